@@ -1,18 +1,26 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { changeAccount } from '../../../accounts/change-account.ts';
 import type { Directory } from '../../../accounts/directory/fold/directory.ts';
 import type { DirectoryAccount } from '../../../accounts/directory/fold/directory-entry.ts';
 import { loadAccount, loadDirectory } from '../../../accounts/directory/load-directory.ts';
 import { FuelError } from '../../../base/errors.ts';
+import type { AccountCommand } from '../../../domain/account-commands.ts';
 import type { DomainEvent } from '../../../domain/events.ts';
 import type { EventStore } from '../../../event-store/event-store.ts';
-import { ACCOUNT_COLUMNS, accountAnswer, accountLine, accountSections } from '../../answers/account.ts';
+import {
+  ACCOUNT_COLUMNS,
+  accountAnswer,
+  accountLine,
+  accountSections,
+  accountSummary,
+} from '../../answers/account.ts';
 import { readId } from '../../answers/filters.ts';
 import { unknownAccount } from '../../answers/names.ts';
 import { applyAccounts } from '../../apply/apply-accounts.ts';
 import { bytesOf, linesOf } from '../../apply/export-account.ts';
 import { MAX_LINE_BYTES } from '../../lines/lines.ts';
-import { addAccountChange } from '../command/change.ts';
+import { printChange } from '../command/change.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
 import { hasStore } from '../command/command-engines.ts';
 import { sortedAccounts } from '../command/known-names.ts';
@@ -59,76 +67,87 @@ function addShowingCommands(account: Command): void {
 }
 
 function addAccessCommands(account: Command): void {
-  addAccountChange(account, {
+  addCommand(account, {
     usage: 'open <id>',
     summary: 'open an account; it starts with the integration off and no charging profile',
     example: 'fuel account open 7 --name "North Haulage"',
+    args: [readId],
     options: { name: option.required(option.text('name', "the customer's name")) },
-    change: (_, { name }) => ({ type: 'OpenAccount', name }),
+    changes: true,
+    work: (session, [accountId], { name }) => change(session, { type: 'OpenAccount', accountId, name }),
   });
-  addAccountChange(account, {
+  addCommand(account, {
     usage: 'integration <id> <on|off>',
     summary: 'switch the API integration on or off (access check 4)',
     example: 'fuel account integration 7 on',
-    args: [option.readOnOff],
+    args: [readId, option.readOnOff],
     options: { reason: option.reason },
-    change([isOn], { reason }) {
+    changes: true,
+    async work(session, [accountId, isOn], { reason }) {
       if (isOn && reason !== undefined) throw option.usage('--reason goes with off');
-      return isOn ? { type: 'EnableIntegration' } : { type: 'DisableIntegration', reason };
+      if (isOn) return change(session, { type: 'EnableIntegration', accountId });
+      return change(session, { type: 'DisableIntegration', accountId, reason });
     },
   });
-  addAccountChange(account, {
+  addCommand(account, {
     usage: 'contact <id>',
     summary: 'set the e-mail addresses that get the notices about failing webhooks',
     example: 'fuel account contact 7 --email fleet@example.com,it@example.com',
+    args: [readId],
     options: { email: option.required(option.valued('addresses', 'separated by commas', option.readEmails)) },
-    change: (_, { email }) => ({ type: 'SetContacts', emails: email }),
+    changes: true,
+    work: (session, [accountId], { email }) =>
+      change(session, { type: 'SetContacts', accountId, emails: email }),
   });
-  addAccountChange(account, {
+  addCommand(account, {
     usage: 'profile <id>',
     summary: 'set a charging profile (access check 5); the same profile again is renewed or shortened',
     example: 'fuel account profile 7 --profile basic --from 2026-09-01T00:00:00Z --to 2027-09-01T00:00:00Z',
+    args: [readId],
     options: {
       profile: option.required(option.text('name', 'its name')),
       from: option.required(option.time('when access starts')),
       to: option.time('when access ends (default: open-ended)'),
     },
-    change: (_, { profile, from, to }) => ({
-      type: 'SetChargingProfile',
-      profile,
-      fromMs: from,
-      toMs: to ?? null,
-    }),
+    changes: true,
+    work: (session, [accountId], { profile, from: fromMs, to: toMs = null }) =>
+      change(session, { type: 'SetChargingProfile', accountId, profile, fromMs, toMs }),
   });
 }
 
 function addStructureCommands(account: Command): void {
-  addAccountChange(account, {
+  addCommand(account, {
     usage: 'group <id> <group>',
     summary: 'add or rename a corporate group',
     example: 'fuel account group 7 3 --name Depots',
-    args: [readId],
+    args: [readId, readId],
     options: { name: option.required(option.text('name', "the group's name")) },
-    change: ([groupId], { name }) => ({ type: 'SetCorporateGroup', groupId, name }),
+    changes: true,
+    work: (session, [accountId, groupId], { name }) =>
+      change(session, { type: 'SetCorporateGroup', accountId, groupId, name }),
   });
   const group: option.OptionOf<number | false | undefined> = option.id('the group it is in');
-  addAccountChange(account, {
+  addCommand(account, {
     usage: 'corporate <id> <corporate>',
     summary: 'add, rename or move a corporate',
     example: 'fuel account corporate 7 31 --name "North Depot" --group 3',
-    args: [readId],
+    args: [readId, readId],
     options: {
       name: option.text('name', "the corporate's name; a new one needs it"),
       group,
       noGroup: option.flag('it is in no group'),
     },
-    change: ([corporateId], { name, group }) => ({
-      type: 'SetCorporate',
-      corporateId,
-      name,
-      groupId: group === false ? null : group,
-    }),
+    changes: true,
+    work(session, [accountId, corporateId], { name, group }) {
+      const groupId = group === false ? null : group;
+      return change(session, { type: 'SetCorporate', accountId, corporateId, name, groupId });
+    },
   });
+}
+
+async function change(session: Session, command: AccountCommand): Promise<number> {
+  const { changed, account } = await changeAccount(session.writer(), command.accountId, [command]);
+  return printChange(session, changed, accountSummary(account));
 }
 
 function addFileCommands(account: Command): void {

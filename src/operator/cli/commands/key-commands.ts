@@ -7,7 +7,7 @@ import { edgeKeyAnswer, KEY_COLUMNS, keyAnswer } from '../../answers/key.ts';
 import { readPrefix } from '../../answers/names.ts';
 import { issueKey } from '../../keys/issue-key.ts';
 import { rewrapSecrets } from '../../keys/webhook-secrets.ts';
-import { addKeyChange } from '../command/change.ts';
+import { changeKey, type KeyChange, printChange } from '../command/change.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
 import { requireStore } from '../command/command-engines.ts';
 import { findAccount, findKey, keyOf, sortedAccounts } from '../command/known-names.ts';
@@ -123,40 +123,56 @@ function addShowingCommands(key: Command): void {
 }
 
 function addChangingCommands(key: Command): void {
-  addKeyChange(key, {
+  addCommand(key, {
     usage: 'off <prefix>',
     summary: 'switch a key off at once: it answers 401 from then on',
     example: 'fuel key off a1b2c3d4e5 --reason "leaked in a public repository" --wait',
+    args: [readPrefix],
     options: { reason: option.reason },
-    change: (_, { reason }) => ({ type: 'SwitchKeyOff', reason }),
+    changes: true,
+    work: (session, [prefix], { reason }) =>
+      change(session, prefix, (of) => ({ type: 'SwitchKeyOff', ...of, reason })),
   });
-  addKeyChange(key, {
+  addCommand(key, {
     usage: 'on <prefix>',
     summary: 'switch a key on again',
     example: 'fuel key on a1b2c3d4e5',
-    change: () => ({ type: 'SwitchKeyOn' }),
+    args: [readPrefix],
+    changes: true,
+    work: (session, [prefix]) => change(session, prefix, (of) => ({ type: 'SwitchKeyOn', ...of })),
   });
-  addKeyChange(key, {
+  addCommand(key, {
     usage: 'allow <prefix> <cidrs>',
     summary: 'replace the addresses a key may be used from',
     example: 'fuel key allow a1b2c3d4e5 203.0.113.0/24,198.51.100.7',
-    args: [option.readAllowList],
-    change: ([allowList]) => ({ type: 'SetKeyAllowList', allowList }),
+    args: [readPrefix, option.readAllowList],
+    changes: true,
+    work: (session, [prefix, allowList]) =>
+      change(session, prefix, (of) => ({ type: 'SetKeyAllowList', ...of, allowList })),
   });
-  addKeyChange(key, {
+  addCommand(key, {
     usage: 'rate-limit <prefix> <n>',
     summary: 'set how many requests a key may make in 60 seconds',
     example: 'fuel key rate-limit a1b2c3d4e5 300',
-    args: [option.readCount],
-    change: ([rateLimit]) => ({ type: 'SetKeyRateLimit', rateLimit }),
+    args: [readPrefix, option.readCount],
+    changes: true,
+    work: (session, [prefix, rateLimit]) =>
+      change(session, prefix, (of) => ({ type: 'SetKeyRateLimit', ...of, rateLimit })),
   });
-  addKeyChange(key, {
+  addCommand(key, {
     usage: 'driver-mobile <prefix> <on|off>',
     summary: "show or leave out the drivers' mobile numbers",
     example: 'fuel key driver-mobile a1b2c3d4e5 on',
-    args: [option.readOnOff],
-    change: ([enabled]) => ({ type: 'SetKeyDriverMobile', enabled }),
+    args: [readPrefix, option.readOnOff],
+    changes: true,
+    work: (session, [prefix, enabled]) =>
+      change(session, prefix, (of) => ({ type: 'SetKeyDriverMobile', ...of, enabled })),
   });
+}
+
+async function change(session: Session, prefix: string, commandOf: KeyChange): Promise<number> {
+  const { changed, accountId, key } = await changeKey(session, prefix, commandOf);
+  return printChange(session, changed, keyAnswer(accountId, key));
 }
 
 async function rewrap({ config, engines, writer, out }: Session): Promise<number> {

@@ -12,7 +12,7 @@ import { readPrefix } from '../../answers/names.ts';
 import { HEALTH_FACTS, WEBHOOK_FACTS, webhookAnswer } from '../../answers/webhook.ts';
 import { testWebhook } from '../../deliveries/test-webhook.ts';
 import { setWebhook, type WebhookOptions } from '../../keys/set-webhook.ts';
-import { addKeyChange } from '../command/change.ts';
+import { changeKey, type KeyChange, printChange } from '../command/change.ts';
 import { addCommand, addNoun, type Session } from '../command/command.ts';
 import { findKey, keyOf } from '../command/known-names.ts';
 import { reason } from '../command/options.ts';
@@ -57,34 +57,51 @@ export function addWebhookCommands(program: Command): void {
 }
 
 function addStateCommands(webhook: Command): void {
-  addKeyChange(webhook, {
+  addCommand(webhook, {
     usage: 'remove <prefix>',
     summary: 'remove the URL: nothing is sent any more, what was pending ends as failed',
     example: 'fuel webhook remove a1b2c3d4e5',
+    args: [readPrefix],
     options: { reason },
-    change: (_, { reason }) => ({ type: 'RemoveWebhook', reason }),
-    answer,
+    changes: true,
+    work: (session, [prefix], { reason }) =>
+      change(session, prefix, (of) => ({ type: 'RemoveWebhook', ...of, reason })),
   });
-  addKeyChange(webhook, {
+  addCommand(webhook, {
     usage: 'enable <prefix>',
     summary: 'switch a disabled webhook on again; its count of failures is reset',
     example: 'fuel webhook enable a1b2c3d4e5',
-    change: () => ({ type: 'EnableWebhook' }),
-    afterwards: ({ engines }, prefix) => engines.queue().resetHealth(prefix),
-    answer,
+    args: [readPrefix],
+    changes: true,
+    work: enable,
   });
-  addKeyChange(webhook, {
+  addCommand(webhook, {
     usage: 'disable <prefix>',
     summary: 'switch a webhook off: nothing is queued for it until it is enabled',
     example: 'fuel webhook disable a1b2c3d4e5 --reason "receiver is being moved"',
+    args: [readPrefix],
     options: { reason },
-    change: async (_, { reason = BY_OPERATOR }, { session, prefix }) => ({
-      type: 'DisableWebhook',
-      reason,
-      evidence: await session.engines.queue().health(prefix),
-    }),
-    answer,
+    changes: true,
+    async work(session, [prefix], { reason = BY_OPERATOR }) {
+      const evidence = await session.engines.queue().health(prefix);
+      return change(session, prefix, (of) => ({ type: 'DisableWebhook', ...of, reason, evidence }));
+    },
   });
+}
+
+async function change(session: Session, prefix: string, commandOf: KeyChange): Promise<number> {
+  const { changed, accountId, key } = await changeKey(session, prefix, commandOf);
+  return printChange(session, changed, await answer(accountId, key, session));
+}
+
+/** Resets the count itself, so that it is 0 when the command returns, even if no process runs. */
+async function enable(session: Session, [prefix]: readonly [string]): Promise<number> {
+  const { changed, accountId, key } = await changeKey(session, prefix, (of) => ({
+    type: 'EnableWebhook',
+    ...of,
+  }));
+  if (changed) await session.engines.queue().resetHealth(prefix);
+  return printChange(session, changed, await answer(accountId, key, session));
 }
 
 async function answer(accountId: number, key: AccountKey, { engines }: Session) {
