@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { systemClock } from '../src/base/clock.ts';
-import { sampleDirectory } from '../src/customers/sample/sample-directory.ts';
+import { sampleAccount } from '../src/customers/sample/sample-directory.ts';
 import { openSqliteEventStore } from '../src/engines/sqlite/event-store/event-store.ts';
 import { applyAccounts } from '../src/operator/apply/apply-accounts.ts';
 import { appendBare, storedEvents } from './support/bare-append.ts';
@@ -95,21 +95,20 @@ async function writeAccounts(file: string, count: number): Promise<void> {
 
 function* accountLines(count: number): Generator<string> {
   for (let id = 1; id <= count; id++) {
-    for (const { name, groups, corporates } of sampleDirectory([id])) {
-      const line = {
-        account_id: id,
-        name,
-        integration: 'on',
-        contacts: [`fleet@customer-${id}.example`],
-        profiles: [{ profile: 'standard', from: '2026-01-01T00:00:00Z', to: null }],
-        groups,
-        corporates: corporates.map((corporate) => ({
-          id: corporate.id,
-          name: corporate.name,
-          group_id: corporate.group?.id ?? null,
-        })),
-      };
-      yield `${JSON.stringify(line)}\n`;
-    }
+    const { name, groups, corporates } = sampleAccount(id);
+    const line = {
+      account_id: id,
+      name,
+      integration: 'on',
+      contacts: [`fleet@customer-${id}.example`],
+      profiles: [{ profile: 'standard', from: '2026-01-01T00:00:00Z', to: null }],
+      groups,
+      corporates: corporates.map((corporate) => ({
+        id: corporate.id,
+        name: corporate.name,
+        group_id: corporate.group?.id ?? null,
+      })),
+    };
+    yield `${JSON.stringify(line)}\n`;
   }
 }

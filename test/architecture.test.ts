@@ -49,7 +49,7 @@ const DRIVERS: Readonly<Record<string, RegExp>> = {
   mongodb: /^src\/engines\/mongodb\//,
   '@eventstore/db-client': /^src\/engines\/eventstoredb\//,
   koa: /^src\/(?:pull|service|operator\/console|customers\/mock)\//,
-  superstruct: /^src\/domain\/|^tools\/event-docs\//,
+  superstruct: /^src\/(?:domain|customers\/mock)\/|^tools\/event-docs\//,
   'ipaddr.js': /^src\/(?:pull\/edge|push\/targets)\/|^src\/base\/config\/values\.ts$/,
   'proxy-addr': /^src\/pull\/edge\//,
   selfsigned: /^src\/pull\/|^tools\/demo\//,

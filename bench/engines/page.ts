@@ -1,7 +1,7 @@
 import { type Collection, type Document, MongoClient } from 'mongodb';
 import { systemClock } from '../../src/base/clock.ts';
 import { Random } from '../../src/customers/sample/random.ts';
-import { sampleDirectory } from '../../src/customers/sample/sample-directory.ts';
+import { sampleAccount } from '../../src/customers/sample/sample-directory.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
 import { loadConfig, openEngines } from '../../src/engines/engines.ts';
 import { pageSearches } from '../../src/engines/mongodb/view/page.ts';
@@ -107,7 +107,7 @@ function readBare(rows: Collection): ReadPage {
 
 /** Walks to each draw's depth; a list that ends before ends the walk at its last full page. */
 async function preparePages(view: TransactionsView): Promise<readonly PreparedPage[]> {
-  const [first, ...rest] = sampleDirectory(ACCOUNTS).map((account) => ({ account, key: '' }));
+  const [first, ...rest] = ACCOUNTS.map((id) => ({ account: sampleAccount(id), key: '' }));
   if (first === undefined) throw new Error('there must be an account');
   const pages: PreparedPage[] = [];
   for (const { accountId, query: text, depth } of drawPages([first, ...rest], DRAWS)) {

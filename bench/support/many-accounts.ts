@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { generateKey } from '../../src/accounts/key-text.ts';
 import type { MasterKeys } from '../../src/accounts/master-key.ts';
-import { sampleDirectory } from '../../src/customers/sample/sample-directory.ts';
+import { sampleAccount } from '../../src/customers/sample/sample-directory.ts';
 import { decideAll } from '../../src/domain/account-commands.ts';
 import { type AccountEvent, accountStream } from '../../src/domain/account-events.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
@@ -21,8 +21,8 @@ export async function recordAccounts(
   let lastPrefix = '';
   for (let from = 1; from <= accounts; from += ACCOUNTS_A_COMMIT) {
     const count = Math.min(ACCOUNTS_A_COMMIT, accounts + 1 - from);
-    const sample = sampleDirectory(Array.from({ length: count }, (_, index) => from + index));
-    const appends = sample.map((account) => {
+    const appends = Array.from({ length: count }, (_none, index) => {
+      const account = sampleAccount(from + index);
       const { key: _, ...stored } = generateKey('staging');
       lastPrefix = stored.prefix;
       const atMs = Date.now();

@@ -1,7 +1,11 @@
 import { changeAccount } from '../../src/accounts/change-account.ts';
 import { generateKey } from '../../src/accounts/key-text.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { type SampleAccount, sampleDirectory } from '../../src/customers/sample/sample-directory.ts';
+import {
+  openingCommands,
+  type SampleAccount,
+  sampleAccount,
+} from '../../src/customers/sample/sample-directory.ts';
 import type { AccountCommand } from '../../src/domain/account-commands.ts';
 import type { EventStore } from '../../src/event-store/event-store.ts';
 
@@ -17,7 +21,7 @@ const RATE_LIMIT = 1_000_000_000;
 export async function provision(store: EventStore, accountIds: readonly number[]): Promise<Customer[]> {
   const author = { actor: 'bench', command: 'bench' };
   const customers: Customer[] = [];
-  for (const account of sampleDirectory(accountIds)) {
+  for (const account of accountIds.map(sampleAccount)) {
     const { key, ...stored } = generateKey('staging');
     const commands = commandsFor(account, stored);
     await changeAccount({ store, clock: systemClock, author }, account.id, commands);
@@ -28,29 +32,14 @@ export async function provision(store: EventStore, accountIds: readonly number[]
 
 /** What opens the account with access and the key. */
 export function commandsFor(
-  { id: accountId, name, groups, corporates }: SampleAccount,
+  account: SampleAccount,
   key: { readonly prefix: string; readonly secretSha256: string },
 ): AccountCommand[] {
   return [
-    { type: 'OpenAccount', accountId, name },
-    { type: 'EnableIntegration', accountId },
-    { type: 'SetChargingProfile', accountId, profile: 'bench', fromMs: 0, toMs: null },
-    ...groups.map((group) => ({
-      type: 'SetCorporateGroup' as const,
-      accountId,
-      groupId: group.id,
-      name: group.name,
-    })),
-    ...corporates.map((corporate) => ({
-      type: 'SetCorporate' as const,
-      accountId,
-      corporateId: corporate.id,
-      name: corporate.name,
-      groupId: corporate.group?.id ?? null,
-    })),
+    ...openingCommands(account, 0),
     {
       type: 'IssueKey',
-      accountId,
+      accountId: account.id,
       ...key,
       environment: 'staging',
       label: null,

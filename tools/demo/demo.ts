@@ -5,18 +5,19 @@ import { join } from 'node:path';
 import { Agent, fetch, type RequestInit } from 'undici';
 import { Ledger } from '../../examples/ledger/ledger.ts';
 import { sync } from '../../examples/sync-client/sync-client.ts';
+import { changeAccount } from '../../src/accounts/change-account.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { type Config, ROLES } from '../../src/base/config/config.ts';
 import { createLog } from '../../src/base/log.ts';
 import { printable } from '../../src/base/printable.ts';
 import { generateTransactions } from '../../src/customers/sample/generator.ts';
-import { provision } from '../../src/customers/sample/provision.ts';
-import { sampleDirectory } from '../../src/customers/sample/sample-directory.ts';
+import { openingCommands, sampleAccount } from '../../src/customers/sample/sample-directory.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
 import { loadConfig, openEngines } from '../../src/engines/engines.ts';
 import { progressLine } from '../../src/operator/cli/command/long-work.ts';
 import { webhookOptions } from '../../src/operator/cli/commands/webhook-commands.ts';
 import { importTransactions } from '../../src/operator/import/import-transactions.ts';
+import { issueKey } from '../../src/operator/keys/issue-key.ts';
 import { startProcess } from '../../src/operator/serve/start-process.ts';
 import { waitUntilApplied } from '../../src/operator/serve/wait-applied.ts';
 import type { Engines } from '../../src/service/engines/engines.ts';
@@ -95,11 +96,16 @@ async function prepare(
   const endMs = systemClock.now();
   const writer = { store: engines.store(), clock: systemClock, author: AUTHOR };
   const keys: string[] = [];
-  for (const account of sampleDirectory(ACCOUNT_IDS)) {
+  for (const account of ACCOUNT_IDS.map(sampleAccount)) {
     const isFirst = keys.length === 0;
-    const { key, webhookSecret } = await provision(writer, account, {
-      fromMs: endMs - DAYS * DAY_MS,
+    await changeAccount(writer, account.id, openingCommands(account, endMs - DAYS * DAY_MS));
+    const { key, webhookSecret } = await issueKey(writer, {
+      accountId: account.id,
+      environment: 'staging',
+      label: 'demo',
+      allowList: [],
       rateLimit: RATE_LIMIT,
+      driverMobile: true,
       webhook: isFirst ? webhookOptions(config, systemClock, receiver.url) : null,
     });
     if (webhookSecret !== null) await receiver.start(webhookSecret);

@@ -2,38 +2,40 @@ import { createServer } from 'node:http';
 import Router from '@koa/router';
 import Koa from 'koa';
 import { koaBody } from 'koa-body';
+import { define, enums, type Infer, object, optional, type Struct } from 'superstruct';
 import { FuelError } from '../../base/errors.ts';
 import { listen } from '../../base/listen.ts';
-import { type Log, silentLog } from '../../base/log.ts';
+import { faultsOf } from '../../domain/events.ts';
+import { id } from '../../domain/values/primitives.ts';
 import { KINDS, type Kind } from './mock-webhooks.ts';
 import type { SentWebhook } from './send-mock.ts';
 
 const HOST = '127.0.0.1';
-/** Sent by browsers: a page that the user visits must not be able to ask for anything. */
-const HEADERS_OF_A_PAGE = ['origin', 'sec-fetch-site'];
 const MAX_BODY = '16kb';
 const STATUS = { refused: 400, unknown: 404, failed: 500 } as const;
 const USAGE = 'ask with POST /send (kind, url) or POST /void (transaction), as a form or as JSON';
 
+const url: Struct<string, null> = define('url', (value) =>
+  /^https?:$/.test(URL.parse(String(value))?.protocol ?? '')
+    ? true
+    : 'must be the URL of your receiver, with https:// or http://',
+);
+const SEND = object({ kind: enums(Object.keys(KINDS) as Kind[]), url, transaction: optional(id) });
+const VOID = object({ transaction: id });
+
 export interface Controls {
   /** Sends webhooks of a kind. Rejects with `REFUSED` or `USAGE` where that is not possible. */
-  send(wish: { kind: Kind; url: string; transactionId: number | undefined }): Promise<SentWebhook[]>;
+  send(wish: Infer<typeof SEND>): Promise<SentWebhook[]>;
   /** Voids a transaction and resolves once the API does not show it any more. Rejects with `REFUSED`. */
   void(transactionId: number): Promise<void>;
-}
-
-export interface ControlServer {
-  readonly url: string;
-  stop(): void;
 }
 
 /** What asks the mock for webhooks and voids, in plain HTTP on this machine alone. Answers are JSON. */
 export async function startControlServer(
   controls: Controls,
   port: number,
-  log: Log = silentLog,
-): Promise<ControlServer> {
-  const handle = createApp(controls, log).callback();
+): Promise<{ readonly url: string; stop(): void }> {
+  const handle = createApp(controls).callback();
   const server = createServer((request, response) => void handle(request, response));
   const address = await listen(server, { host: HOST, port });
   return {
@@ -45,32 +47,28 @@ export async function startControlServer(
   };
 }
 
-function createApp(controls: Controls, log: Log): Koa {
+function createApp(controls: Controls): Koa {
   const router = new Router();
   router.post('/send', async (ctx) => {
-    const { kind, url, transaction } = membersOf(ctx.request.body, ['kind', 'url', 'transaction']);
-    const wish = { kind: readKind(kind), url: readUrl(url), transactionId: readId(transaction) };
-    ctx.body = { sent: await controls.send(wish) };
+    ctx.body = { sent: await controls.send(read(SEND, ctx.request.body)) };
   });
   router.post('/void', async (ctx) => {
-    const transactionId = readId(membersOf(ctx.request.body, ['transaction']).transaction);
-    if (transactionId === undefined) throw new FuelError('USAGE', 'transaction: missing, the id to void');
-    await controls.void(transactionId);
-    ctx.body = { voided: transactionId };
+    const { transaction } = read(VOID, ctx.request.body);
+    await controls.void(transaction);
+    ctx.body = { voided: transaction };
   });
   const app = new Koa();
   app.use(async (ctx, next) => {
-    const isFromAPage = HEADERS_OF_A_PAGE.some((name) => ctx.req.headers[name] !== undefined);
+    // Browsers send these: a page that the user visits must not be able to ask for anything.
+    const isFromAPage = ctx.get('origin') !== '' || ctx.get('sec-fetch-site') !== '';
     try {
       if (!isFromAPage) await next();
       if (ctx.body !== undefined) return;
       ctx.status = STATUS.unknown;
       ctx.body = { error: USAGE };
     } catch (error) {
-      const { status, message } = refusalOf(error);
-      if (status === STATUS.failed) log.error({ err: error }, 'the mock failed');
-      ctx.status = status;
-      ctx.body = { error: message };
+      ctx.status = isOfTheRequest(error) ? STATUS.refused : STATUS.failed;
+      ctx.body = { error: (error as Error).message };
     }
   });
   app.use(koaBody({ text: false, formLimit: MAX_BODY, jsonLimit: MAX_BODY }));
@@ -78,49 +76,18 @@ function createApp(controls: Controls, log: Log): Koa {
   return app;
 }
 
-/** Of a form or a JSON object. Throws `USAGE` for a member that is not among the names, or is given twice. */
-function membersOf<Name extends string>(
-  body: unknown,
-  names: readonly Name[],
-): Partial<Record<Name, string>> {
-  const members: Partial<Record<string, string>> = {};
-  for (const [name, value] of Object.entries(body ?? {})) {
-    const isKnown = (names as readonly string[]).includes(name);
-    if (!isKnown || !['string', 'number'].includes(typeof value)) {
-      const known = names.join(', ');
-      throw new FuelError('USAGE', `${name}: an unknown or repeated member; there are ${known}`);
-    }
-    members[name] = String(value);
-  }
-  return members;
+/** Throws `USAGE` for members that are not these; a form has an id as text. */
+function read<T, S>(schema: Struct<T, S>, body: unknown): T {
+  const members: Record<string, unknown> = { ...(body as object | undefined) };
+  if ('transaction' in members) members.transaction = Number(members.transaction);
+  const [fault] = faultsOf(schema, members);
+  if (fault !== undefined) throw new FuelError('USAGE', fault);
+  return members as T;
 }
 
-function readKind(text: string | undefined): Kind {
-  const kind = (Object.keys(KINDS) as Kind[]).find((name) => name === text);
-  if (kind === undefined)
-    throw new FuelError('USAGE', `kind: must be one of ${Object.keys(KINDS).join(', ')}`);
-  return kind;
-}
-
-function readUrl(text: string | undefined): string {
-  const url = text === undefined ? null : URL.parse(text);
-  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
-    throw new FuelError('USAGE', 'url: must be the URL of your receiver, with https:// or http://');
-  }
-  return url.href;
-}
-
-function readId(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (!/^\d{1,15}$/.test(text)) throw new FuelError('USAGE', 'transaction: must be an id');
-  return Number(text);
-}
-
-function refusalOf(error: unknown): { status: number; message: string } {
-  if (error instanceof FuelError && (error.code === 'USAGE' || error.code === 'REFUSED')) {
-    return { status: STATUS.refused, message: error.message };
-  }
-  const { status, message } = error as { status?: unknown; message?: string };
-  const isOfTheBody = typeof status === 'number' && status < STATUS.failed;
-  return { status: isOfTheBody ? STATUS.refused : STATUS.failed, message: message ?? String(error) };
+/** Also where the body can't be read. */
+function isOfTheRequest(error: unknown): boolean {
+  if (error instanceof FuelError) return error.code === 'USAGE' || error.code === 'REFUSED';
+  const { status } = error as { status?: number };
+  return status !== undefined && status < STATUS.failed;
 }

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
-import type { TransactionEvent } from '../../domain/transaction-events.ts';
 import { DAY_MS } from '../../domain/values/date-time.ts';
 import { generateTransactions } from '../sample/generator.ts';
-import { type SampleAccount, sampleDirectory } from '../sample/sample-directory.ts';
+import { sampleAccount } from '../sample/sample-directory.ts';
 
 const ACCOUNT_ID = 7;
 const COUNT = 2_000;
@@ -12,38 +11,29 @@ const END_MS = Date.UTC(2026, 9, 1);
 const PREFIX_LENGTH = 10;
 const SECRET_LENGTH = 43;
 
-/** What a mock serves: the same for the same seed. */
-export interface MockData {
-  readonly account: SampleAccount;
-  readonly key: string;
-  readonly prefix: string;
-  /** Lower-case hex. */
-  readonly secretSha256: string;
-  readonly webhookSecret: string;
-  readonly events: readonly TransactionEvent[];
-  /** Of the transactions that are neither voided nor cancelled, in the order of `created_at`. */
-  readonly shownIds: readonly number[];
-  /** All were created in this time. */
-  readonly fromMs: number;
-  readonly toMs: number;
-}
+export type MockData = ReturnType<typeof mockData>;
 
-export function mockData(seed: number): MockData {
-  const [account] = sampleDirectory([ACCOUNT_ID]);
-  if (account === undefined) throw new RangeError('there is no sample account');
-  const events = [
-    ...generateTransactions({ seed, count: COUNT, days: DAYS, endMs: END_MS, accountIds: [ACCOUNT_ID] }),
-  ];
+/** What a mock serves: the same for the same seed. */
+export function mockData(seed: number) {
+  const sample = { seed, count: COUNT, days: DAYS, endMs: END_MS, accountIds: [ACCOUNT_ID] };
+  const events = [...generateTransactions(sample)];
+  const shown = new Set<number>();
+  for (const { data } of events) {
+    if ('created_at' in data) shown.add(data.transaction_id);
+    else shown.delete(data.transaction_id);
+  }
   const prefix = textOf(`${seed} prefix`, PREFIX_LENGTH).toLowerCase();
   const secret = textOf(`${seed} key`, SECRET_LENGTH);
   return {
-    account,
+    account: sampleAccount(ACCOUNT_ID),
     key: `svc_test_${prefix}_${secret}`,
     prefix,
     secretSha256: hash('sha256', secret),
     webhookSecret: textOf(`${seed} webhook`, SECRET_LENGTH),
     events,
-    shownIds: shownIds(events),
+    /** Of the transactions that are neither voided nor cancelled, in the order of `created_at`. */
+    shownIds: [...shown],
+    /** All were created from here on, and before `toMs`. */
     fromMs: END_MS - DAYS * DAY_MS,
     toMs: END_MS,
   };
@@ -53,14 +43,4 @@ export function mockData(seed: number): MockData {
 function textOf(seed: string, length: number): string {
   const digits = hash('sha512', `fuel mock ${seed}`, 'base64').replaceAll(/[^A-Za-z0-9]/g, '');
   return digits.slice(0, length);
-}
-
-function shownIds(events: readonly TransactionEvent[]): number[] {
-  const createdAt = new Map<number, string>();
-  for (const { data } of events) {
-    if ('created_at' in data) createdAt.set(data.transaction_id, data.created_at);
-    else createdAt.delete(data.transaction_id);
-  }
-  const inOrder = [...createdAt].toSorted(([a, at], [b, bt]) => (at < bt ? -1 : at > bt ? 1 : a - b));
-  return inOrder.map(([id]) => id);
 }

@@ -1,32 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { RenderedRecord } from '../../../projections/transactions.ts';
-import { type VisibleStatus, WEBHOOK_TYPES } from '../../domain/transaction-events.ts';
+import type { TransactionRow } from '../../../projections/transactions.ts';
+import { WEBHOOK_TYPES } from '../../domain/transaction-events.ts';
 import type { Presigner } from '../../pull/images/presign.ts';
 import { deliveryId, type Envelope, pushedRecordText, webhookRequest } from '../../push/message/envelope.ts';
 import type { SendRequest } from '../../push/sender/sender.ts';
-
-/** What can be sent on demand, and what it is. */
-export const KINDS = {
-  good: 'one webhook, as the service sends it',
-  twice: 'the same webhook two times',
-  unordered: 'two webhooks, the later transaction first',
-  test: 'a webhook.test, which holds no transaction',
-  late: 'a webhook that was signed ten minutes ago',
-  forged: 'a webhook that another secret signed',
-  changed: 'a webhook with an amount that was changed after it was signed',
-} as const;
-
-export type Kind = keyof typeof KINDS;
-
-const LATE_MS = 10 * 60_000;
-const FORGERS_SECRET = 'x'.repeat(43);
-
-export interface Pushed {
-  readonly id: number;
-  readonly status: VisibleStatus;
-  readonly createdAtMs: number;
-  readonly record: RenderedRecord;
-}
 
 export interface PlannedWebhook {
   readonly request: SendRequest;
@@ -45,58 +22,79 @@ export interface WebhookTerms {
   readonly nowMs: number;
 }
 
-/** How many transactions a kind needs. */
-export function transactionsFor(kind: Kind): number {
-  if (kind === 'test') return 0;
-  return kind === 'unordered' ? 2 : 1;
+interface WebhookKind {
+  readonly what: string;
+  /** How many transactions it needs. */
+  readonly transactions: number;
+  /** The webhooks in the order in which they are sent; `rows` are in the order of their creation. */
+  plan(rows: readonly TransactionRow[], terms: WebhookTerms): PlannedWebhook[];
 }
 
-/** The webhooks of a kind in the order in which they are sent; `transactions` in the order of their creation. */
-export function planWebhooks(
-  kind: Kind,
-  transactions: readonly Pushed[],
-  terms: WebhookTerms,
-): PlannedWebhook[] {
-  if (kind === 'test') return [testWebhook(terms)];
-  const good = transactions.map((transaction) => plan(transaction, terms));
-  switch (kind) {
-    case 'good':
-      return good;
-    case 'twice':
-      return [...good, ...good];
-    case 'unordered':
-      return good.toReversed();
-    case 'late':
-      return refused(transactions, { ...terms, nowMs: terms.nowMs - LATE_MS });
-    case 'forged':
-      return refused(transactions, { ...terms, secret: FORGERS_SECRET });
-    case 'changed':
-      return refused(transactions, terms).map(({ request, ...rest }) => ({
+const LATE_MS = 10 * 60_000;
+const FORGERS_SECRET = 'x'.repeat(43);
+
+/** What can be sent on demand. */
+export const KINDS = {
+  good: { what: 'one webhook, as the service sends it', transactions: 1, plan: good },
+  twice: {
+    what: 'the same webhook two times',
+    transactions: 1,
+    plan: (rows, terms) => [...good(rows, terms), ...good(rows, terms)],
+  },
+  unordered: {
+    what: 'two webhooks, the later transaction first',
+    transactions: 2,
+    plan: (rows, terms) => good(rows, terms).toReversed(),
+  },
+  test: {
+    what: 'a webhook.test, which holds no transaction',
+    transactions: 0,
+    plan: (_, terms) => [testWebhook(terms)],
+  },
+  late: {
+    what: 'a webhook that was signed ten minutes ago',
+    transactions: 1,
+    plan: (rows, terms) => bad(rows, { ...terms, nowMs: terms.nowMs - LATE_MS }),
+  },
+  forged: {
+    what: 'a webhook that another secret signed',
+    transactions: 1,
+    plan: (rows, terms) => bad(rows, { ...terms, secret: FORGERS_SECRET }),
+  },
+  changed: {
+    what: 'a webhook with an amount that was changed after it was signed',
+    transactions: 1,
+    plan: (rows, terms) =>
+      bad(rows, terms).map(({ request: { body, ...request }, ...rest }) => ({
         ...rest,
-        request: { ...request, body: request.body.replace('"amount":', '"amount":1') },
-      }));
-  }
+        request: { ...request, body: body.replace('"amount":', '"amount":1') },
+      })),
+  },
+} as const satisfies Record<string, WebhookKind>;
+
+export type Kind = keyof typeof KINDS;
+
+function good(rows: readonly TransactionRow[], terms: WebhookTerms): PlannedWebhook[] {
+  return rows.map((row) => {
+    const { id, status, createdAtMs } = row;
+    const recordText = pushedRecordText(row, terms.presigner, terms.nowMs);
+    const envelope = {
+      id: deliveryId(terms.prefix, id),
+      type: WEBHOOK_TYPES[status],
+      createdAtMs,
+      recordText,
+    };
+    return planned(envelope, id, terms);
+  });
 }
 
-function refused(transactions: readonly Pushed[], terms: WebhookTerms): PlannedWebhook[] {
-  return transactions.map((transaction) => ({ ...plan(transaction, terms), expected: 'refused' }));
-}
-
-function plan(transaction: Pushed, terms: WebhookTerms): PlannedWebhook {
-  const { id, status, createdAtMs, record } = transaction;
-  const recordText = pushedRecordText(record, terms.presigner, terms.nowMs);
-  const envelope = { id: deliveryId(terms.prefix, id), type: WEBHOOK_TYPES[status], createdAtMs, recordText };
-  return planned(envelope, id, terms);
+function bad(rows: readonly TransactionRow[], terms: WebhookTerms): PlannedWebhook[] {
+  return good(rows, terms).map((webhook) => ({ ...webhook, expected: 'refused' }));
 }
 
 function testWebhook(terms: WebhookTerms): PlannedWebhook {
-  const envelope: Envelope = {
-    id: randomUUID(),
-    type: 'webhook.test',
-    createdAtMs: terms.nowMs,
-    recordText: null,
-  };
-  return planned(envelope, null, terms);
+  const createdAtMs = terms.nowMs;
+  return planned({ id: randomUUID(), type: 'webhook.test', createdAtMs, recordText: null }, null, terms);
 }
 
 function planned(

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { changeAccount } from '../../accounts/change-account.ts';
 import { systemClock } from '../../base/clock.ts';
-import type { Config } from '../../base/config/config.ts';
 import { FuelError } from '../../base/errors.ts';
 import { silentLog } from '../../base/log.ts';
 import type { TransactionEvent } from '../../domain/transaction-events.ts';
@@ -12,14 +11,13 @@ import { loadConfig, openEngines } from '../../engines/engines.ts';
 import { importTransactions } from '../../operator/import/import-transactions.ts';
 import { startProcess } from '../../operator/serve/start-process.ts';
 import { waitUntilApplied } from '../../operator/serve/wait-applied.ts';
-import { configuredPresigner } from '../../pull/images/presign.ts';
+import { configuredPresigner, type Presigner } from '../../pull/images/presign.ts';
 import type { Engines } from '../../service/engines/engines.ts';
-import type { Service } from '../../service/service.ts';
-import { openingCommands } from '../sample/provision.ts';
-import { type ControlServer, type Controls, startControlServer } from './control-server.ts';
+import { openingCommands } from '../sample/sample-directory.ts';
+import { type Controls, startControlServer } from './control-server.ts';
 import { type MockData, mockData } from './mock-data.ts';
-import { type Pushed, planWebhooks, transactionsFor } from './mock-webhooks.ts';
-import { createMockSender } from './send-mock.ts';
+import { KINDS } from './mock-webhooks.ts';
+import { type SentWebhook, sendWebhook } from './send-mock.ts';
 
 const HOST = '127.0.0.1';
 const AUTHOR = { actor: 'mock', command: 'fuel mock' };
@@ -43,52 +41,44 @@ export interface Mock {
  * It takes no settings from the environment. The second listener has the port after `port`, or any where that is 0.
  * Rejects with `REFUSED` where a port is taken.
  */
-export async function startMock(options: { readonly seed: number; readonly port: number }): Promise<Mock> {
-  const folder = await mkdtemp(join(tmpdir(), 'fuel-mock-'));
-  const stops: (() => unknown)[] = [() => rm(folder, { recursive: true, force: true })];
-  const stop = async (): Promise<void> => {
-    for (const end of stops.splice(0).toReversed()) await end();
-  };
+export async function startMock({
+  seed,
+  port,
+}: {
+  readonly seed: number;
+  readonly port: number;
+}): Promise<Mock> {
+  const parts = new AsyncDisposableStack();
+  const stop = () => parts.disposeAsync();
   try {
-    const config = configOf(folder, options.port);
-    const data = mockData(options.seed);
-    // First, so that a port that is taken is noticed before the work.
-    const controls = new MockControls(config, data);
-    const port = options.port === 0 ? 0 : options.port + 1;
-    const control: ControlServer = await startControlServer(controls, port);
-    stops.push(() => control.stop());
+    const folder = await mkdtemp(join(tmpdir(), 'fuel-mock-'));
+    parts.defer(() => rm(folder, { recursive: true, force: true }));
+    const settings = {
+      FUEL_DATA_DIR: folder,
+      FUEL_LISTEN: `${HOST}:${port}`,
+      FUEL_OPS_LISTEN: `${HOST}:0`,
+      FUEL_API_THREADS: '1',
+      FUEL_LOG_LEVEL: 'silent',
+    };
+    const config = loadConfig(settings, 'serve');
     const service = await startProcess({
-      config,
-      roles: ['api', 'projector'],
-      log: silentLog,
-      clock: systemClock,
+      ...{ config, roles: ['api', 'projector'], log: silentLog, clock: systemClock },
     });
-    stops.push(() => service.stop());
+    parts.defer(() => service.stop());
     const engines = await openEngines(config, systemClock);
-    stops.push(() => engines.close());
-    stops.push(() => controls.close());
+    parts.defer(() => engines.close());
+    const data = mockData(seed);
     await fill(engines, data);
-    controls.open(engines);
-    return { data, ...placesOf(config, service), controlUrl: control.url, failed: service.failed, stop };
+    const controls = createControls(engines, data, configuredPresigner(config));
+    const control = await startControlServer(controls, port === 0 ? 0 : port + 1);
+    parts.defer(() => control.stop());
+    const caFile = join(folder, 'tls-cert.pem');
+    const { apiUrl: baseUrl = '', failed } = service;
+    return { data, baseUrl, caFile, controlUrl: control.url, failed, stop };
   } catch (error) {
     await stop();
     throw error;
   }
-}
-
-function configOf(folder: string, port: number): Config {
-  const settings = {
-    FUEL_DATA_DIR: folder,
-    FUEL_LISTEN: `${HOST}:${port}`,
-    FUEL_OPS_LISTEN: `${HOST}:0`,
-    FUEL_API_THREADS: '1',
-    FUEL_LOG_LEVEL: 'silent',
-  };
-  return loadConfig(settings, 'serve');
-}
-
-function placesOf(config: Config, service: Service): Pick<Mock, 'baseUrl' | 'caFile'> {
-  return { baseUrl: service.apiUrl ?? '', caFile: join(config.FUEL_DATA_DIR, 'tls-cert.pem') };
 }
 
 async function fill(engines: Engines, { account, prefix, secretSha256, events }: MockData): Promise<void> {
@@ -126,81 +116,40 @@ async function* linesOf(events: Iterable<TransactionEvent>): AsyncGenerator<Buff
   for (const event of events) yield Buffer.from(`${JSON.stringify(event)}\n`);
 }
 
-class MockControls implements Controls {
-  readonly #config: Config;
-  readonly #data: MockData;
-  readonly #sender = createMockSender();
-  #shownIds: readonly number[];
-  #engines: Engines | undefined;
-  #next = 0;
-
-  constructor(config: Config, data: MockData) {
-    this.#config = config;
-    this.#data = data;
-    this.#shownIds = data.shownIds;
-  }
-
-  /** Takes requests from now on. */
-  open(engines: Engines): void {
-    this.#engines = engines;
-  }
-
-  async send({ kind, url, transactionId }: Parameters<Controls['send']>[0]) {
-    const count = transactionsFor(kind);
-    if (transactionId !== undefined && count !== 1) {
-      throw new FuelError('USAGE', `transaction: ${kind} takes none`);
-    }
-    const ids = transactionId === undefined ? this.#nextIds(count) : [transactionId];
-    const transactions: Pushed[] = [];
-    for (const id of ids) transactions.push(await this.#find(id));
-    const { prefix, webhookSecret: secret } = this.#data;
-    const presigner = configuredPresigner(this.#config);
-    const terms = { url, prefix, secret, presigner, nowMs: systemClock.now() };
-    const sent = [];
-    for (const webhook of planWebhooks(kind, transactions, terms))
-      sent.push(await this.#sender.send(webhook));
-    return sent;
-  }
-
-  async void(transactionId: number): Promise<void> {
-    const engines = this.#opened();
-    await this.#find(transactionId);
-    const voided_at = formatDateTime(systemClock.now());
-    const data = {
-      transaction_id: transactionId,
-      account_id: this.#data.account.id,
-      voided_at,
-      reason: 'asked for',
-    };
-    await record(engines, [{ type: 'TransactionVoided', data }]);
-    this.#shownIds = this.#shownIds.filter((id) => id !== transactionId);
-  }
-
-  close(): Promise<void> {
-    return this.#sender.close();
-  }
-
-  #opened(): Engines {
-    if (this.#engines === undefined) throw new FuelError('REFUSED', 'the mock is still starting: try again');
-    return this.#engines;
-  }
-
-  /** The oldest ones first, then from the start again. */
-  #nextIds(count: number): number[] {
-    const ids = Array.from(
-      { length: count },
-      (_, index) => this.#shownIds[(this.#next + index) % this.#shownIds.length],
-    );
-    this.#next += count;
-    return ids.filter((id) => id !== undefined);
-  }
-
-  async #find(id: number): Promise<Pushed> {
-    const row = (await this.#opened().view().find([id])).get(id)?.shown;
-    if (row === undefined || row === null) {
-      throw new FuelError('REFUSED', `transaction: ${id} is not shown; pull to see which are`);
-    }
-    const { status, createdAtMs } = row;
-    return { id, status, createdAtMs, record: row };
-  }
+function createControls(engines: Engines, data: MockData, presigner: Presigner): Controls {
+  const { account, prefix, webhookSecret: secret } = data;
+  /** Those to send next first: the oldest, then from the start again. */
+  let queue: readonly number[] = data.shownIds;
+  const nextIds = (count: number): number[] => {
+    const ids = queue.slice(0, count);
+    queue = [...queue.slice(count), ...ids];
+    return ids;
+  };
+  const find = async (id: number) => {
+    const row = (await engines.view().find([id])).get(id)?.shown;
+    if (row) return row;
+    throw new FuelError('REFUSED', `transaction: ${id} is not shown; pull to see which are`);
+  };
+  return {
+    async send({ kind, url, transaction }) {
+      const { transactions: count, plan } = KINDS[kind];
+      if (transaction !== undefined && count !== 1) {
+        throw new FuelError('USAGE', `transaction: ${kind} takes none`);
+      }
+      const ids = transaction === undefined ? nextIds(count) : [transaction];
+      const rows = await Promise.all(ids.map(find));
+      const sent: SentWebhook[] = [];
+      for (const webhook of plan(rows, { url, prefix, secret, presigner, nowMs: systemClock.now() })) {
+        sent.push(await sendWebhook(webhook));
+      }
+      return sent;
+    },
+    async void(transaction_id) {
+      await find(transaction_id);
+      const voided_at = formatDateTime(systemClock.now());
+      const voided = { transaction_id, account_id: account.id, voided_at, reason: 'asked for' };
+      await record(engines, [{ type: 'TransactionVoided', data: voided }]);
+      queue = queue.filter((id) => id !== transaction_id);
+    },
+  };
 }

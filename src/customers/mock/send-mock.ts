@@ -4,6 +4,9 @@ import type { PlannedWebhook } from './mock-webhooks.ts';
 /** As the service's own sender has it. */
 const TIME_LIMIT_MS = 500;
 
+/** Takes any certificate, since a receiver under test seldom has a public one. */
+const dispatcher = new Agent({ connect: { rejectUnauthorized: false } });
+
 export interface SentWebhook {
   readonly delivery: string;
   readonly transaction: number | null;
@@ -16,40 +19,22 @@ export interface SentWebhook {
   readonly ms: number;
 }
 
-export interface MockSender {
-  send(webhook: PlannedWebhook): Promise<SentWebhook>;
-  close(): Promise<void>;
+/** Sends to any URL, also by plain HTTP. The time limit is that of the service; redirects are not followed. */
+export async function sendWebhook(webhook: PlannedWebhook): Promise<SentWebhook> {
+  const { deliveryId: delivery, transactionId: transaction, expected } = webhook;
+  const startedMs = performance.now();
+  const { status, error } = await attempt(webhook.request);
+  const isAccepted = status !== null && status >= 200 && status < 300;
+  const as_expected = status !== null && isAccepted === (expected === 'accepted');
+  const ms = Math.round(performance.now() - startedMs);
+  return { delivery, transaction, expected, as_expected, status, error, ms };
 }
 
-/**
- * Sends to any URL: also by plain HTTP, and whatever the certificate is, since a receiver under test seldom has a public
- * one. The time limit is that of the service; redirects are not followed.
- */
-export function createMockSender(): MockSender {
-  const dispatcher = new Agent({ connect: { rejectUnauthorized: false } });
-  return {
-    async send({ request, deliveryId, transactionId, expected }) {
-      const startedMs = performance.now();
-      const { status, error } = await attempt(dispatcher, request);
-      const isAccepted = status !== null && status >= 200 && status < 300;
-      return {
-        delivery: deliveryId,
-        transaction: transactionId,
-        expected,
-        as_expected: status !== null && isAccepted === (expected === 'accepted'),
-        status,
-        error,
-        ms: Math.round(performance.now() - startedMs),
-      };
-    },
-    close: () => dispatcher.destroy(),
-  };
-}
-
-async function attempt(
-  dispatcher: Agent,
-  { url, headers, body }: PlannedWebhook['request'],
-): Promise<{ status: number | null; error: string | null }> {
+async function attempt({
+  url,
+  headers,
+  body,
+}: PlannedWebhook['request']): Promise<Pick<SentWebhook, 'status' | 'error'>> {
   const signal = AbortSignal.timeout(TIME_LIMIT_MS);
   try {
     const answer = await send(url, { method: 'POST', headers, body, dispatcher, signal });

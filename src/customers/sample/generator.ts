@@ -1,7 +1,6 @@
 import type { TransactionEvent } from '../../domain/transaction-events.ts';
 import { DAY_MS, formatDateTime } from '../../domain/values/date-time.ts';
-import { amountsOf, negated, printHundredths } from './amounts.ts';
-import { type SampleVehicle, sampleFleet } from './fleet.ts';
+import { type Confirmed, type SampleVehicle, sampleFleet } from './fleet.ts';
 import { EXTERNAL_STATIONS, STATIONS, WITHDRAWAL_REASONS } from './names.ts';
 import { Random } from './random.ts';
 
@@ -17,11 +16,12 @@ export interface GeneratorOptions {
   readonly accountIds: readonly number[];
 }
 
-type Confirmed = Extract<TransactionEvent, { type: 'TransactionConfirmed' }>;
-type External = Extract<TransactionEvent, { type: 'ExternalTransactionRecorded' }>;
-type Recorded = Confirmed | External;
+type Recorded = Confirmed | Extract<TransactionEvent, { type: 'ExternalTransactionRecorded' }>;
 
 const FIRST_ID = 100_001;
+const RECORDED_AFTER_MS = 30_000;
+/** How many fills later one is withdrawn or refunded. */
+const LATER = 50;
 const EXTERNAL_SHARE = 0.08;
 const VOIDED_SHARE = 0.02;
 const CANCELLED_SHARE = 0.01;
@@ -29,93 +29,79 @@ const REFUNDED_SHARE = 0.022; // of the confirmed ones, which makes 2 % of all
 const ODOMETER_SHARE = 0.7;
 const PUMP_PHOTO_SHARE = 0.9;
 const ODOMETER_PHOTO_SHARE = 0.6;
+const FEE_SHARE = 125; // ten-thousandths of the fuel amount; none at stations outside the network
+const VAT_SHARE = 0.15; // of the fees
 
 /**
  * Sample transactions of several accounts, spread evenly over the days before `endMs`, in the order in which
- * a core system would record them; ids ascend. Nothing is recorded after `endMs`. Events are generated one at a time, and
- * only a few per cent of them are kept in memory.
+ * a core system would record them; ids ascend, and so do the times of creation. Nothing is recorded after `endMs`. Events
+ * are generated one at a time, and only the last fills are kept in memory.
  */
 export function* generateTransactions(
   options: GeneratorOptions,
 ): Generator<TransactionEvent, void, undefined> {
   const random = new Random(options.seed);
-  const spanMs = options.days * DAY_MS;
-  const startMs = options.endMs - spanMs;
   const fleet = sampleFleet(random, options);
-  const withdrawals = new Agenda<TransactionEvent>();
-  const refunds = new Agenda<Confirmed>();
-  const longestWaitMs = Math.min(3 * DAY_MS, spanMs / 10);
-
+  const spanMs = options.days * DAY_MS;
+  const stepMs = (spanMs - RECORDED_AFTER_MS) / options.count;
+  const recent: Recorded[] = [];
   for (let n = 0; n < options.count; n++) {
-    const recordedMs = startMs + Math.floor(((n + random.next()) * spanMs) / options.count);
-    yield* withdrawals.due(recordedMs);
-    const id = FIRST_ID + n;
-    const original = refunds.takeOne(recordedMs);
-    if (original !== undefined) {
-      yield refundOf(original, id, recordedMs);
+    const createdMs = options.endMs - spanMs + Math.floor((n + random.next()) * stepMs);
+    const moment = { id: FIRST_ID + n, createdMs, recordedMs: createdMs + RECORDED_AFTER_MS };
+    const earlier = recent.length === LATER ? recent.shift() : undefined;
+    const fate = random.next();
+    if (earlier !== undefined && fate < VOIDED_SHARE + CANCELLED_SHARE) {
+      yield withdrawn(random, earlier, { isVoided: fate < VOIDED_SHARE, atMs: moment.recordedMs });
+    } else if (earlier?.type === 'TransactionConfirmed' && random.chance(REFUNDED_SHARE)) {
+      yield refundOf(earlier, moment);
       continue;
     }
-    const fill = fillUp(random, pickVehicle(random, fleet), { id, startMs, recordedMs });
+    const car = fleet[random.between([0, fleet.length - 1])];
+    if (car === undefined) throw new RangeError('at least one account is needed');
+    const fill = fillUp(random, car, moment);
+    recent.push(fill);
     yield fill;
-    const dueMs = recordedMs + 60_000 + Math.floor(random.next() * random.next() * longestWaitMs);
-    const draw = random.next();
-    if (draw < VOIDED_SHARE) withdrawals.add(dueMs, voided(random, fill, dueMs));
-    else if (draw < VOIDED_SHARE + CANCELLED_SHARE) withdrawals.add(dueMs, cancelled(random, fill, dueMs));
-    else if (fill.type === 'TransactionConfirmed' && random.chance(REFUNDED_SHARE)) refunds.add(dueMs, fill);
   }
-  yield* withdrawals.due(options.endMs);
 }
 
 interface Moment {
   readonly id: number;
-  readonly startMs: number;
+  readonly createdMs: number;
   readonly recordedMs: number;
 }
 
-function fillUp(random: Random, car: SampleVehicle, moment: Moment): Recorded {
+/** Litres, prices and amounts are counted in whole hundredths, so that no fraction is used. */
+function fillUp(random: Random, car: SampleVehicle, { id, createdMs, recordedMs }: Moment): Recorded {
   const isExternal = random.chance(EXTERNAL_SHARE);
-  const createdMs = createdAt(random, car, moment);
-  const kilometres = random.between([120, Math.floor((car.tankLiters * 9_000) / car.consumption)]);
-  const liters = Math.round((kilometres * car.consumption) / 100); // hundredths
+  const { consumption, tankLiters } = car.model;
+  const kilometres = random.between([120, Math.floor((tankLiters * 9_000) / consumption)]);
+  const liters = Math.round((kilometres * consumption) / 100);
   const price = car.fuel.price + random.between([-6, 9]);
-  const trip = driveOn(random, car, { kilometres, liters });
-  const { amount, ...fees } = amountsOf({ liters, price, isExternal, agreement: car.fees });
+  const amount = Math.round((liters * price) / 100);
   const common = {
-    transaction_id: moment.id,
-    account_id: car.accountId,
+    transaction_id: id,
+    ...car.facts,
     created_at: formatDateTime(createdMs),
     correction_reference_id: null,
-    corporate: car.corporate,
-    corporate_group: car.corporateGroup,
     fuel: {
       type: { id: car.fuel.id, name: car.fuel.name },
       liters: printHundredths(liters),
       price_per_liter: printHundredths(price),
-      amount,
+      amount: printHundredths(amount),
     },
-    ...trip,
-    vehicle: car.vehicle,
-    driver: car.driver,
-    fees,
+    ...driveOn(random, car, { kilometres, liters }),
+    fees: feesOf(amount, isExternal),
     images: {
-      pump: random.chance(PUMP_PHOTO_SHARE) ? `photos/${moment.id}/pump.jpg` : null,
-      odometer: random.chance(ODOMETER_PHOTO_SHARE) ? `photos/${moment.id}/odometer.jpg` : null,
+      pump: random.chance(PUMP_PHOTO_SHARE) ? `photos/${id}/pump.jpg` : null,
+      odometer: random.chance(ODOMETER_PHOTO_SHARE) ? `photos/${id}/odometer.jpg` : null,
     },
   };
   if (isExternal) {
     const station = { name: random.pick(EXTERNAL_STATIONS) };
     return { type: 'ExternalTransactionRecorded', data: { ...common, confirmed_at: null, station } };
   }
-  const confirmed_at = formatDateTime(moment.recordedMs);
+  const confirmed_at = formatDateTime(recordedMs);
   return { type: 'TransactionConfirmed', data: { ...common, confirmed_at, station: random.pick(STATIONS) } };
-}
-
-/** Before it is recorded, and after the vehicle's previous fill. */
-function createdAt(random: Random, car: SampleVehicle, { startMs, recordedMs }: Moment): number {
-  const waitMs = random.between([4_000, 90_000]);
-  const createdMs = Math.min(recordedMs, Math.max(recordedMs - waitMs, startMs, car.lastCreatedMs + 1));
-  car.lastCreatedMs = createdMs;
-  return createdMs;
 }
 
 /** Moves the vehicle to this fill; distance and consumption are known only between two readings in a row. */
@@ -124,93 +110,66 @@ function driveOn(
   car: SampleVehicle,
   since: { readonly kilometres: number; readonly liters: number },
 ): Pick<Recorded['data'], 'odometer_reading' | 'distance_traveled' | 'fuel_consumption'> {
-  const before = car.lastReading;
   car.odometer += since.kilometres;
-  car.lastReading = random.chance(ODOMETER_SHARE) ? car.odometer : null;
-  if (before === null || car.lastReading === null) {
-    return { odometer_reading: car.lastReading, distance_traveled: null, fuel_consumption: null };
-  }
+  const odometer_reading = random.chance(ODOMETER_SHARE) ? car.odometer : null;
+  const isKnown = car.lastReading !== null && odometer_reading !== null;
+  car.lastReading = odometer_reading;
   return {
-    odometer_reading: car.lastReading,
-    distance_traveled: since.kilometres,
-    fuel_consumption: printHundredths(Math.round((since.liters * 100) / since.kilometres)),
+    odometer_reading,
+    distance_traveled: isKnown ? since.kilometres : null,
+    fuel_consumption: isKnown ? printHundredths(Math.round((since.liters * 100) / since.kilometres)) : null,
   };
 }
 
-function refundOf(original: Confirmed, id: number, recordedMs: number): Confirmed {
-  const { fuel, fees } = original.data;
+/** The total adds fees and VAT before these are rounded, as a core system does, and has between 2 and 6 decimals. */
+function feesOf(amount: number, isExternal: boolean): Recorded['data']['fees'] {
+  const fees = isExternal ? 0 : amount * FEE_SHARE; // millionths, as are VAT and the total
+  const vat = Math.round(fees * VAT_SHARE);
+  const total = amount * 10_000 + fees + vat;
+  return {
+    total_fees: printHundredths(Math.round(fees / 10_000)),
+    total_vat: printHundredths(Math.round(vat / 10_000)),
+    total_amount: (total / 1_000_000).toFixed(6).replace(/0{1,4}$/, ''),
+  };
+}
+
+function printHundredths(hundredths: number): string {
+  return (hundredths / 100).toFixed(2);
+}
+
+function refundOf({ data: original }: Confirmed, { id, createdMs, recordedMs }: Moment): Confirmed {
+  const { fuel, fees } = original;
   return {
     type: 'TransactionConfirmed',
     data: {
-      ...original.data,
+      ...original,
       transaction_id: id,
-      created_at: formatDateTime(recordedMs),
+      created_at: formatDateTime(createdMs),
       confirmed_at: formatDateTime(recordedMs),
-      correction_reference_id: original.data.transaction_id,
-      fuel: { ...fuel, liters: negated(fuel.liters), amount: negated(fuel.amount) },
+      correction_reference_id: original.transaction_id,
+      fuel: { ...fuel, liters: `-${fuel.liters}`, amount: `-${fuel.amount}` },
       odometer_reading: null,
       distance_traveled: null,
       fuel_consumption: null,
       fees: {
-        total_fees: negated(fees.total_fees),
-        total_vat: negated(fees.total_vat),
-        total_amount: negated(fees.total_amount),
+        total_fees: `-${fees.total_fees}`,
+        total_vat: `-${fees.total_vat}`,
+        total_amount: `-${fees.total_amount}`,
       },
       images: { pump: null, odometer: null },
     },
   };
 }
 
-function voided(random: Random, { data }: Recorded, dueMs: number): TransactionEvent {
-  return {
-    type: 'TransactionVoided',
-    data: { ...withdrawal(random, data), voided_at: formatDateTime(dueMs) },
-  };
-}
-
-function cancelled(random: Random, { data }: Recorded, dueMs: number): TransactionEvent {
-  return {
-    type: 'TransactionCancelled',
-    data: { ...withdrawal(random, data), cancelled_at: formatDateTime(dueMs) },
-  };
-}
-
-function withdrawal(
+function withdrawn(
   random: Random,
-  { transaction_id, account_id }: Recorded['data'],
-): { transaction_id: number; account_id: number; reason: string | null } {
-  return { transaction_id, account_id, reason: random.chance(0.8) ? random.pick(WITHDRAWAL_REASONS) : null };
-}
-
-function pickVehicle(random: Random, fleet: readonly SampleVehicle[]): SampleVehicle {
-  const car = fleet[random.between([0, fleet.length - 1])];
-  if (car === undefined) throw new RangeError('at least one account is needed');
-  return car;
-}
-
-/** Future events, the next one last. */
-class Agenda<T> {
-  readonly #items: { readonly dueMs: number; readonly what: T }[] = [];
-
-  add(dueMs: number, what: T): void {
-    let low = 0;
-    let high = this.#items.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#items[middle]?.dueMs ?? 0) > dueMs) low = middle + 1;
-      else high = middle;
-    }
-    this.#items.splice(low, 0, { dueMs, what });
-  }
-
-  takeOne(untilMs: number): T | undefined {
-    const next = this.#items.at(-1);
-    if (next === undefined || next.dueMs > untilMs) return undefined;
-    this.#items.pop();
-    return next.what;
-  }
-
-  *due(untilMs: number): Generator<T, void, undefined> {
-    for (let what = this.takeOne(untilMs); what !== undefined; what = this.takeOne(untilMs)) yield what;
-  }
+  { data: { transaction_id, account_id } }: Recorded,
+  { isVoided, atMs }: { readonly isVoided: boolean; readonly atMs: number },
+): TransactionEvent {
+  const reason = random.chance(0.8) ? random.pick(WITHDRAWAL_REASONS) : null;
+  const data = { transaction_id, account_id, reason };
+  const at = formatDateTime(atMs);
+  return isVoided
+    ? { type: 'TransactionVoided', data: { ...data, voided_at: at } }
+    : { type: 'TransactionCancelled', data: { ...data, cancelled_at: at } };
 }

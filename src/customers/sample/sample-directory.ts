@@ -1,41 +1,61 @@
+import type { AccountCommand } from '../../domain/account-commands.ts';
 import { COMPANIES, CORPORATES, GROUPS } from './names.ts';
 import { Random } from './random.ts';
 
-export interface SampleCorporate {
+interface SampleGroup {
+  readonly id: number;
+  readonly name: string;
+}
+
+interface SampleCorporate {
   readonly id: number;
   readonly name: string;
   /** `null` where it is in no group. */
-  readonly group: { readonly id: number; readonly name: string } | null;
+  readonly group: SampleGroup | null;
 }
 
 export interface SampleAccount {
   readonly id: number;
   readonly name: string;
-  readonly groups: readonly { readonly id: number; readonly name: string }[];
-  /** At least one; some in a group, at least one in none. */
+  readonly groups: readonly SampleGroup[];
+  /** The first in no group, the second in the first group. */
   readonly corporates: readonly [SampleCorporate, ...SampleCorporate[]];
 }
 
 /**
- * The accounts, groups and corporates that the sample transactions of these accounts name, in the order
- * given. An account looks the same whatever the others are. Group ids are `10 × account + n`, corporate ids
- * `100 × account + n`, so accounts do not share any.
+ * The account that sample transactions of this id name; it looks the same whatever the others are. Group ids are
+ * `10 × account + n`, corporate ids `100 × account + n`, so accounts do not share any.
  */
-export function sampleDirectory(accountIds: readonly number[]): SampleAccount[] {
-  return accountIds.map(sampleAccount);
-}
-
-function sampleAccount(id: number): SampleAccount {
+export function sampleAccount(id: number): SampleAccount {
   const random = new Random(id);
   const groups = GROUPS.slice(0, random.between([1, 3])).map((name, n) => ({ id: id * 10 + n, name }));
-  const loose: SampleCorporate = { id: id * 100, name: 'Head Office', group: null };
-  const others = CORPORATES.slice(0, random.between([3, CORPORATES.length])).map((name, n) => ({
-    id: id * 100 + n + 1,
-    name,
-    group: groups[random.between([0, groups.length])] ?? null,
-  }));
-  const first = others[0];
-  // Otherwise all corporates might be without a group, and no group would ever appear.
-  if (first !== undefined) first.group = groups[0] ?? null;
-  return { id, name: `${random.pick(COMPANIES)} ${id}`, groups, corporates: [loose, ...others] };
+  const headOffice = { id: id * 100, name: 'Head Office', group: null };
+  const others = CORPORATES.slice(0, random.between([3, CORPORATES.length])).map((name, n) => {
+    const group = groups[n === 0 ? 0 : random.between([0, groups.length])] ?? null;
+    return { id: id * 100 + n + 1, name, group };
+  });
+  return { id, name: `${random.pick(COMPANIES)} ${id}`, groups, corporates: [headOffice, ...others] };
+}
+
+/** The commands that open the account, with its groups and corporates, and give it access from then on. */
+export function openingCommands({ id: accountId, name, ...account }: SampleAccount, fromMs: number) {
+  const { groups, corporates } = account;
+  const commands: AccountCommand[] = [
+    { type: 'OpenAccount', accountId, name },
+    { type: 'EnableIntegration', accountId },
+    { type: 'SetChargingProfile', accountId, profile: 'demo', fromMs, toMs: null },
+  ];
+  for (const group of groups)
+    commands.push({ type: 'SetCorporateGroup', accountId, groupId: group.id, name: group.name });
+  for (const corporate of corporates) {
+    const { id: corporateId, group } = corporate;
+    commands.push({
+      type: 'SetCorporate',
+      accountId,
+      corporateId,
+      name: corporate.name,
+      groupId: group?.id ?? null,
+    });
+  }
+  return commands;
 }

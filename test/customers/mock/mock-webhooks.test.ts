@@ -1,12 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { projectTransaction } from '../../../projections/transactions.ts';
-import {
-  KINDS,
-  type Kind,
-  type Pushed,
-  planWebhooks,
-  transactionsFor,
-} from '../../../src/customers/mock/mock-webhooks.ts';
+import { projectTransaction, type TransactionRow } from '../../../projections/transactions.ts';
+import { KINDS, type Kind } from '../../../src/customers/mock/mock-webhooks.ts';
 import { createPresigner } from '../../../src/pull/images/presign.ts';
 import { isGenuine } from '../../support/deliveries/is-genuine.ts';
 import { expectDocumentedDelivery } from '../../support/openapi/validate.ts';
@@ -22,16 +16,16 @@ const terms = {
   }),
 };
 
-function pushed(id: number, isExternal = false): Pushed {
+function pushed(id: number, isExternal = false): TransactionRow {
   const change = isExternal
     ? projectTransaction('ExternalTransactionRecorded', externalData({ transaction_id: id }), 0)
     : projectTransaction('TransactionConfirmed', confirmedData({ transaction_id: id }), 0);
   if (change.kind !== 'show') throw new Error('it is not shown');
-  return { id, status: change.row.status, createdAtMs: change.row.createdAtMs, record: change.row };
+  return change.row;
 }
 
 const planned = (kind: Kind) =>
-  planWebhooks(kind, [pushed(501), pushed(502, true)].slice(0, transactionsFor(kind)), terms);
+  KINDS[kind].plan([pushed(501), pushed(502, true)].slice(0, KINDS[kind].transactions), terms);
 const genuine = ({ request }: ReturnType<typeof planned>[0]): boolean =>
   isGenuine({
     ...{ header: request.headers['X-Service-Signature'] ?? '', secret: SECRET, nowMs: NOW },

@@ -62,7 +62,7 @@ function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
     ...{ base_url: baseUrl, ca_file: caFile, key, webhook_secret: webhookSecret, control_url: controlUrl },
     ...{ from, to, transactions: shownIds.length },
   };
-  const kinds = Object.entries(KINDS).map(([kind, what]) => `#   ${kind.padEnd(9)}  ${what}`);
+  const kinds = Object.entries(KINDS).map(([kind, { what }]) => `#   ${kind.padEnd(9)}  ${what}`);
   const text = [
     '# Paste these lines into the shell in which you try your programs:',
     `export BASE_URL=${baseUrl}`,
