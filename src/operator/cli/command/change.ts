@@ -19,7 +19,6 @@ export async function changeKey(
 }
 
 /** Prints what was changed, as it is now. */
-export function printChange({ out }: Session, changed: boolean, document: object): number {
+export function printChange({ out }: Session, changed: boolean, document: object): void {
   out.result({ changed, ...document }, changed ? 'done' : 'nothing to change: it is so already');
-  return 0;
 }

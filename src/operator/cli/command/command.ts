@@ -29,6 +29,9 @@ export type Arguments = readonly unknown[] | [];
 export type Readers<A extends Arguments> = { readonly [Place in keyof A]: (text: string) => A[Place] };
 export type NoOptions = Readonly<Record<never, never>>;
 
+/** 0 where none is given. A `FuelError` ends with 1, or 2 for wrong usage. */
+export type ExitCode = Promise<number> | Promise<void>;
+
 interface Usage<A extends Arguments, O extends Options> {
   /** Name and arguments in commander's form: `open <id>`. */
   readonly usage: string;
@@ -39,8 +42,7 @@ interface Usage<A extends Arguments, O extends Options> {
 }
 
 interface Leaf<A extends Arguments, O extends Options> extends Usage<A, O> {
-  /** Returns the exit code. Throws `FuelError` to end with 1, or 2 for wrong usage. */
-  readonly run: (args: A, options: Values<O>, command: Command) => Promise<number>;
+  readonly run: (args: A, options: Values<O>, command: Command) => ExitCode;
 }
 
 const CHANGES = { actor, wait: flag('wait until every live process has applied it') };
@@ -51,7 +53,7 @@ export interface Definition<A extends Arguments, O extends Options> extends Usag
   readonly changes?: true | ((options: Values<O>) => boolean);
   /** The command itself checks that the store exists and belongs to the configuration. */
   readonly ownStoreCheck?: true;
-  readonly work: (session: Session, args: A, options: Values<O>) => Promise<number>;
+  readonly work: (session: Session, args: A, options: Values<O>) => ExitCode;
 }
 
 /** Adds a noun: the level above the commands about one thing. */
@@ -78,7 +80,7 @@ export function addLeaf<A extends Arguments = readonly string[], O extends Optio
   const read: readonly ((text: string) => unknown)[] = readers ?? [];
   return withExample(command, example).action(async () => {
     const args = command.args.map((text, place) => read[place]?.(text) ?? text);
-    process.exitCode = await run(args as unknown as A, command.opts() as Values<O>, command);
+    process.exitCode = (await run(args as unknown as A, command.opts() as Values<O>, command)) ?? 0;
   });
 }
 
@@ -131,7 +133,7 @@ async function inSession<A extends Arguments, O extends Options>(
     const session = { config, engines, clock, out, author, writer };
     const exitCode = await work(session, args, options);
     if (options.wait) await wait(session);
-    return exitCode;
+    return exitCode ?? 0;
   } finally {
     await engines.close();
   }

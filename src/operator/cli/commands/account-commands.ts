@@ -48,7 +48,6 @@ function addShowingCommands(account: Command): void {
       const directory = await loadDirectory(engines.store(), engines.directory());
       for (const entry of sortedAccounts(directory))
         await out.row(ACCOUNT_COLUMNS, accountLine(entry, clock.now()));
-      return 0;
     },
   });
   addCommand(account, {
@@ -61,7 +60,6 @@ function addShowingCommands(account: Command): void {
       if (entry === undefined) throw new FuelError('REFUSED', unknownAccount(accountId));
       const document = accountAnswer(entry);
       out.answer(document, accountSections(document));
-      return 0;
     },
   });
 }
@@ -145,9 +143,9 @@ function addStructureCommands(account: Command): void {
   });
 }
 
-async function change(session: Session, command: AccountCommand): Promise<number> {
+async function change(session: Session, command: AccountCommand): Promise<void> {
   const { changed, account } = await changeAccount(session.writer(), command.accountId, [command]);
-  return printChange(session, changed, accountSummary(account));
+  printChange(session, changed, accountSummary(account));
 }
 
 function addFileCommands(account: Command): void {

@@ -49,10 +49,9 @@ export function addAuditCommand(program: Command): void {
         printed += 1;
         if (printed >= limit) break;
       }
-      if (printed > 0 || follow) return 0;
+      if (printed > 0 || follow) return;
       if (options.actor !== undefined) await requireActor(engines, options.actor, signal);
       await requireKnown(engines, options, { inLog: true });
-      return 0;
     },
   });
 }

@@ -79,7 +79,7 @@ async function list(
   session: Session,
   _: readonly string[],
   options: option.Values<typeof LIST>,
-): Promise<number> {
+): Promise<void> {
   const { engines } = session;
   const filter = deliveryFilter(options);
   if (options.follow && options.after !== undefined) {
@@ -97,7 +97,6 @@ async function list(
   if (deliveries.length === 0) await requireKnown(engines, options);
   await print(session, deliveries);
   if (changes) await follow(session, changes, filter.untilMs);
-  return 0;
 }
 
 /** Prints what is new or has changed, until interrupted or the range is over. */
@@ -123,7 +122,7 @@ function withReasons<T extends DeliverySummary>(session: Session, deliveries: re
   return withHeldReasons(deliveries, accountOf(session), session.clock.now());
 }
 
-async function show(session: Session, [id]: readonly [string]): Promise<number> {
+async function show(session: Session, [id]: readonly [string]): Promise<void> {
   const { engines, out } = session;
   const found = await engines.queue().find(id);
   const [delivery] = await withReasons(session, found === undefined ? [] : [found]);
@@ -136,7 +135,6 @@ async function show(session: Session, [id]: readonly [string]): Promise<number> 
     facts(DELIVERY_COLUMNS, document),
     table('Attempts', [...ATTEMPT_COLUMNS, BODY_COLUMN], { of: attempts, empty: 'None was recorded.' }),
   ]);
-  return 0;
 }
 
 async function redeliver(

@@ -55,7 +55,7 @@ async function issue(
   { config, engines, clock, writer, out }: Session,
   [accountId]: readonly [number],
   { label, allow, rateLimit, driverMobile, webhookUrl }: option.Values<typeof ISSUE>,
-): Promise<number> {
+): Promise<void> {
   if (webhookUrl !== undefined) await engines.bind(); // before the master key is read: a lost one must not be replaced
   const webhook = webhookUrl === undefined ? null : webhookOptions(config, clock, webhookUrl);
   const issued = await issueKey(writer(), {
@@ -80,7 +80,6 @@ async function issue(
     `the key ${issued.prefix} was issued, but could not be written to standard output and is lost: switch it off ` +
       `(fuel key off ${issued.prefix}) and issue another`,
   );
-  return 0;
 }
 
 function addShowingCommands(key: Command): void {
@@ -105,7 +104,6 @@ function addShowingCommands(key: Command): void {
           else await out.row(KEY_COLUMNS, keyAnswer(id, key));
         }
       }
-      return 0;
     },
   });
   addCommand(key, {
@@ -117,7 +115,6 @@ function addShowingCommands(key: Command): void {
       const { entry, key: found } = await findKey(engines, prefix);
       const document = keyAnswer(entry.id, found);
       out.answer(document, [facts(KEY_COLUMNS, document)]);
-      return 0;
     },
   });
 }
@@ -170,9 +167,9 @@ function addChangingCommands(key: Command): void {
   });
 }
 
-async function change(session: Session, prefix: string, commandOf: KeyChange): Promise<number> {
+async function change(session: Session, prefix: string, commandOf: KeyChange): Promise<void> {
   const { changed, accountId, key } = await changeKey(session, prefix, commandOf);
-  return printChange(session, changed, keyAnswer(accountId, key));
+  printChange(session, changed, keyAnswer(accountId, key));
 }
 
 async function rewrap({ config, engines, writer, out }: Session): Promise<number> {

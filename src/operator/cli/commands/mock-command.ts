@@ -40,7 +40,7 @@ export function addMockCommand(program: Command): void {
 async function serveMock(
   options: { readonly seed: number; readonly port: number },
   out: Output,
-): Promise<number> {
+): Promise<void> {
   const signal = abortOnInterrupt();
   const { startMock } = await import('../../../customers/mock/mock.ts'); // loads the servers, which no other command needs
   const mock = await startMock(options);
@@ -52,7 +52,6 @@ async function serveMock(
   } finally {
     await mock.stop();
   }
-  return 0;
 }
 
 function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {

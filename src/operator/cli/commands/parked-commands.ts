@@ -46,7 +46,6 @@ export function addParkedCommands(projection: Command): void {
       for await (const event of parkedOf(session, follower)) {
         await session.out.row(PARKED_COLUMNS, event);
       }
-      return 0;
     },
   });
   addCommand(parked, {
@@ -81,7 +80,7 @@ async function skip(
   { engines, clock, author, out }: Session,
   [wanted]: readonly [number],
   { reason }: { readonly reason: string },
-): Promise<number> {
+): Promise<void> {
   await engines.bind();
   const parked = await parkedTransactionEvent(engines, wanted);
   const isNew = await skipEvent(engines.store(), wanted, { author, reason, clock, parked });
@@ -89,7 +88,6 @@ async function skip(
   const done =
     parked === undefined ? 'skipped: its account is judged without it' : 'skipped: it is listed no more';
   out.result({ skipped: Number(isNew) }, isNew ? done : 'it was skipped before');
-  return 0;
 }
 
 /** A skipped event is still there. */
@@ -116,7 +114,7 @@ async function show(
   session: Session,
   [wanted]: readonly [number],
   { follower }: { readonly follower: Follower },
-): Promise<number> {
+): Promise<void> {
   const { engines, out } = session;
   let event: ParkedAnswer | undefined;
   for await (const candidate of parkedOf(session, follower)) {
@@ -126,7 +124,6 @@ async function show(
   const [recorded] = await engines.store().readStream(event.stream, { fromRevision: event.revision });
   const data = recorded?.data ?? null;
   out.answer({ ...event, data }, [facts(PARKED_COLUMNS, event), { facts: [['Data', JSON.stringify(data)]] }]);
-  return 0;
 }
 
 async function retry(

@@ -33,7 +33,6 @@ export function addProjectionCommands(program: Command): void {
       };
       for (const status of await followerStatus(parts)) await out.row(FOLLOWER_COLUMNS, status);
       await assertViewFits(await engines.view().checkpoint(), engines.store(), VIEW_NAME);
-      return 0;
     },
   });
   addCommand(projection, {

@@ -38,7 +38,6 @@ export function addStoreCommands(program: Command): void {
       }
       const manifest = await backupDataDir(config.FUEL_DATA_DIR, dir, formatDateTime(clock.now()));
       out.result({ dir, ...manifest }, `copied ${manifest.files.join(', ')} to ${dir}`);
-      return 0;
     },
   });
   addCopyCommand(store);
@@ -56,7 +55,6 @@ export function addStoreCommands(program: Command): void {
       await assertNotMoved({ ...config, ...engines }, engines.store());
       const fingerprint = await trustMasterKey(engines.store(), config, { author, reason, clock });
       out.result({ fingerprint }, `the store's master key is ${fingerprint} (fingerprint) from now on`);
-      return 0;
     },
   });
 }
@@ -83,7 +81,6 @@ function addUnmarkCommand(store: Command): void {
         { unmarked: true, to },
         `the store takes changes again; nothing may use ${to.join(' and ')}`,
       );
-      return 0;
     },
   });
 }

@@ -177,7 +177,7 @@ function readStatus(text: string): VisibleStatus {
   );
 }
 
-async function show(session: Session, id: number, at: number | undefined): Promise<number> {
+async function show(session: Session, id: number, at: number | undefined): Promise<void> {
   const { engines, clock, out } = session;
   if (at !== undefined && at > clock.now()) {
     throw option.usage(`--at ${formatDateTime(at)} is still to come: nobody has seen anything then`);
@@ -196,7 +196,6 @@ async function show(session: Session, id: number, at: number | undefined): Promi
   }
   const seen = at === undefined ? seenNow(found) : await seenAt(found, at, parts);
   out.answer(transactionAnswer(found, seen), transactionSections(found, seen));
-  return 0;
 }
 
 async function erase(

@@ -51,7 +51,6 @@ export function addWebhookCommands(program: Command): void {
       const { entry, key } = await findKey(engines, prefix);
       const document = webhookAnswer(entry.id, key, await engines.queue().health(prefix));
       out.answer(document, [facts([...WEBHOOK_FACTS, ...HEALTH_FACTS], document)]);
-      return 0;
     },
   });
 }
@@ -89,26 +88,26 @@ function addStateCommands(webhook: Command): void {
   });
 }
 
-async function change(session: Session, prefix: string, commandOf: KeyChange): Promise<number> {
+async function change(session: Session, prefix: string, commandOf: KeyChange): Promise<void> {
   const { changed, accountId, key } = await changeKey(session, prefix, commandOf);
-  return printChange(session, changed, await answer(accountId, key, session));
+  printChange(session, changed, await answer(accountId, key, session));
 }
 
 /** Resets the count itself, so that it is 0 when the command returns, even if no process runs. */
-async function enable(session: Session, [prefix]: readonly [string]): Promise<number> {
+async function enable(session: Session, [prefix]: readonly [string]): Promise<void> {
   const { changed, accountId, key } = await changeKey(session, prefix, (of) => ({
     type: 'EnableWebhook',
     ...of,
   }));
   if (changed) await session.engines.queue().resetHealth(prefix);
-  return printChange(session, changed, await answer(accountId, key, session));
+  printChange(session, changed, await answer(accountId, key, session));
 }
 
 async function answer(accountId: number, key: AccountKey, { engines }: Session) {
   return webhookAnswer(accountId, key, await engines.queue().health(key.prefix));
 }
 
-async function set(session: Session, [prefix, url]: readonly [string, string]): Promise<number> {
+async function set(session: Session, [prefix, url]: readonly [string, string]): Promise<void> {
   const { config, engines, clock, writer, out } = session;
   const accountId = (await findKey(engines, prefix)).entry.id;
   await engines.bind(); // before the master key is read: a lost one must not be replaced
@@ -122,10 +121,7 @@ async function set(session: Session, [prefix, url]: readonly [string, string]): 
   if (warning !== null) out.note(warning);
   const done = changed ? `set to ${document.url}` : 'nothing to change: it is so already';
   const shown = { webhook_secret: webhookSecret, changed, ...document, warning };
-  if (webhookSecret === null) {
-    out.result(shown, done);
-    return 0;
-  }
+  if (webhookSecret === null) return out.result(shown, done);
   await out.secret(
     shown,
     `${done}\nwebhook secret: ${webhookSecret}\nKeep it now: it is never shown again.`,
@@ -133,7 +129,6 @@ async function set(session: Session, [prefix, url]: readonly [string, string]): 
       `key's secret is made once: switch the key off (fuel key off ${prefix}) and issue another ` +
       `(fuel key issue ${accountId} --webhook-url …)`,
   );
-  return 0;
 }
 
 async function test({ config, engines, writer, out }: Session, [prefix]: readonly [string]): Promise<number> {
