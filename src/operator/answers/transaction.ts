@@ -11,7 +11,7 @@ import {
 import { accessAt, type KeyAccess, noAccessReason } from './access-at.ts';
 import { type Column, type Facts, link, type Section, state, type Table, table, time } from './columns.ts';
 import { type AccountOf, deliveryAnswer, withHeldReasons } from './delivery.ts';
-import { type AppliedEvent, effectsOf, timelineColumns, timelineOf } from './timeline.ts';
+import { effectsOf, timelineColumns, timelineOf } from './timeline.ts';
 
 /** What a list shows of a record's text. */
 interface Head {
@@ -134,7 +134,7 @@ export async function seenAt(
   atMs: number,
   { store, environment }: Pick<TransactionParts, 'store' | 'environment'>,
 ): Promise<Seen> {
-  const row = rowAt(applied, atMs);
+  const row = applied.findLast(({ event }) => recordedAtMs(event) <= atMs)?.row;
   const accountId = (row ?? applied.find((each) => each.row !== undefined)?.row)?.accountId;
   const { noAccess, keys } =
     accountId === undefined
@@ -210,7 +210,9 @@ const ACCESS_COLUMNS: readonly Column<KeyAccess>[] = [
 /** All of it, with the data of its events, for whoever may see that. */
 export function transactionSections(found: FoundTransaction, seen: Seen): Section[] {
   const { record, access } = seen;
-  const data = found.events.map((event) => [`${event.type}@${event.revision}`, dataText(event)] as const);
+  const data = found.events.map(
+    (event) => [`${event.type}@${event.revision}`, JSON.stringify(printableData(event))] as const,
+  );
   return [
     visibilityFacts(found, seen),
     ...(record == null ? [] : [{ facts: [['Record', record]] as const }]),
@@ -219,15 +221,6 @@ export function transactionSections(found: FoundTransaction, seen: Seen): Sectio
     timelineTable(found),
     ...(data.length === 0 ? [] : [{ facts: data }]),
   ];
-}
-
-function dataText(event: FoundTransaction['events'][number]): string {
-  return JSON.stringify(printableData(event));
-}
-
-/** What customers saw at a time; `undefined` where it was not shown. */
-function rowAt(applied: readonly AppliedEvent[], atMs: number): TransactionRow | undefined {
-  return applied.findLast(({ event }) => recordedAtMs(event) <= atMs)?.row;
 }
 
 /** A record's text with the photos' names in the store in place of URLs, which only a request makes. */

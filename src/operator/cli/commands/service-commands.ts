@@ -13,13 +13,12 @@ import { printableLine } from '../../../base/printable.ts';
 import { loadConfig, showConfig, unknownSettings } from '../../../engines/engines.ts';
 import { sectionsText } from '../../answers/columns.ts';
 import { addLeaf, addNoun } from '../command/command.ts';
-import { json, type OptionOf, usage } from '../command/options.ts';
+import { json, type OptionOf } from '../command/options.ts';
 import { abortOnInterrupt, Output } from '../command/output.ts';
 
 export function addServeCommand(program: Command): void {
   const role: OptionOf<readonly Role[]> = {
-    make: (name) =>
-      new Option(`${name} <role>`, 'repeat it for several').choices(ROLES).argParser(collectRole).default([]),
+    make: (name) => new Option(`${name} <role...>`, 'one or several').choices(ROLES).default([]),
   };
   addLeaf(program, {
     usage: 'serve',
@@ -28,12 +27,6 @@ export function addServeCommand(program: Command): void {
     options: { role },
     run: (_, { role }) => serve(role.length === 0 ? ROLES : role),
   });
-}
-
-function collectRole(text: string, before: readonly Role[]): Role[] {
-  const role = ROLES.find((candidate) => candidate === text);
-  if (role === undefined) throw usage(`there is no role ${text}: the roles are ${ROLES.join(', ')}`);
-  return [...before, role];
 }
 
 /** Runs until SIGTERM or SIGINT (exit 0), or until a role fails (exit 1). */

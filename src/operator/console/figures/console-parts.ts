@@ -1,9 +1,7 @@
 import { X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { type Config, retentionMs } from '../../../base/config/config.ts';
-import { FuelError } from '../../../base/errors.ts';
 import { readThroughSoon } from '../../../engines/sqlite/embedded-files.ts';
-import { certificatePaths } from '../../../pull/server/certificate.ts';
+import { certificatePaths, readCertificate } from '../../../pull/server/certificate.ts';
 import { damagedEvents } from '../../../pull/view/parked-events.ts';
 import type { ViewReads } from '../../../pull/view/transactions-view.ts';
 import type { DeliveryReads, LaneReads } from '../../../push/queue/delivery-queue.ts';
@@ -58,10 +56,5 @@ export function consoleParts(running: RunningProcess, lastProof: () => Proof | u
 /** Of the pull API's; `undefined` where this process has none. */
 async function certificateEndsAtMs(config: Config, roles: readonly string[]): Promise<number | undefined> {
   if (!roles.includes('api') || config.FUEL_TLS === 'terminated') return undefined;
-  const { cert: file } = certificatePaths(config).files;
-  try {
-    return new X509Certificate(await readFile(file)).validToDate.getTime();
-  } catch (error) {
-    throw new FuelError('CONFIG_INVALID', `${file} can not be read`, { cause: error });
-  }
+  return new X509Certificate(readCertificate(certificatePaths(config).files).cert).validToDate.getTime();
 }
