@@ -31,26 +31,10 @@ export async function listen(
  * Resolves with the real address. Rejects with `REFUSED`.
  */
 export async function claimPort(address: ListenAddress): Promise<ListenAddress> {
-  const { port } = await listenOnce(address);
-  return { host: address.host, port };
-}
-
-/** Whether the platform lets several servers listen on one port, as Linux does. */
-export async function canReusePort(host: string): Promise<boolean> {
-  try {
-    await listenOnce({ host, port: 0, reusePort: true });
-    return true;
-  } catch (error) {
-    const { cause } = error as { readonly cause?: NodeJS.ErrnoException };
-    return cause?.code !== 'ENOTSUP'; // any other fault is that of the address, which is reported when it is used
-  }
-}
-
-async function listenOnce(address: Parameters<typeof listen>[1]): Promise<AddressInfo> {
   const server = createServer();
-  const found = await listen(server, address);
+  const { port } = await listen(server, address);
   await new Promise<void>((resolve) => server.close(() => resolve()));
-  return found;
+  return { host: address.host, port };
 }
 
 /** A host as in a URL: IPv6 in brackets. */

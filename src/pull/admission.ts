@@ -1,10 +1,20 @@
-import { type AccessDirectory, identifyCaller } from '../accounts/caller.ts';
+import { hash, timingSafeEqual } from 'node:crypto';
+import { type AccessDirectory, type Caller, identifyCaller } from '../accounts/caller.ts';
 import type { Log } from '../base/log.ts';
 import type { Environment } from '../domain/account-events.ts';
-import { refuse, type Step } from './answers.ts';
+import { type Refusal, refuse, type Step } from './answers.ts';
 import type { ApiMetrics } from './api-metrics.ts';
-import { clientAddress, trustedProxies } from './edge/addresses.ts';
-import { checkEdge, createEdgeProof, type EdgeWindows } from './edge/checks.ts';
+import { clientAddress, type IpAddress, isAllowed, trustedProxies } from './edge/addresses.ts';
+import type { RateWindows } from './edge/rate-windows/rate-windows.ts';
+
+/** How many wrong keys with a known prefix are counted; beyond that the oldest is forgotten. */
+export const MAX_UNPROVEN_KEYS = 10_000;
+
+export interface EdgeWindows {
+  readonly keys: RateWindows;
+  /** For known prefixes with a wrong secret: separate and bounded, so that a flood of them affects no real key. */
+  readonly unproven: RateWindows;
+}
 
 /** Where checks 1 and 2 are made. */
 export type EdgeOptions =
@@ -44,26 +54,38 @@ export function identify(deployment: { directory: AccessDirectory; environment: 
   };
 }
 
-/** Checks 1 and 2. */
+/** Checks 1 and 2, made here. */
 export function embeddedEdge(windows: EdgeWindows, proxies: readonly string[]): Step {
   const trusts = trustedProxies(proxies);
   return async (ctx, next) => {
     const { caller } = ctx.state;
     if (caller === undefined) throw new Error('the edge needs the caller identified');
-    const verdict = await checkEdge(caller, clientAddress(ctx.req, trusts), windows);
-    switch (verdict.kind) {
-      case 'pass':
-        return next();
-      case 'address refused':
-        return refuse(ctx, { code: 'IP_NOT_ALLOWED' });
-      case 'limit reached':
-        return refuse(ctx, { code: 'RATE_LIMITED', retryAfterSeconds: verdict.retryAfterSeconds });
-      case 'unreadable':
-        return refuse(ctx, { code: 'SERVICE_UNAVAILABLE' });
-      default:
-        return verdict satisfies never;
-    }
+    const refusal = await checkEdge(caller, clientAddress(ctx.req, trusts), windows);
+    if (refusal !== undefined) return refuse(ctx, refusal);
+    await next();
   };
+}
+
+/**
+ * Allow-list and rate limit of the key with the presented prefix, switched off or not. An unknown key passes; check 3
+ * refuses it.
+ */
+export async function checkEdge(
+  caller: Caller,
+  address: IpAddress | undefined,
+  windows: EdgeWindows,
+): Promise<Refusal | undefined> {
+  if (caller.known === undefined) return undefined;
+  const { key, entry } = caller.known;
+  // The account's events can't be read, so its allow-list can't be trusted.
+  if (entry.unreadable !== null) return { code: 'SERVICE_UNAVAILABLE' };
+  if (key.environment === 'production' && !isAllowed(key.allowList, address)) {
+    return { code: 'IP_NOT_ALLOWED' };
+  }
+  const window = caller.proven ? windows.keys : windows.unproven;
+  const verdict = await window.hit(caller.countingId, key.rateLimit);
+  if (verdict.allowed) return undefined;
+  return { code: 'RATE_LIMITED', retryAfterSeconds: verdict.retryAfterSeconds };
 }
 
 /** The check that the gateway in front has made checks 1 and 2. */
@@ -80,5 +102,18 @@ export function externalEdge(
       'a request came without a valid X-Edge-Token: compare FUEL_EDGE_TOKEN with the gateway’s settings',
     );
     refuse(ctx, { code: 'EDGE_NOT_ENFORCED' });
+  };
+}
+
+/**
+ * Whether a text is one of the gateway's tokens: several may be valid, so that one can be replaced. Digests are compared,
+ * always all of them, so that the time taken says nothing about a token.
+ */
+export function createEdgeProof(tokens: readonly string[]): (presented: string) => boolean {
+  const digest = (text: string) => hash('sha256', text, 'buffer');
+  const digests = tokens.map(digest);
+  return (presented) => {
+    const given = digest(presented);
+    return digests.map((valid) => timingSafeEqual(valid, given)).includes(true);
   };
 }

@@ -181,7 +181,7 @@ async function startParts(
   const holder = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const host: ThreadHost = { entry, config, holder };
   const has = (role: Role): boolean => roles.includes(role);
-  const threads = has('api') ? await furtherApiThreads(config, log) : [];
+  const threads = has('api') ? furtherApiThreads(config, log) : [];
   const [store, standing] = [engines.store(), new Standing()];
   const directories = ['main', ...(has('webhooks') ? ['webhooks'] : []), ...threads];
   const coordination = engines.coordination();

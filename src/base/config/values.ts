@@ -10,6 +10,13 @@ export interface Address {
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
 const MASTER_KEY_BYTES = 32;
 
+function textThat(passes: (text: string) => boolean, problem: string): (text: string) => string {
+  return (text) => {
+    if (!passes(text)) throw new Error(problem);
+    return text;
+  };
+}
+
 export function duration(text: string): number {
   const match = /^(\d{1,9})(ms|s|m)$/.exec(text);
   const unit = UNITS[match?.[2] ?? ''];
@@ -35,13 +42,11 @@ export function oneOf<T extends string>(...values: readonly T[]): (text: string)
 }
 
 /** For connection strings, which may name several hosts; only the driver parses them. */
-export function startsWith(...schemes: readonly string[]): (text: string) => string {
-  return (text) => {
-    if (!schemes.some((scheme) => text.startsWith(scheme) && text.length > scheme.length))
-      throw new Error(`must be a connection string that starts with ${schemes.join(' or ')}`);
-    return text;
-  };
-}
+export const startsWith = (...schemes: readonly string[]) =>
+  textThat(
+    (text) => schemes.some((scheme) => text.startsWith(scheme) && text.length > scheme.length),
+    `must be a connection string that starts with ${schemes.join(' or ')}`,
+  );
 
 export const boolean = (text: string): boolean => oneOf('true', 'false')(text) === 'true';
 
@@ -49,12 +54,10 @@ export function list<T>(item: (text: string) => T): (text: string) => readonly T
   return (text) => text.split(',').map((part) => item(part.trim()));
 }
 
-export function cidr(text: string): string {
-  if (!ipaddr.isValidCIDR(text) && !ipaddr.isValid(text)) {
-    throw new Error('must be addresses or CIDR ranges separated by commas, such as 10.0.0.0/8');
-  }
-  return text;
-}
+export const cidr = textThat(
+  (text) => ipaddr.isValidCIDR(text) || ipaddr.isValid(text),
+  'must be addresses or CIDR ranges separated by commas, such as 10.0.0.0/8',
+);
 
 export function masterKey(text: string): Buffer {
   const key = Buffer.from(text, 'base64');
@@ -67,15 +70,11 @@ export function masterKey(text: string): Buffer {
   return key;
 }
 
-export function url(...protocols: readonly string[]): (text: string) => string {
-  return (text) => {
-    const parsed = URL.canParse(text) ? new URL(text) : undefined;
-    if (parsed === undefined || !protocols.includes(parsed.protocol)) {
-      throw new Error(`must be a URL that starts with ${protocols.map((name) => `${name}//`).join(' or ')}`);
-    }
-    return text;
-  };
-}
+export const url = (...protocols: readonly string[]) =>
+  textThat(
+    (text) => protocols.includes(URL.parse(text)?.protocol ?? ''),
+    `must be a URL that starts with ${protocols.map((name) => `${name}//`).join(' or ')}`,
+  );
 
 /** As `url`, for one that is shown and is not a secret. */
 export function urlWithoutCredentials(...protocols: readonly string[]): (text: string) => string {
@@ -93,10 +92,7 @@ export function positiveInteger(text: string): number {
   return value;
 }
 
-export function email(text: string): string {
-  if (!/^[^\s@,]+@[^\s@,]+$/.test(text)) throw new Error('must be an e-mail address');
-  return text;
-}
+export const email = textThat((text) => /^[^\s@,]+@[^\s@,]+$/.test(text), 'must be an e-mail address');
 
 /** A name of DNS, in lower case. */
 export function hostName(text: string): string {
@@ -108,7 +104,7 @@ export function hostName(text: string): string {
 
 export const text = (value: string): string => value;
 
-export const token = (value: string): string => {
-  if (value.length < 16) throw new Error('must be tokens of at least 16 characters, separated by commas');
-  return value;
-};
+export const token = textThat(
+  (text) => text.length >= 16,
+  'must be tokens of at least 16 characters, separated by commas',
+);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { wasWriteRefusedLately } from './refused-writes.ts';
+import { sharedNumber } from '../thread.ts';
 
 const MIN_FREE_BYTES = 1e9;
 const MIN_FREE_SHARE = 0.05;
@@ -9,6 +9,11 @@ const MIN_FREE_SHARE = 0.05;
 const FULL_BYTES = 1024 * 1024;
 export const MAKE_SPACE =
   'make space or enlarge the disk: at least 1 GB and 5 % must be free, or commits fail';
+
+/** Longer than any part that writes waits before it tries again. */
+const RECENT_SECONDS = 15;
+/** Since the machine started: the same in all threads. */
+const lastRefusal = sharedNumber('fuel: second of the last refused write');
 
 export interface DiskState {
   readonly freeBytes: number;
@@ -40,4 +45,14 @@ export async function readDisk(folder: string, read: typeof statfs = statfs): Pr
     isLow: freeBytes < MIN_FREE_BYTES || share < MIN_FREE_SHARE,
     refusal,
   };
+}
+
+/** The disk has refused to write a file, to whichever thread of this process. */
+export function writeRefused(): void {
+  Atomics.store(lastRefusal, 0, process.hrtime()[0]);
+}
+
+export function wasWriteRefusedLately(): boolean {
+  const at = Atomics.load(lastRefusal, 0);
+  return at > 0 && process.hrtime()[0] - at < RECENT_SECONDS;
 }

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '../../base/config/config.ts';
-import { canReusePort, claimPort, urlHost } from '../../base/listen.ts';
+import { claimPort, urlHost } from '../../base/listen.ts';
 import type { Log } from '../../base/log.ts';
+import { MAX_UNPROVEN_KEYS } from '../../pull/admission.ts';
 import { BASE_PATH } from '../../pull/app.ts';
-import { MAX_UNPROVEN_KEYS } from '../../pull/edge/checks.ts';
 import { windowsMemory } from '../../pull/edge/rate-windows/memory.ts';
 import { certificateFiles, readCertificate, watchCertificate } from '../../pull/server/certificate.ts';
 import { connectionsMemory } from '../../pull/server/connection-gate.ts';
@@ -20,13 +20,13 @@ const TICKET_KEYS_BYTES = 48;
  * The names of the further API threads: as many as the configuration says, less the main one. None where the platform
  * can't share a port among them, which is logged.
  */
-export async function furtherApiThreads(
-  { FUEL_API_THREADS: threads, FUEL_LISTEN: { host } }: Config,
+export function furtherApiThreads(
+  { FUEL_API_THREADS: threads }: Config,
   log: Log,
-  canShare: (host: string) => Promise<boolean> = canReusePort,
-): Promise<readonly string[]> {
+  canShare = process.platform === 'linux',
+): readonly string[] {
   if (threads === 1) return [];
-  if (!(await canShare(host))) {
+  if (!canShare) {
     log.warn({ threads }, 'this platform can not share a port among threads: one thread answers the API');
     return [];
   }

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { readDisk } from '../../../src/base/disk/disk.ts';
-import { wasWriteRefusedLately, writeRefused } from '../../../src/base/disk/refused-writes.ts';
+import { readDisk, wasWriteRefusedLately, writeRefused } from '../../../src/base/disk/disk.ts';
 import { sharedNumber } from '../../../src/base/thread.ts';
 import { toKnownError } from '../../../src/engines/sqlite/driver/errors.ts';
 import type { StoreName } from '../../../src/service/engines/engines.ts';

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { claimPort, listen } from '../../../src/base/listen.ts';
 import { loadConfig } from '../../../src/engines/engines.ts';
 import { THREAD_ENTRY } from '../../../src/operator/serve/threads.ts';
-import { MAX_UNPROVEN_KEYS } from '../../../src/pull/edge/checks.ts';
+import { MAX_UNPROVEN_KEYS } from '../../../src/pull/admission.ts';
 import { windowsMemory } from '../../../src/pull/edge/rate-windows/memory.ts';
 import { connectionsMemory } from '../../../src/pull/server/connection-gate.ts';
 import { furtherApiThreads } from '../../../src/service/api/start-api.ts';
@@ -57,16 +57,14 @@ async function start(port: number, own = config('2')) {
 const freePort = async () => (await claimPort({ host: '127.0.0.1', port: 0 })).port;
 
 describe('the number of API threads', () => {
-  const canShare = async () => true;
-
-  test('is the setting, the main thread included', async () => {
-    expect(await furtherApiThreads(config('1'), memoryLog([]), canShare)).toEqual([]);
-    expect(await furtherApiThreads(config('3'), memoryLog([]), canShare)).toEqual(['api-2', 'api-3']);
+  test('is the setting, the main thread included', () => {
+    expect(furtherApiThreads(config('1'), memoryLog([]), true)).toEqual([]);
+    expect(furtherApiThreads(config('3'), memoryLog([]), true)).toEqual(['api-2', 'api-3']);
   });
 
-  test('is one where threads can not share a port, which one line of the log says', async () => {
+  test('is one where threads can not share a port, which one line of the log says', () => {
     const lines: Record<string, unknown>[] = [];
-    expect(await furtherApiThreads(config('3'), memoryLog(lines), async () => false)).toEqual([]);
+    expect(furtherApiThreads(config('3'), memoryLog(lines), false)).toEqual([]);
     expect(lines).toMatchObject([
       {
         level: 40,

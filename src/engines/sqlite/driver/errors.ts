@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { writeRefused } from '../../../base/disk/refused-writes.ts';
+import { writeRefused } from '../../../base/disk/disk.ts';
 import { type ErrorCode, FuelError } from '../../../base/errors.ts';
 
 const SQLITE_BUSY = 5;
