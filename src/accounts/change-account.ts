@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { FuelError } from '../base/errors.ts';
 import type { Account } from '../domain/account.ts';
 import { type AccountCommand, decideAll } from '../domain/account-commands.ts';
-import { accountStream } from '../domain/account-events.ts';
+import { type AccountEvent, accountStream } from '../domain/account-events.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
 import { readSkipped } from '../event-store/skipped-events.ts';
@@ -18,8 +18,8 @@ export interface AccountWriter {
 }
 
 export interface AccountChange {
-  /** Whether anything was recorded. */
-  readonly changed: boolean;
+  /** What was recorded; nothing where it was so already. */
+  readonly events: readonly AccountEvent[];
   readonly account: Account;
 }
 
@@ -39,7 +39,7 @@ export async function changeAccount(
     const decision = decideAll(commands, before, atMs);
     if (decision.kind === 'refused') throw new FuelError('REFUSED', decision.reason);
     const { account, events } = decision;
-    if (events.length === 0) return { changed: false, account };
+    if (events.length === 0) return { events, account };
     const [result] = await store.append([
       {
         stream: accountStream(accountId),
@@ -47,7 +47,7 @@ export async function changeAccount(
         events: events.map((event) => newEvent(event, together, atMs)),
       },
     ]);
-    if (result?.kind === 'appended') return { changed: true, account };
+    if (result?.kind === 'appended') return { events, account };
     if (result?.kind === 'erased') throw new FuelError('REFUSED', `account ${accountId} was erased`);
   }
   throw new FuelError('REFUSED', `account ${accountId} is being changed by others all the time: try again`);

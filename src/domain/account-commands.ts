@@ -1,18 +1,22 @@
-import type { Account, AccountKey, ProfilePeriod } from './account.ts';
-import type { AccountEvent, Environment } from './account-events.ts';
+import type { Account, ProfilePeriod } from './account.ts';
+import type { AccountEvent } from './account-events.ts';
 import { draftOf, evolveDraft } from './account-evolve.ts';
-import { type Decision, type Refused, record, refused, unchanged } from './decision.ts';
-import { type GivenReason, reasonOf } from './given-reason.ts';
+import {
+  type Decision,
+  type GivenReason,
+  type Refused,
+  reasonOf,
+  record,
+  refused,
+  unchanged,
+} from './decision.ts';
+import { decideOnKey, type KeyCommand } from './key-commands.ts';
 import { textFault } from './values/bounds.ts';
 import { formatDateTime } from './values/date-time.ts';
-import { decideWebhook, type WebhookCommand } from './webhook-commands.ts';
+import { sameJson } from './values/same-json.ts';
 
 interface ForAccount {
   readonly accountId: number;
-}
-
-interface ForKey extends ForAccount {
-  readonly prefix: string;
 }
 
 interface Named {
@@ -27,7 +31,10 @@ type AsItIs<T> = { readonly [Member in keyof T]?: T[Member] | undefined };
  * ranges, URLs may be called. Times are milliseconds since the epoch.
  */
 export type AccountCommand =
-  | (ForAccount & { readonly type: 'OpenAccount'; readonly name: string })
+  | (ForAccount & Named & { readonly type: 'OpenAccount' })
+  | (ForAccount & Named & { readonly type: 'RenameAccount' })
+  | (ForAccount & { readonly type: 'CloseAccount'; readonly reason: string })
+  | (ForAccount & { readonly type: 'ReopenAccount'; readonly reason: string })
   | (ForAccount & { readonly type: 'SetContacts'; readonly emails: readonly string[] })
   | (ForAccount & { readonly type: 'EnableIntegration' })
   | (ForAccount & GivenReason & { readonly type: 'DisableIntegration' })
@@ -38,24 +45,7 @@ export type AccountCommand =
         readonly type: 'SetCorporate';
         readonly corporateId: number;
       })
-  | (ForKey & {
-      readonly type: 'IssueKey';
-      readonly environment: Environment;
-      readonly label: string | null;
-      readonly secretSha256: string;
-      readonly allowList: readonly string[];
-      readonly rateLimit: number;
-      readonly driverMobile: boolean;
-    })
-  | KeyCommand
-  | WebhookCommand;
-
-type KeyCommand =
-  | (ForKey & GivenReason & { readonly type: 'SwitchKeyOff' })
-  | (ForKey & { readonly type: 'SwitchKeyOn' })
-  | (ForKey & { readonly type: 'SetKeyAllowList'; readonly allowList: readonly string[] })
-  | (ForKey & { readonly type: 'SetKeyRateLimit'; readonly rateLimit: number })
-  | (ForKey & { readonly type: 'SetKeyDriverMobile'; readonly enabled: boolean });
+  | KeyCommand;
 
 type AccountDecision = Decision<AccountEvent>;
 type Command<Type extends AccountCommand['type']> = Extract<AccountCommand, { type: Type }>;
@@ -102,9 +92,21 @@ export function decide(command: AccountCommand, account: Account | undefined): A
   if (account === undefined) {
     return refused(`account ${id} is not open: run fuel account open ${id} --name …`);
   }
+  if (account.closed !== null && !isForClosed(command)) {
+    return refused(isClosed(id, account.closed));
+  }
   switch (command.type) {
+    case 'RenameAccount':
+      if (isBlank(command.name)) return refused('an account needs a name: give one with --name');
+      if (account.name === command.name) return unchanged;
+      return record({ type: 'AccountRenamed', data: { account_id: id, name: command.name } });
+    case 'CloseAccount':
+      return closeAccount(command, account);
+    case 'ReopenAccount':
+      if (account.closed === null) return unchanged;
+      return record({ type: 'AccountReopened', data: { account_id: id, reason: command.reason } });
     case 'SetContacts':
-      if (sameList(account.emails, command.emails)) return unchanged;
+      if (sameJson(account.emails, command.emails)) return unchanged;
       return record({ type: 'AccountContactsSet', data: { account_id: id, emails: [...command.emails] } });
     case 'EnableIntegration':
       if (account.integrationEnabled) return unchanged;
@@ -118,8 +120,6 @@ export function decide(command: AccountCommand, account: Account | undefined): A
       return setCorporateGroup(command, account);
     case 'SetCorporate':
       return setCorporate(command, account);
-    case 'IssueKey':
-      return issueKey(command, account);
     default:
       return decideOnKey(command, account);
   }
@@ -129,10 +129,33 @@ function openAccount(command: Command<'OpenAccount'>, account: Account | undefin
   const { accountId, name } = command;
   if (isBlank(name)) return refused('an account needs a name: give one with --name');
   if (account === undefined) return record({ type: 'AccountOpened', data: { account_id: accountId, name } });
+  if (account.closed !== null) return refused(isClosed(accountId, account.closed));
   if (account.name === name) return unchanged;
   return refused(
-    `account ${accountId} is open under the name ${account.name}, which stays: open another id instead`,
+    `account ${accountId} is open under the name ${account.name}: to change it run fuel account rename ${accountId} --name …`,
   );
+}
+
+/** What ends the pending deliveries of a key, and its access, is that it is switched off. */
+function closeAccount({ accountId, reason }: Command<'CloseAccount'>, account: Account): AccountDecision {
+  if (account.closed !== null) return unchanged;
+  const data = { account_id: accountId, reason };
+  const keys = [...account.keys.values()].filter(({ active }) => active);
+  const off: AccountEvent[] = account.integrationEnabled ? [{ type: 'IntegrationDisabled', data }] : [];
+  return record(
+    ...off,
+    ...keys.map(({ prefix }): AccountEvent => ({ type: 'KeySwitchedOff', data: { ...data, prefix } })),
+    { type: 'AccountClosed', data },
+  );
+}
+
+/** The secrets of a closed account are encrypted anew too, so that a former master key can be removed. */
+function isForClosed({ type }: AccountCommand): boolean {
+  return type === 'CloseAccount' || type === 'ReopenAccount' || type === 'RewrapWebhookSecret';
+}
+
+function isClosed(id: number, { reason }: NonNullable<Account['closed']>): string {
+  return `account ${id} is closed (${reason}): run fuel account reopen ${id} first`;
 }
 
 function setChargingProfile(command: Command<'SetChargingProfile'>, account: Account): AccountDecision {
@@ -184,78 +207,6 @@ function setCorporate(command: Command<'SetCorporate'>, account: Account): Accou
   return events.length === 0 ? unchanged : record(...events);
 }
 
-function issueKey(command: Command<'IssueKey'>, account: Account): AccountDecision {
-  const { accountId, prefix, environment, label, allowList, rateLimit } = command;
-  if (account.keys.has(prefix)) {
-    return refused(`account ${accountId} has a key ${prefix} already: issue one with another prefix`);
-  }
-  const fault = allowListFault(environment, allowList) ?? rateLimitFault(rateLimit);
-  if (fault !== undefined) return refused(fault);
-  return record({
-    type: 'KeyIssued',
-    data: {
-      account_id: accountId,
-      prefix,
-      environment,
-      label,
-      secret_sha256: command.secretSha256,
-      allow_list: [...allowList],
-      rate_limit: rateLimit,
-      driver_mobile: command.driverMobile,
-    },
-  });
-}
-
-function decideOnKey(command: KeyCommand | WebhookCommand, account: Account): AccountDecision {
-  const { accountId, prefix } = command;
-  const key = account.keys.get(prefix);
-  if (key === undefined) {
-    return refused(
-      `account ${accountId} has no key ${prefix}: run fuel key list --account ${accountId} to see its keys`,
-    );
-  }
-  return decideKey(command, account, key);
-}
-
-function decideKey(command: KeyCommand | WebhookCommand, account: Account, key: AccountKey): AccountDecision {
-  const ref = { account_id: command.accountId, prefix: key.prefix };
-  switch (command.type) {
-    case 'SwitchKeyOff':
-      return key.active
-        ? record({ type: 'KeySwitchedOff', data: { ...ref, ...reasonOf(command) } })
-        : unchanged;
-    case 'SwitchKeyOn':
-      return key.active ? unchanged : record({ type: 'KeySwitchedOn', data: ref });
-    case 'SetKeyAllowList': {
-      const fault = allowListFault(key.environment, command.allowList);
-      if (fault !== undefined) return refused(fault);
-      if (sameList(key.allowList, command.allowList)) return unchanged;
-      return record({ type: 'KeyAllowListSet', data: { ...ref, allow_list: [...command.allowList] } });
-    }
-    case 'SetKeyRateLimit': {
-      const fault = rateLimitFault(command.rateLimit);
-      if (fault !== undefined) return refused(fault);
-      if (key.rateLimit === command.rateLimit) return unchanged;
-      return record({ type: 'KeyRateLimitSet', data: { ...ref, rate_limit: command.rateLimit } });
-    }
-    case 'SetKeyDriverMobile':
-      if (key.driverMobile === command.enabled) return unchanged;
-      return record({ type: 'KeyDriverMobileSet', data: { ...ref, enabled: command.enabled } });
-    default:
-      return decideWebhook(command, account, key);
-  }
-}
-
-function allowListFault(environment: Environment, allowList: readonly string[]): string | undefined {
-  if (environment !== 'production' || allowList.length > 0) return undefined;
-  return 'a production key needs an allow-list: name at least one address or CIDR range';
-}
-
-function rateLimitFault(rateLimit: number): string | undefined {
-  if (Number.isSafeInteger(rateLimit) && rateLimit >= 1) return undefined;
-  return 'the rate limit must be a whole number of requests a minute, at least 1';
-}
-
 /** Of an address its own rule says how long it may be. */
 function textsOf(command: AccountCommand): readonly string[] {
   if (command.type === 'SetWebhookUrl') return [];
@@ -266,8 +217,4 @@ function textsOf(command: AccountCommand): readonly string[] {
 
 function isBlank(text: string): boolean {
   return text.trim() === '';
-}
-
-function sameList(one: readonly string[], other: readonly string[]): boolean {
-  return one.length === other.length && one.every((item, index) => item === other[index]);
 }

@@ -23,6 +23,11 @@ const failureEvidence = {
 
 export const accountEvents = {
   AccountOpened: type({ ...account, name: string() }),
+  AccountRenamed: type({ ...account, name: string() }),
+  /** Recorded with `IntegrationDisabled` and a `KeySwitchedOff` for each key, before it, where they were on. */
+  AccountClosed: type({ ...account, reason: text }),
+  /** Switches nothing on again. */
+  AccountReopened: type({ ...account, reason: text }),
   AccountContactsSet: type({ ...account, emails: array(string()) }),
   IntegrationEnabled: type(account),
   IntegrationDisabled: type({ ...account, ...givenReason }),

@@ -55,6 +55,7 @@ function open(draft: AccountDraft | undefined, event: Extract<AccountEvent, { ty
   return {
     id: event.data.account_id,
     name: event.data.name,
+    closed: null,
     emails: [],
     integrationEnabled: false,
     profiles: new Map(),
@@ -71,6 +72,15 @@ function change(
 ): void {
   switch (event.type) {
     case 'EventSkipped':
+      return;
+    case 'AccountRenamed':
+      draft.name = event.data.name;
+      return;
+    case 'AccountClosed':
+      draft.closed = { reason: event.data.reason, sinceMs: atMs };
+      return;
+    case 'AccountReopened':
+      draft.closed = null;
       return;
     case 'AccountContactsSet':
       draft.emails = event.data.emails;

@@ -4,6 +4,8 @@ import type { Ciphertext, Environment } from './account-events.ts';
 export interface Account {
   readonly id: number;
   readonly name: string;
+  /** A closed account takes no change but its reopening; that every key and the integration are off are events before. */
+  readonly closed: { readonly reason: string; readonly sinceMs: number } | null;
   readonly emails: readonly string[];
   readonly integrationEnabled: boolean;
   /** By profile name. */

@@ -68,7 +68,7 @@ export function decideDesired(
   if (before === undefined && desired.name === undefined) {
     return refused(`account ${desired.account_id} is not open: give it a name, and it is opened`);
   }
-  const decision = decideAll(commandsFor(desired), before, atMs);
+  const decision = decideAll(commandsFor(desired, before !== undefined), before, atMs);
   if (decision.kind === 'refused') return decision;
   const { events, account } = decision;
   if (events.length > MAX_DESIRED_EVENTS) {
@@ -81,9 +81,10 @@ export function decideDesired(
 }
 
 /** In an order in which each can follow those before it: groups come before the corporates in them. */
-function* commandsFor(desired: DesiredAccount): Generator<AccountCommand> {
+function* commandsFor(desired: DesiredAccount, isOpen: boolean): Generator<AccountCommand> {
   const { account_id: accountId, name: accountName, integration, contacts } = desired;
-  if (accountName !== undefined) yield { type: 'OpenAccount', accountId, name: accountName };
+  if (accountName !== undefined)
+    yield { type: isOpen ? 'RenameAccount' : 'OpenAccount', accountId, name: accountName };
   if (integration !== undefined) {
     yield { type: integration === 'on' ? 'EnableIntegration' : 'DisableIntegration', accountId };
   }

@@ -1,10 +1,17 @@
 import { type Account, type AccountKey, type AccountWebhook, activeProfile } from './account.ts';
 import type { AccountEvent, Ciphertext } from './account-events.ts';
-import { type Decision, type Refused, record, refused, unchanged } from './decision.ts';
-import { type GivenReason, reasonOf } from './given-reason.ts';
+import {
+  type Decision,
+  type GivenReason,
+  type Refused,
+  reasonOf,
+  record,
+  refused,
+  unchanged,
+} from './decision.ts';
 import { formatDateTime } from './values/date-time.ts';
 
-interface ForKey {
+export interface ForKey {
   readonly accountId: number;
   readonly prefix: string;
 }

@@ -86,7 +86,7 @@ describe('the pages of docs/operations', () => {
     const quoted = inlineCodeOf(OPERATIONS)
       .filter(isPhrase)
       .filter((text) => !isCommand(text));
-    expect(quoted).toEqual(expect.arrayContaining(['certificate reloaded', 'account closed']));
+    expect(quoted).toEqual(expect.arrayContaining(['certificate reloaded', 'account unreadable']));
     expect(quoted.filter((text) => !isPrinted(text))).toEqual([]);
   });
 

@@ -65,6 +65,82 @@ describe('an account', () => {
       .thenRefused(/needs a name/);
   });
 
+  test('is renamed', () => {
+    const rename = (name: string) => ({ type: 'RenameAccount', accountId: 7, name }) as const;
+    const renamed = { type: 'AccountRenamed', data: { ...account, name: 'Other' } } as const;
+    given(opened()).when(rename('Other')).thenEvents(renamed);
+    given(opened(), renamed).when(rename('Other')).thenUnchanged();
+    given(opened(), renamed).when(open('Other')).thenUnchanged();
+    given(opened())
+      .when(rename(' '))
+      .thenRefused(/needs a name/);
+  });
+
+  test('is closed with its integration and the keys that are on switched off before', () => {
+    const reason = 'contract ended';
+    const close = { type: 'CloseAccount', accountId: 7, reason } as const;
+    const closed = { type: 'AccountClosed', data: { ...account, reason } } as const;
+    const on = { type: 'IntegrationEnabled', data: account } as const;
+    const other = keyIssued({ prefix: 'klmnopqrst' });
+    given(opened()).when(close).thenEvents(closed);
+    given(opened(), on, keyIssued(), other, onKey('KeySwitchedOff'))
+      .when(close)
+      .thenEvents(
+        { type: 'IntegrationDisabled', data: { ...account, reason } },
+        { type: 'KeySwitchedOff', data: { ...account, prefix: 'klmnopqrst', reason } },
+        closed,
+      );
+    given(opened(), closed).when(close).thenUnchanged();
+  });
+
+  test('takes no change while it is closed but its reopening, which switches nothing on', () => {
+    const reason = 'contract ended';
+    const history = [
+      opened(),
+      groupAdded(),
+      keyIssued(),
+      webhookSet(),
+      onKey('KeySwitchedOff'),
+      { type: 'AccountClosed', data: { ...account, reason } },
+    ] as const;
+    const commands: AccountCommand[] = [
+      open('Harbour Freight'),
+      { type: 'RenameAccount', accountId: 7, name: 'Other' },
+      { type: 'SetContacts', accountId: 7, emails: [] },
+      { type: 'EnableIntegration', accountId: 7 },
+      { type: 'DisableIntegration', accountId: 7 },
+      setProfile(FROM, TO),
+      { type: 'SetCorporateGroup', accountId: 7, groupId: 3, name: 'Depots' },
+      setCorporate('North Depot'),
+      issue({ prefix: 'klmnopqrst' }),
+      { type: 'SwitchKeyOff', ...KEY },
+      { type: 'SwitchKeyOn', ...KEY },
+      setUrl('https://example.com/'),
+      { type: 'RemoveWebhook', ...KEY },
+      { type: 'EnableWebhook', ...KEY },
+      { type: 'RequestRedelivery', ...KEY, deliveryIds: ['x'], sinceMs: null, untilMs: null, force: false },
+    ];
+    for (const command of commands)
+      given(...history)
+        .when(command)
+        .thenRefused(/^account 7 is closed \(contract ended\): run fuel account reopen 7 first$/);
+    const rewrapped = { ...SECRET, master_key_id: 'other' };
+    given(...history)
+      .when({ type: 'RewrapWebhookSecret', ...KEY, secret: rewrapped })
+      .thenEvents({ type: 'WebhookSecretRewrapped', data: { ...key, secret: rewrapped } });
+    const reopen = { type: 'ReopenAccount', accountId: 7, reason: 'renewed' } as const;
+    const reopened = { type: 'AccountReopened', data: { ...account, reason: 'renewed' } } as const;
+    given(...history)
+      .when(reopen)
+      .thenEvents(reopened);
+    given(...history, reopened)
+      .when(reopen)
+      .thenUnchanged();
+    given(...history, reopened)
+      .when({ type: 'SwitchKeyOn', ...KEY })
+      .thenEvents(onKey('KeySwitchedOn'));
+  });
+
   test('must be open for every other command, and the reason says how', () => {
     const commands: AccountCommand[] = [
       { type: 'SetContacts', accountId: 7, emails: [] },

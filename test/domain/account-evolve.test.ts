@@ -66,6 +66,9 @@ test('every type of account event can follow', () => {
   const failures = { failed_in_a_row: 1, failing_since: null, last_answers: [] };
   const events: AccountEvent[] = [
     opened(),
+    { type: 'AccountRenamed', data: { account_id: 7, name: 'Other' } },
+    { type: 'AccountClosed', data: { account_id: 7, reason: 'ended' } },
+    { type: 'AccountReopened', data: { account_id: 7, reason: 'renewed' } },
     { type: 'AccountContactsSet', data: { account_id: 7, emails: ['a@example.com'] } },
     { type: 'IntegrationEnabled', data: { account_id: 7 } },
     { type: 'IntegrationDisabled', data: { account_id: 7 } },
@@ -96,7 +99,8 @@ test('every type of account event can follow', () => {
   expect(new Set(events.map((event) => event.type))).toEqual(new Set(Object.keys(accountEvents)));
   expect(fold(...events)).toEqual({
     id: 7,
-    name: 'Harbour Freight',
+    name: 'Other',
+    closed: null,
     emails: ['a@example.com'],
     integrationEnabled: false,
     profiles: new Map([['standard', { fromMs: Date.parse('2026-09-01T00:00:00Z'), toMs: null }]]),

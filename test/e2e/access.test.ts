@@ -49,6 +49,19 @@ describe('access in staging', () => {
     expect(id).toBe(answer.headers['x-request-id']);
   });
 
+  it('ends with an account that is closed, whose keys stay off when it is reopened', async () => {
+    const own = await openAccount(service, { id: 88 });
+    await service.done(['account', 'close', '88', '--reason', 'contract ended', '--wait']);
+    expect(codeOf(await pull(own.key))).toBe('401 INVALID_API_KEY');
+    const refused = await service.fuel(['key', 'on', own.prefix]);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('fuel account reopen 88') });
+    await service.done(['account', 'reopen', '88', '--reason', 'renewed', '--wait']);
+    expect(codeOf(await pull(own.key))).toBe('401 INVALID_API_KEY');
+    await service.done(['key', 'on', own.prefix]);
+    await service.done(['account', 'integration', '88', 'on', '--wait']);
+    expect(codeOf(await pull(own.key))).toBe('200');
+  });
+
   it('ends with a key that is switched off, and returns with it, once --wait returns', async () => {
     for (const [verb, code] of [
       ['off', '401 INVALID_API_KEY'],

@@ -61,7 +61,7 @@ export function directoryEvent(recorded: RecordedEvent, skipped: SkippedEvents):
   return { position, stream, revision, decoded: readAccountEvent(recorded, skipped) };
 }
 
-/** Applies a recorded event of an account's stream; returns the account where this event closed it. */
+/** Applies a recorded event of an account's stream; returns the account where this event made it unreadable. */
 export function applyToDirectory(
   directory: Directory,
   recorded: RecordedEvent,
@@ -72,7 +72,7 @@ export function applyToDirectory(
 
 /**
  * Restores a directory, to which nothing was applied yet. Accounts that could not be read are folded again: this version
- * may read what the one that saved them could not. One whose stream no longer has all that was applied stays closed.
+ * may read what the one that saved them could not. One whose stream no longer has all that was applied stays unreadable.
  * Rejects with `STORE_UNAVAILABLE` with nothing changed.
  */
 export async function restoreDirectory(

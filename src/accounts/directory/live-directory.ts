@@ -153,11 +153,14 @@ export class LiveDirectory {
   #apply(recorded: RecordedEvent): void {
     const { directory, onEvent, log } = this.#options;
     const { decoded, ...place } = directoryEvent(recorded, this.#skipped);
-    const closed = directory.apply({ decoded, ...place });
+    const unreadable = directory.apply({ decoded, ...place });
     this.#anchor = { ...place, eventId: recorded.id };
     if (decoded.ok) onEvent?.(decoded.event, { position: place.position, atMs: decoded.atMs });
-    if (closed === undefined) return;
-    log.error({ account: closed.id, ...closed.unreadable }, 'account closed: an event of it can not be read');
+    if (unreadable === undefined) return;
+    log.error(
+      { account: unreadable.id, ...unreadable.unreadable },
+      'account unreadable: nothing of it is served',
+    );
   }
 
   /** Folds an account again, without the event that the operator has skipped. */

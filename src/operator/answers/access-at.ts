@@ -56,6 +56,7 @@ function keyRefusal({ environment, active }: AccountKey, served: Environment): s
 /** Why requests of the account are refused (checks 4 and 5, or unreadable); `undefined` where they are not. */
 export function noAccessReason(account: Account | undefined, nowMs: number): string | undefined {
   if (account === undefined) return 'the account can not be read';
+  if (account.closed !== null) return `closed: ${account.closed.reason}`;
   if (!account.integrationEnabled) return 'the integration is off';
   if (activeProfile(account, nowMs) !== undefined) return undefined;
   const profiles = [...account.profiles.values()];

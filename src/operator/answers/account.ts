@@ -18,6 +18,7 @@ export function accountLine({ id, account, unreadable }: Listed, nowMs: number) 
   return {
     id,
     name: account?.name ?? null,
+    closed: account?.closed ? formatDateTime(account.closed.sinceMs) : null,
     integration: account?.integrationEnabled ?? null,
     charging_profile_active: profile !== undefined,
     access: noAccess === undefined,
@@ -35,8 +36,12 @@ export function accountLine({ id, account, unreadable }: Listed, nowMs: number) 
 type Listed = Pick<DirectoryAccount, 'id' | 'account' | 'unreadable'>;
 type AccountLine = ReturnType<typeof accountLine>;
 
-const access = ({ access: has, unreadable }: AccountLine) =>
-  state(unreadable !== null ? 'unreadable' : has ? 'access' : 'no access');
+/** Whether its requests are answered now, or why not in a word. */
+export function accountState({ access, closed, unreadable }: AccountLine) {
+  if (unreadable !== null) return state('unreadable');
+  if (closed !== null) return state('closed');
+  return state(access ? 'access' : 'no access');
+}
 
 export const ACCOUNT_COLUMNS: readonly Column<AccountLine>[] = [
   { head: 'Id', width: 8, cell: ({ id }) => link('account', id) },
@@ -46,7 +51,7 @@ export const ACCOUNT_COLUMNS: readonly Column<AccountLine>[] = [
     width: 11,
     cell: ({ integration }) => (integration === null ? 'unknown' : state(integration ? 'on' : 'off')),
   },
-  { head: 'Access', width: 10, cell: access },
+  { head: 'Access', width: 10, cell: accountState },
   {
     head: 'Until, or why not',
     width: 27,
@@ -71,10 +76,11 @@ export function accountAnswer({ id, account, unreadable }: Listed) {
 }
 
 /** What a command that changes an account prints of it. */
-export function accountSummary({ id, name, integrationEnabled, emails, ...account }: Account) {
+export function accountSummary({ id, name, closed, integrationEnabled, emails, ...account }: Account) {
   return {
     id,
     name,
+    closed: closed && { reason: closed.reason, since: formatDateTime(closed.sinceMs) },
     integration: integrationEnabled,
     contacts: emails,
     profiles: [...account.profiles].map(([profile, { fromMs, toMs }]) => ({
@@ -96,6 +102,10 @@ type Summary = ReturnType<typeof accountSummary>;
 const FACTS: readonly Column<Summary>[] = [
   { head: 'Account', cell: ({ id }) => link('account', id) },
   { head: 'Name', cell: ({ name }) => name },
+  {
+    head: 'Closed',
+    cell: ({ closed }) => (closed === null ? 'no' : ['since', time(closed.since), `: ${closed.reason}`]),
+  },
   { head: 'Integration', cell: ({ integration }) => state(integration ? 'on' : 'off') },
   { head: 'Contacts', cell: ({ contacts }) => (contacts.length === 0 ? 'none' : contacts.join(', ')) },
 ];

@@ -180,8 +180,12 @@ function checksOfStores({ engines, config, clock, registry }: Doctor, repair: st
     store: () => checkStore(stores),
     accounts: ofDirectory((all) => {
       const accounts = [...all.accounts()];
-      const closed = accounts.filter(({ unreadable }) => unreadable !== null).map(({ id }) => id);
-      return verdict('accounts', { closed }, `${accounts.length} accounts; the events of each can be read`);
+      const ids = accounts.filter(({ unreadable }) => unreadable !== null).map(({ id }) => id);
+      return verdict(
+        'accounts',
+        { unreadable: ids },
+        `${accounts.length} accounts; the events of each can be read`,
+      );
     }),
     'master-keys': ofDirectory(async (all) => {
       const store = await stores.find('store');

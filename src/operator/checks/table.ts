@@ -25,7 +25,7 @@ export interface Facts {
   readonly damage?: readonly Damage[] | undefined;
   readonly followers?: readonly FollowerStatus[] | undefined;
   /** Accounts with an event that can't be read. */
-  readonly closed?: readonly number[] | undefined;
+  readonly unreadable?: readonly number[] | undefined;
   /** How many webhooks of active keys there are. */
   readonly webhooks?: number | undefined;
   /** The prefixes of those that are switched off. */
@@ -156,19 +156,19 @@ export const CHECKS = {
   },
   accounts: {
     severity: 'act',
-    alerts: ['FuelAccountClosed'],
-    judge({ closed = [] }) {
-      const [first] = closed;
+    alerts: ['FuelAccountUnreadable'],
+    judge({ unreadable = [] }) {
+      const [first] = unreadable;
       if (first === undefined) return [];
       const text =
-        closed.length === 1
-          ? `account ${first} is closed: an event of it can not be read`
-          : `${closed.length} accounts are closed, since an event of each can not be read: ${some(closed.map(String))}`;
+        unreadable.length === 1
+          ? `account ${first} is not served: an event of it can not be read`
+          : `${unreadable.length} accounts are not served, since an event of each can not be read: ${some(unreadable.map(String))}`;
       const cure =
         `fuel account show ${first} says which event and why; where a newer version wrote it, run that version on ` +
         'every process (docs/operations/troubleshooting.md, "One account answers 503 and others do not")';
       const words = ['account', 'show', String(first)];
-      return [{ id: 'closed', text, do: cure, words, href: `/accounts/${first}` }];
+      return [{ id: 'unreadable', text, do: cure, words, href: `/accounts/${first}` }];
     },
   },
   overdue: {

@@ -50,7 +50,8 @@ export async function setWebhook(
   options: WebhookOptions,
 ): Promise<WebhookSet> {
   const plan = await planWebhook(ref, options, writer.clock.now());
-  const { changed, account } = await changeAccount(writer, ref.accountId, [plan.command]);
+  const { events, account } = await changeAccount(writer, ref.accountId, [plan.command]);
+  const changed = events.length > 0;
   const webhookSecret = changed ? plan.newSecretOf(account) : null;
   return { changed, webhookSecret, warning: plan.warning, account };
 }

@@ -10,7 +10,7 @@ import { isDamaged } from '../../event-store/recorded-event.ts';
 import { isSkipped, type Place, readSkipped } from '../../event-store/skipped-events.ts';
 
 /**
- * Has an account judged without the event that closed it, or nobody bothered again by an event that is parked: `parked`,
+ * Has an account judged without the event that made it unreadable, or nobody bothered again by an event that is parked: `parked`,
  * if one is at this position. Returns whether that is new: an event is skipped once. Rejects with `REFUSED` where there
  * is neither, or its bytes are damaged.
  */
@@ -36,7 +36,7 @@ export async function skipEvent(
   if (place === undefined) {
     throw new FuelError(
       'REFUSED',
-      `no account is closed by an event at position ${position}, and none of a transaction is parked there: fuel ` +
+      `no account is unreadable because of an event at position ${position}, and none of a transaction is parked there: fuel ` +
         'account show and fuel projection parked name the positions',
     );
   }
@@ -62,7 +62,7 @@ async function closingEvent(store: EventStore, position: number): Promise<Place 
   return events.find((event) => event.position === position);
 }
 
-/** An account that was closed by it is open again. */
+/** An account that it made unreadable is served again. */
 async function isOfSkipped(store: EventStore, position: number): Promise<boolean> {
   const operations = await readOperations(store);
   return operations.some(({ type, data }) => type === 'ParkedSkipped' && data.position === position);

@@ -93,7 +93,7 @@ export class AccountHistory {
     return { account: entry.account };
   }
 
-  /** Whether the operator has skipped an event since the history was read. A closed account asks often. */
+  /** Whether the operator has skipped an event since the history was read. An unreadable account asks often. */
   async #hasSkippedMore({ skipped }: History): Promise<boolean> {
     if (performance.now() >= this.#readSkippedAtMs + SKIPPED_MAX_AGE_MS) {
       this.#readSkippedAtMs = performance.now();

@@ -86,7 +86,7 @@ class Notifier {
     try {
       let read = readAccountEvent(handed.event);
       if (!read.ok) read = readAccountEvent(handed.event, await readSkipped(this.#options.store));
-      // The directory logs it: an account that can't be read is closed until it is repaired.
+      // The directory logs it: an account that can't be read is not served until it is repaired.
       if (!read.ok) await consumer.park(handed, read.reason);
       else if (this.#needsNone(read)) await consumer.ack([handed]);
       else await this.#notify(consumer, handed, read);

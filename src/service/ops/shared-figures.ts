@@ -43,7 +43,7 @@ export class SharedFigures {
   readonly #oldestDue: Gauge;
   readonly #failing: Gauge;
   readonly #disabled: Gauge;
-  readonly #closed: Gauge;
+  readonly #unreadable: Gauge;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -70,7 +70,7 @@ export class SharedFigures {
     this.#oldestDue = gauge('fuel_deliveries_oldest_due_seconds', 'how long a delivery has been due.');
     this.#failing = gauge('fuel_webhooks_failing', `webhooks with a failure streak, ${counted}.`);
     this.#disabled = gauge('fuel_webhooks_disabled', 'webhooks of active keys that are switched off.');
-    this.#closed = gauge('fuel_accounts_closed', 'accounts with an event that can not be read.');
+    this.#unreadable = gauge('fuel_accounts_unreadable', 'accounts with an event that can not be read.');
   }
 
   /** Reads everything about every 15 s until `signal` aborts: a scrape reads nothing. */
@@ -86,7 +86,7 @@ export class SharedFigures {
     const until = AbortSignal.any([signal, AbortSignal.timeout(MAX_READ_MS)]);
     const { log, directory, clock } = parts;
     this.#disabled.set(directory.counts.disabledWebhooks);
-    this.#closed.set(directory.counts.unreadable);
+    this.#unreadable.set(directory.counts.unreadable);
     const lag: Record<string, number> = {};
     const [pending] = await Promise.all([
       this.#readBacklog(parts).catch(this.#unknown(log, 'backlog')),

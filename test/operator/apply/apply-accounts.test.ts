@@ -65,12 +65,7 @@ describe('accounts that are applied', () => {
         [5, 'contacts.0: must be an e-mail address; nam: is not a member here'],
         [8, 'nests deeper than the 64 levels that a line may have'],
         [9, 'is longer than 65536 bytes'],
-        [
-          4,
-          expect.stringMatching(
-            /^account-7: account 7 is open under the name North Haulage.*; account 7 has no/,
-          ),
-        ],
+        [4, expect.stringMatching(/^account-7: account 7 has no corporate group 9/)],
         [7, expect.stringMatching(/^account-9: account 9 is not open: give it a name/)],
       ],
     });
@@ -82,13 +77,13 @@ describe('accounts that are applied', () => {
     const { run, typesOf, exported } = startApplying();
     const lines = [
       { account_id: 7, name: 'North', groups: [{ id: 3, name: 'A' }] },
-      { account_id: 7, name: 'Other' },
+      { account_id: 7, corporates: [{ id: 1, group_id: 3 }] },
       { account_id: 7, groups: [{ id: 3, name: 'B' }] },
       { account_id: 7, corporates: [{ id: 1, name: 'One', group_id: 3 }] },
     ];
     expect(await run(lines)).toMatchObject({
       counts: { applied: 3, unchanged: 0, refused: 1 },
-      refused: [[2, expect.stringContaining('open under the name North')]],
+      refused: [[2, expect.stringContaining('corporate 1 is new')]],
     });
     expect(await typesOf(7)).toEqual([
       'AccountOpened',
@@ -157,7 +152,7 @@ describe('accounts that are applied', () => {
 
   test('are left alone where their stream can not be read', async () => {
     const { run, append, typesOf } = startApplying();
-    await append('account-7', { type: 'AccountClosed', data: {} });
+    await append('account-7', { type: 'AccountFrozen', data: {} });
     await append('account-8', { type: 'IntegrationEnabled', data: { account_id: 8 } });
     expect(
       await run([
@@ -169,7 +164,7 @@ describe('accounts that are applied', () => {
       refused: [
         [
           1,
-          "account-7: it can't be read: event 0 of its stream, AccountClosed: unknown event type AccountClosed",
+          "account-7: it can't be read: event 0 of its stream, AccountFrozen: unknown event type AccountFrozen",
         ],
         [
           2,

@@ -36,11 +36,11 @@ const doctor = (id: CheckId, facts: Omit<Facts, 'atMs'>) => judged(id, { atMs: N
 /** The levels in which the overview shows these facts. */
 function overview(facts: Omit<Facts, 'atMs'>): readonly string[] {
   const at = <T>(value: T) => ({ value, atMs: NOW_MS });
-  const { closed = [], disabled = [], webhooks = 0 } = facts;
+  const { unreadable = [], disabled = [], webhooks = 0 } = facts;
   const refs = (prefixes: readonly string[]) =>
     prefixes.map((prefix) => ({ accountId: 7, prefix, disabledAtMs: null }));
   const lists = {
-    ...{ accounts: [], closed: [...closed] },
+    ...{ accounts: [], unreadable: [...unreadable] },
     ...{ webhooks: refs(Array(webhooks).fill('x')), disabled: refs(disabled) },
   };
   const snapshot: Snapshot = {
@@ -81,8 +81,8 @@ describe('doctor and the overview judge alike', () => {
     ['consumers', { followers: followers({ notices: { ...never, lag_events: 3 } }) }, 'act'],
     ['consumers', { followers: allNever, webhooks: 0 }, 'nothing'],
     ['consumers', { followers: allNever, webhooks: 1 }, 'act'],
-    ['accounts', { closed: [] }, 'nothing'],
-    ['accounts', { closed: [7] }, 'act'],
+    ['accounts', { unreadable: [] }, 'nothing'],
+    ['accounts', { unreadable: [7] }, 'act'],
     ['webhooks', { disabled: [PREFIX] }, 'look'],
     ['webhooks', { failing: [STREAK] }, 'look'],
     ['certificate', { certificateEndsAtMs: NOW_MS + 14 * DAY_MS }, 'nothing'],
@@ -105,15 +105,15 @@ describe('what doctor says', () => {
     expect(cure).toMatch(/parked retry --all; fuel .*retry --all --follower deliveries$/);
   });
 
-  test('is the role that nobody has, and the account that is closed', () => {
+  test('is the role that nobody has, and the account that can not be read', () => {
     const some = followers({ transactions: idle, deliveries: idle });
     expect(doctor('consumers', { followers: some })).toEqual({
       ok: false,
       detail: 'no live process works on transactions; no live process works on deliveries',
       do: 'fuel serve --role projector; fuel serve --role webhooks',
     });
-    expect(doctor('accounts', { closed: [7] })).toMatchObject({
-      detail: expect.stringContaining('account 7 is closed'),
+    expect(doctor('accounts', { unreadable: [7] })).toMatchObject({
+      detail: expect.stringContaining('account 7 is not served'),
       do: expect.stringContaining('fuel account show 7'),
     });
   });

@@ -49,7 +49,7 @@ function snapshotOf(overrides: Partial<Snapshot> = {}): Snapshot {
     operations: at([]),
     certificateEndsAtMs: at(undefined),
     disk: at(undefined),
-    lists: at({ accounts: [], closed: [], webhooks: [], disabled: [] }),
+    lists: at({ accounts: [], unreadable: [], webhooks: [], disabled: [] }),
     damage: at([]),
     ...overrides,
   };
@@ -72,7 +72,7 @@ describe('what needs attention', () => {
 
   test('comes with what does not end by itself first', () => {
     const parked = { ...follower, parked: 1, unfinished_rebuild_percent: 40 };
-    const closed = { webhooks: [], disabled: [], closed: [7] };
+    const closed = { webhooks: [], disabled: [], unreadable: [7] };
     const found = of({ followers: at([parked]), lists: at(closed as never) });
     expect(found.map((text) => text.split(':')[0])).toEqual(['bad', 'bad', 'warn']);
   });
@@ -151,14 +151,14 @@ describe('what needs attention', () => {
     ],
     [{ backlog: { unknown: 'away' } }, 'warn: not known: the backlog of deliveries (away)'],
     [
-      { lists: at({ accounts: [], closed: [7], webhooks: [], disabled: [] }) },
-      'bad: account 7 is closed: an event of it can not be read',
+      { lists: at({ accounts: [], unreadable: [7], webhooks: [], disabled: [] }) },
+      'bad: account 7 is not served: an event of it can not be read',
     ],
     [
       {
         lists: at({
           accounts: [],
-          closed: [],
+          unreadable: [],
           webhooks: [],
           disabled: [{ accountId: 7, prefix: PREFIX, disabledAtMs: 1 }],
         }),

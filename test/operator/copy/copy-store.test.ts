@@ -260,7 +260,7 @@ describe('events that the target should not have', () => {
   });
 
   test.each([
-    ['type', { type: 'AccountClosed' }],
+    ['type', { type: 'AccountFrozen' }],
     ['data', { data: { account_id: 1, name: 'changed' } }],
     ['metadata', { metadata: { at: '2026-09-03T08:00:00.000Z' } as never }],
   ])('are told by their %s', async (what, change) => {

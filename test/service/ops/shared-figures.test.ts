@@ -97,10 +97,10 @@ describe('the figures that are the same in every process', () => {
   test('are the accounts with an event that can not be read', async () => {
     const directory = directoryOf(opened7());
     const { figures } = opened({ directory });
-    expect(await figures()).toMatchObject({ fuel_accounts_closed: 0 });
+    expect(await figures()).toMatchObject({ fuel_accounts_unreadable: 0 });
     const decoded = { ok: false, reason: 'unknown event type Foo' } as const;
     directory.apply({ position: 2, stream: 'account-7', revision: 1, decoded });
-    expect(await figures()).toMatchObject({ fuel_accounts_closed: 1 });
+    expect(await figures()).toMatchObject({ fuel_accounts_unreadable: 1 });
   });
 
   test('are no numbers while they can not be read, and the others are', async () => {
@@ -168,7 +168,7 @@ describe('the figures that are the same in every process', () => {
     const known = Object.entries(await figures()).filter(([, value]) => !Number.isNaN(value));
     expect(known).toEqual([
       ['fuel_webhooks_disabled', 0],
-      ['fuel_accounts_closed', 0],
+      ['fuel_accounts_unreadable', 0],
     ]);
   });
 

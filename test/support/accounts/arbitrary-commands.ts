@@ -12,7 +12,8 @@ const timeMs = fc.integer({ min: 0, max: 5 }).map((days) => days * 86_400_000);
 const type = <T extends string>(...types: T[]) => fc.constantFrom(...types);
 
 const command: fc.Arbitrary<AccountCommand> = fc.oneof(
-  fc.record({ type: type('OpenAccount'), accountId, name }),
+  fc.record({ type: type('OpenAccount', 'RenameAccount'), accountId, name }),
+  fc.record({ type: type('CloseAccount', 'ReopenAccount'), accountId, reason: name }),
   fc.record({
     type: type('SetContacts'),
     accountId,

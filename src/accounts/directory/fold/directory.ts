@@ -126,7 +126,7 @@ export class Directory {
   }
 
   /**
-   * Applies the next event of an account stream; returns the account where this event closed it. A stream that is not
+   * Applies the next event of an account stream; returns the account where this event made it unreadable. A stream that is not
    * named after an account is ignored.
    */
   apply(event: DirectoryEvent): DirectoryAccount | undefined {
@@ -142,12 +142,12 @@ export class Directory {
     if (event.decoded.ok)
       entry.keep({ event: event.decoded.event, position: event.position, atMs: event.decoded.atMs });
     const missing = event.revision !== expected;
-    const closed = this.#changing(entry, () => {
+    const isFirst = this.#changing(entry, () => {
       const fault = missing ? `the events from revision ${expected} are missing` : this.#evolve(entry, event);
-      return fault !== undefined && close(entry, { position: event.position, reason: fault });
+      return fault !== undefined && markUnreadable(entry, { position: event.position, reason: fault });
     });
     if (entry.unreadable !== null) this.#keepPrefix(entry, event);
-    return closed ? entry : undefined;
+    return isFirst ? entry : undefined;
   }
 
   #entry(id: number): DirectoryEntry {
@@ -201,8 +201,8 @@ export class Directory {
   }
 }
 
-/** Whether this was what closed it. */
-function close(
+/** Whether it was readable before. */
+function markUnreadable(
   entry: DirectoryEntry,
   fault: { readonly position: number; readonly reason: string },
 ): boolean {

@@ -14,8 +14,8 @@ export async function changeKey(
 ): Promise<{ changed: boolean; accountId: number; key: AccountKey }> {
   const accountId = (await findKey(engines, prefix)).entry.id;
   const command = commandOf({ accountId, prefix });
-  const { changed, account } = await changeAccount(writer(), accountId, [command]);
-  return { changed, accountId, key: keyOf(account, prefix) };
+  const { events, account } = await changeAccount(writer(), accountId, [command]);
+  return { changed: events.length > 0, accountId, key: keyOf(account, prefix) };
 }
 
 /** Prints what was changed, as it is now. */

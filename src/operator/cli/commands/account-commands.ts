@@ -42,12 +42,14 @@ export function addAccountCommands(program: Command): void {
 function addShowingCommands(account: Command): void {
   addCommand(account, {
     usage: 'list',
-    summary: 'list every account by id: whether it has access now, its keys, and the state of its webhooks',
+    summary:
+      'list the accounts by id: whether they have access now, their keys, and the state of their webhooks',
     example: 'fuel account list --json',
-    async work({ engines, clock, out }) {
+    options: { closed: option.flag('closed accounts too') },
+    async work({ engines, clock, out }, _, { closed }) {
       const directory = await loadDirectory(engines.store(), engines.directory());
       for (const entry of sortedAccounts(directory))
-        await out.row(ACCOUNT_COLUMNS, accountLine(entry, clock.now()));
+        if (closed || !entry.account?.closed) await out.row(ACCOUNT_COLUMNS, accountLine(entry, clock.now()));
     },
   });
   addCommand(account, {
@@ -73,6 +75,34 @@ function addAccessCommands(account: Command): void {
     options: { name: option.required(option.text('name', "the customer's name")) },
     changes: true,
     work: (session, [accountId], { name }) => change(session, { type: 'OpenAccount', accountId, name }),
+  });
+  addCommand(account, {
+    usage: 'rename <id>',
+    summary: 'give an account another name',
+    example: 'fuel account rename 7 --name "North Haulage Ltd"',
+    args: [readId],
+    options: { name: option.required(option.text('name', "the customer's name")) },
+    changes: true,
+    work: (session, [accountId], { name }) => change(session, { type: 'RenameAccount', accountId, name }),
+  });
+  addCommand(account, {
+    usage: 'close <id>',
+    summary:
+      'close an account: its integration and every key are switched off, pending deliveries end, and nothing of it is changed until it is reopened',
+    example: 'fuel account close 7 --reason "contract ended, ticket 4711" --wait',
+    args: [readId],
+    options: { reason: option.required(option.reason) },
+    changes: true,
+    work: (session, [accountId], { reason }) => change(session, { type: 'CloseAccount', accountId, reason }),
+  });
+  addCommand(account, {
+    usage: 'reopen <id>',
+    summary: 'let a closed account be changed again; what its closing switched off stays off',
+    example: 'fuel account reopen 7 --reason "contract renewed"',
+    args: [readId],
+    options: { reason: option.required(option.reason) },
+    changes: true,
+    work: (session, [accountId], { reason }) => change(session, { type: 'ReopenAccount', accountId, reason }),
   });
   addCommand(account, {
     usage: 'integration <id> <on|off>',
@@ -144,8 +174,13 @@ function addStructureCommands(account: Command): void {
 }
 
 async function change(session: Session, command: AccountCommand): Promise<void> {
-  const { changed, account } = await changeAccount(session.writer(), command.accountId, [command]);
-  printChange(session, changed, accountSummary(account));
+  const { events, account } = await changeAccount(session.writer(), command.accountId, [command]);
+  printChange(session, events.length > 0, accountSummary(account));
+  if (events.some(({ type }) => type === 'CorporateMoved')) {
+    session.out.note(
+      'Records that were made before keep the group they had: only newer ones are found by the new group.',
+    );
+  }
 }
 
 function addFileCommands(account: Command): void {
@@ -164,7 +199,7 @@ function addFileCommands(account: Command): void {
   addCommand(account, {
     usage: 'export [ids...]',
     summary:
-      'print accounts in the form that fuel account apply reads, sorted by id: all, or those that are named',
+      'print accounts in the form that fuel account apply reads, sorted by id: all that are not closed, or those that are named',
     example: 'fuel account export > customers.jsonl',
     work: exportAccounts,
   });
@@ -222,6 +257,11 @@ async function exportAccounts({ engines, out }: Session, ids: readonly string[])
   for (const { id, account, unreadable } of accountsOf(directory, named)) {
     if (account === undefined) {
       fault(`account ${id} is not exported, since it can't be read: ${unreadable?.reason}`);
+      continue;
+    }
+    if (account.closed !== null) {
+      if (named.length > 0)
+        fault(`account ${id} is closed: what is applied is never closed, so it is left out`);
       continue;
     }
     for (const line of linesOf(account)) {

@@ -66,7 +66,8 @@ export function addParkedCommands(projection: Command): void {
   });
   addCommand(parked, {
     usage: 'skip <position>',
-    summary: 'do without an event that can never be applied: one that closed its account, or a parked one',
+    summary:
+      'do without an event that can never be applied: one that made its account unreadable, or a parked one',
     example: 'fuel projection parked skip 1042 --reason "written by hand, without a name"',
     args: [readId],
     options: { reason: option.required(option.reason) },

@@ -15,13 +15,14 @@ export interface WebhookRef {
 interface Indexed {
   /** In lower case, for the search. */
   readonly name: string;
+  readonly isClosed: boolean;
   /** Webhooks of active keys of this environment, in the order of their issue. */
   readonly webhooks: readonly (WebhookRef & { readonly disabledAtMs: number | null })[];
 }
 
 interface Listed extends Indexed {
   readonly id: number;
-  readonly isClosed: boolean;
+  readonly isUnreadable: boolean;
 }
 
 /** What the lists of the console are sorted and paged by. */
@@ -43,7 +44,7 @@ export function accountLists({
     last = undefined;
   }, FORGET_AFTER_MS).unref();
   const indexOf = ({ id, packed }: AccountState): Indexed => {
-    if (packed === undefined) return { name: '', webhooks: [] };
+    if (packed === undefined) return { name: '', isClosed: false, webhooks: [] };
     const index = known.get(packed) ?? indexed(id, packed, environment);
     known.set(packed, index);
     return index;
@@ -55,7 +56,7 @@ export function accountLists({
     const accounts: Listed[] = [];
     let sinceMs = performance.now();
     for (const state of directory.states()) {
-      accounts.push({ id: state.id, isClosed: state.unreadable !== null, ...indexOf(state) });
+      accounts.push({ id: state.id, isUnreadable: state.unreadable !== null, ...indexOf(state) });
       if (performance.now() - sinceMs < MAX_SLICE_MS) continue;
       await nextTurn();
       sinceMs = performance.now();
@@ -67,13 +68,13 @@ export function accountLists({
 
 /** Reads the packed text: the directory keeps unpacked what requests use. */
 function indexed(accountId: number, packed: PackedAccount, environment: string): Indexed {
-  const { name, keys } = unpackAccount(packed);
+  const { name, closed, keys } = unpackAccount(packed);
   const webhooks = [...keys.values()].flatMap(({ prefix, active, webhook, environment: of }) =>
     !active || webhook === null || of !== environment
       ? []
       : [{ accountId, prefix, disabledAtMs: webhook.disabled?.sinceMs ?? null }],
   );
-  return { name: name.toLowerCase(), webhooks };
+  return { name: name.toLowerCase(), isClosed: closed !== null, webhooks };
 }
 
 function listsOf(accounts: readonly Listed[]) {
@@ -82,7 +83,7 @@ function listsOf(accounts: readonly Listed[]) {
   return {
     /** By id. */
     accounts,
-    closed: accounts.filter(({ isClosed }) => isClosed).map(({ id }) => id),
+    unreadable: accounts.filter(({ isUnreadable }) => isUnreadable).map(({ id }) => id),
     /** By account. */
     webhooks,
     /** Those of them that are switched off, the latest first. */

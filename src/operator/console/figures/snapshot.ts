@@ -45,7 +45,7 @@ const NAMES: Partial<Record<string, string>> = {
   operations: 'repairs',
   certificateEndsAtMs: 'the certificate',
   disk: 'the disk',
-  lists: 'webhooks that are switched off, and closed accounts',
+  lists: 'webhooks that are switched off, and unreadable accounts',
   damage: 'damaged events',
 };
 
@@ -70,7 +70,7 @@ export function attentionOf(snapshot: Snapshot, engineNames: readonly string[]):
     engines: engineNames,
     damage: snapshot.damage.value,
     followers: snapshot.followers.value,
-    closed: lists.value?.closed,
+    unreadable: lists.value?.unreadable,
     webhooks: lists.value?.webhooks.length,
     disabled: lists.value?.disabled.map(({ prefix }) => prefix),
     failing: snapshot.failing.value,

@@ -1,7 +1,6 @@
 import type { AccountEvent } from '../../../domain/account-events.ts';
 import { DAY_MS, formatDateTime } from '../../../domain/values/date-time.ts';
-import { noAccessReason } from '../../answers/access-at.ts';
-import { accountAnswer, accountSections } from '../../answers/account.ts';
+import { accountAnswer, accountLine, accountSections, accountState } from '../../answers/account.ts';
 import { type Column, facts, state, type Table, table, time } from '../../answers/columns.ts';
 import { KEY_COLUMNS, keyAnswer } from '../../answers/key.ts';
 import { accountTail, type LoggedEvent } from '../figures/tails.ts';
@@ -23,14 +22,12 @@ export async function accountPage({ parts, name }: PageContext): Promise<Page> {
   const events = await accountTail(parts.store, entry);
   const { account } = entry;
   const nowMs = parts.clock.now();
-  const isRefused = noAccessReason(account, nowMs) !== undefined;
-  const access = account === undefined ? 'unreadable' : isRefused ? 'no access' : 'access';
   const profile = [...(account?.profiles.keys() ?? [])].at(-1) ?? 'NAME';
   const today = formatDateTime(nowMs - (nowMs % DAY_MS));
   const [first, ...others] = accountSections(accountAnswer(entry));
   return {
     title: `Account ${id}`,
-    heading: [`Account ${id} ${line(account?.name ?? '')}`, state(access)],
+    heading: [`Account ${id} ${line(account?.name ?? '')}`, accountState(accountLine(entry, nowMs))],
     parts: [
       first === undefined || account !== undefined ? (first ?? null) : problem(content(first)),
       gatesTable({ account, nowMs, events }),
@@ -40,11 +37,18 @@ export async function accountPage({ parts, name }: PageContext): Promise<Page> {
     ],
     commands: [
       cmd('The same on the command line')`account show ${id}`,
-      account?.integrationEnabled === false
-        ? cmd('Switch the integration on')`account integration ${id} on`
-        : cmd('Switch the integration off')`account integration ${id} off --reason WHY`,
-      cmd('Renew or set a charging profile')`account profile ${id} --profile ${profile} --from ${today}`,
-      cmd('Issue a key')`key issue ${id} --label LABEL`,
+      ...(account?.closed
+        ? [cmd('Let it be changed again')`account reopen ${id} --reason WHY`]
+        : [
+            account?.integrationEnabled === false
+              ? cmd('Switch the integration on')`account integration ${id} on`
+              : cmd('Switch the integration off')`account integration ${id} off --reason WHY`,
+            cmd(
+              'Renew or set a charging profile',
+            )`account profile ${id} --profile ${profile} --from ${today}`,
+            cmd('Issue a key')`key issue ${id} --label LABEL`,
+            cmd('Close it')`account close ${id} --reason WHY`,
+          ]),
       cmd('Everything that happened to it')`audit --account ${id} --newest`,
     ],
   };

@@ -11,7 +11,7 @@ import { form, next, note, number, type Shown, show } from '../html/parts.ts';
 const ON_A_PAGE = 50;
 const ID = /^\d{1,16}$/;
 
-/** Accounts by id, those that a search finds. */
+/** Accounts by id: those that a search finds, closed ones too; without one, those that are not closed. */
 export async function accountsPage({ parts, figures, query }: PageContext): Promise<Page> {
   const { directory } = parts;
   const lists = await figures.lists();
@@ -40,6 +40,9 @@ export async function accountsPage({ parts, figures, query }: PageContext): Prom
         idOf: ({ id }) => id,
         empty: text === '' ? 'No account was opened yet.' : 'No account has this id, or this in its name.',
       }),
+      text === '' && lists.value.accounts.some(({ isClosed }) => isClosed)
+        ? note(['Closed accounts are left out: a search finds them.'])
+        : null,
       next('/accounts', { q: text, after }, `Next ${ON_A_PAGE}`),
     ],
     commands: [cmd('Every account')`account list`, cmd('Open another one')`account open ID --name NAME`],
@@ -51,7 +54,10 @@ function search({ accounts }: AccountLists, text: string, afterId: number): read
   const wanted = text.toLowerCase();
   const wantedId = ID.test(text) ? Number(text) : undefined;
   return accounts
-    .filter(({ id, name }) => !(id <= afterId) && (id === wantedId || name.includes(wanted)))
+    .filter(
+      ({ id, name, isClosed }) =>
+        !(id <= afterId) && (id === wantedId || name.includes(wanted)) && !(isClosed && text === ''),
+    )
     .map(({ id }) => id);
 }
 

@@ -35,6 +35,7 @@ describe('fuel account list and show', () => {
       {
         id: 7,
         name: 'Harbour Freight',
+        closed: null,
         integration: true,
         charging_profile_active: true,
         access: true,
@@ -48,6 +49,7 @@ describe('fuel account list and show', () => {
       {
         id: 8,
         name: 'Eight',
+        closed: null,
         integration: false,
         charging_profile_active: false,
         access: false,
@@ -64,6 +66,23 @@ describe('fuel account list and show', () => {
       ['7', 'Harbour Freight', 'on', 'access', ends, '2', '0'],
       ['8', 'Eight', 'off', 'no access', 'the integration is off', '0', '0'],
     ]);
+  });
+
+  test('leave out a closed account, unless it is asked for, and say since when and why', async () => {
+    const { fuel, done, account, append } = commandLine();
+    await account(opened(), integrationOn, keyIssued());
+    await append('account-8', [opened('Eight', 8)]);
+    expect(await done('account', 'close', '7', '--reason', 'contract ended')).toMatchObject({
+      ...{ changed: true, closed: { reason: 'contract ended' }, integration: false },
+    });
+    expect(await done('account', 'list')).toMatchObject({ id: 8 });
+    const line = { id: 7, access: false, no_access_reason: 'closed: contract ended', webhook_state: 'none' };
+    expect(await done('account', 'list', '--closed')).toMatchObject([line, { id: 8, closed: null }]);
+    expect((await fuel('account', 'list', '--closed')).stdout).toMatch(/7 +Harbour Freight +off +closed/);
+    expect((await fuel('account', 'show', '7')).stdout).toMatch(/Closed +since .*: contract ended/);
+    expect(await fuel('key', 'on', PREFIX)).toMatchObject({ code: 1, stderr: /reopen 7 first/ });
+    expect(await done('account', 'reopen', '7', '--reason', 'renewed')).toMatchObject({ closed: null });
+    expect(await done('key', 'list', '--account', '7')).toMatchObject({ active: false });
   });
 
   test('say why there is no access, and how the webhooks of the keys that are on are', async () => {
@@ -125,6 +144,7 @@ describe('fuel account list and show', () => {
     const line = {
       id: 7,
       name: null,
+      closed: null,
       integration: null,
       charging_profile_active: false,
       access: false,
@@ -154,6 +174,7 @@ describe('fuel account list and show', () => {
     expect(await done('account', 'show', '7')).toEqual({
       id: 7,
       name: 'Harbour Freight',
+      closed: null,
       integration: false,
       contacts: ['a@b.example'],
       profiles: [{ profile: 'standard', from: '2026-01-01T00:00:00.000Z', to: null }],
@@ -182,6 +203,7 @@ describe('fuel account list and show', () => {
       [
         'Account  7',
         'Name  Harbour Freight',
+        'Closed  no',
         'Integration  off',
         'Contacts  a@b.example',
         '',
