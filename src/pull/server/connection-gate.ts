@@ -8,19 +8,17 @@ const BETWEEN_LINES_MS = 1_000;
 /** Why a connection was turned away. */
 export type TurnedAway = 'peer_limit' | 'total_limit' | 'not_a_proxy';
 
-export interface GateOptions {
+interface GateOptions {
   /** Trusted proxies, as CIDRs. */
   readonly proxies: readonly string[];
   /** Only the proxies may connect. */
   readonly onlyProxies: boolean;
-  /** In this process. */
   readonly maxConnections: number;
   readonly maxPerPeer: number;
-  /** Higher, since a proxy's connections are shared by all clients behind it. */
   readonly maxPerProxy: number;
-  readonly onTurnedAway: (reason: TurnedAway, address: string | undefined) => void;
   /** From `connectionsMemory`, where the threads of a process count their connections together. */
-  readonly memory?: SharedArrayBuffer | undefined;
+  readonly memory: SharedArrayBuffer | undefined;
+  readonly onTurnedAway: (reason: TurnedAway, address: string | undefined) => void;
 }
 
 /** Peers that are counted at once: each has a connection, so that there are never as many. */
@@ -88,37 +86,33 @@ function createCheck({ proxies, onlyProxies, maxConnections, maxPerPeer, maxPerP
 
 /**
  * Logs what outsiders can cause any number of times in at most one line a second: the first time at once, then how often
- * it happened since the last line, by reason.
+ * it happened since the last line, by reason. `end` writes what has not been written yet.
  */
-export class SummedLine {
-  readonly #write: (counts: Readonly<Record<string, number>>, last: string | undefined) => void;
-  #counts = new Map<string, number>();
-  #last: string | undefined;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(write: (counts: Readonly<Record<string, number>>, last: string | undefined) => void) {
-    this.#write = write;
-  }
-
-  add(reason: string, detail?: string): void {
-    this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + 1);
-    this.#last = detail;
-    if (this.#timer === undefined) this.#flush();
-  }
-
-  /** Writes what has not been written yet. */
-  end(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    if (this.#counts.size > 0) this.#write(Object.fromEntries(this.#counts), this.#last);
-    this.#counts.clear();
-  }
-
-  #flush(): void {
-    this.end();
-    this.#timer = setTimeout(() => {
-      if (this.#counts.size > 0) this.#flush();
-      else this.#timer = undefined;
-    }, BETWEEN_LINES_MS).unref();
-  }
+export function summedLine(
+  write: (counts: Readonly<Record<string, number>>, last: string | undefined) => void,
+): { add(reason: string, detail?: string): void; end(): void } {
+  let counts: Record<string, number> = {};
+  let last: string | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const writeRest = (): boolean => {
+    if (Object.keys(counts).length === 0) return false;
+    write(counts, last);
+    counts = {};
+    return true;
+  };
+  const tick = (): void => {
+    timer = writeRest() ? setTimeout(tick, BETWEEN_LINES_MS).unref() : undefined;
+  };
+  return {
+    add(reason, detail) {
+      counts[reason] = (counts[reason] ?? 0) + 1;
+      last = detail;
+      if (timer === undefined) tick();
+    },
+    end() {
+      clearTimeout(timer);
+      timer = undefined;
+      writeRest();
+    },
+  };
 }

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
+import type { AddressInfo, Socket } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
 import { listen } from '../../base/listen.ts';
 import type { Log } from '../../base/log.ts';
 import { type RefusalCode, rawAnswer, refusalAnswer } from '../answers.ts';
 import type { Certificate } from './certificate.ts';
-import { guardConnections, SummedLine, type TurnedAway } from './connection-gate.ts';
+import { guardConnections, summedLine, type TurnedAway } from './connection-gate.ts';
 import { Connections } from './connections.ts';
 
 export interface ServerOptions {
@@ -73,29 +73,47 @@ const LIMITS = {
   handshakeTimeout: 10_000,
 };
 
-const MIN_TLS_VERSION = 'TLSv1.2';
 /** How long a refused connection stays open so that its client can read the answer. */
 const LINGER_MS = 1_000;
 
 /** The public server: HTTPS, or HTTP to trusted proxies alone if they end TLS. */
-export function createServer(options: ServerOptions): PublicServer {
+export function createServer({ tls, log, shared, onTurnedAway, ...options }: ServerOptions): PublicServer {
   const limits = { ...LIMITS, ...options.limits };
-  const { server, reload } =
-    options.tls.kind === 'served' ? tlsServer(options.tls.pem, limits, options.shared) : plainServer(limits);
+  const http = { ...limits, requireHostHeader: false };
+  const ticketKeys = shared && { ticketKeys: Buffer.from(shared.ticketKeys) };
+  const server: Server =
+    tls.kind === 'served'
+      ? createHttpsServer({ ...http, ...secureTerms(tls.pem), ...ticketKeys })
+      : createHttpServer(http);
   server.maxRequestsPerSocket = limits.maxRequestsPerSocket;
   const connections = new Connections(server);
-  const turnedAway = guard(server, options, limits); // last, so that it comes before all other listeners for connections
+  const turnedAway = summedLine((counts, peer) => {
+    log.warn({ turned_away: counts, last_peer: peer }, 'connections were turned away');
+  });
+  // Last, so that it comes before all other listeners for connections.
+  guardConnections(server, {
+    ...limits,
+    proxies: tls.proxies ?? [],
+    onlyProxies: tls.kind === 'terminated',
+    memory: shared?.connections,
+    onTurnedAway(reason, address) {
+      onTurnedAway?.(reason);
+      turnedAway.add(reason, address);
+    },
+  });
   // `close` calls it, but Node counts a connection as idle while a slow client still reads its answer.
   server.closeIdleConnections = () => undefined;
   server.on('request', options.handler);
   // Expectations other than 100-continue are ignored; Node would answer them with an empty 417.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    refuseUnparsed(error, socket, connections, options.log);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    refuseUnparsed(error, socket, connections, log);
   });
   return {
-    reload,
-    listen: (address) => listen(server, { ...address, reusePort: options.shared !== undefined }),
+    reload(pem) {
+      if (server instanceof TlsServer) server.setSecureContext(secureTerms(pem));
+    },
+    listen: (address) => listen(server, { ...address, reusePort: shared !== undefined }),
     async stop(graceMs) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       connections.drain();
@@ -107,53 +125,14 @@ export function createServer(options: ServerOptions): PublicServer {
   };
 }
 
-interface Listener {
-  readonly server: Server;
-  readonly reload: (pem: Certificate) => void;
-}
-
-function tlsServer(pem: Certificate, limits: typeof LIMITS, shared?: SharedListening): Listener {
-  const server = createHttpsServer({
-    ...limits,
-    ...pem,
-    ...(shared && { ticketKeys: Buffer.from(shared.ticketKeys) }),
-    minVersion: MIN_TLS_VERSION,
-    requireHostHeader: false,
-  });
-  return { server, reload: (next) => server.setSecureContext({ ...next, minVersion: MIN_TLS_VERSION }) };
-}
-
-function plainServer(limits: typeof LIMITS): Listener {
-  return { server: createHttpServer({ ...limits, requireHostHeader: false }), reload: () => undefined };
-}
-
-function guard(
-  server: Server,
-  { tls, log, onTurnedAway, shared }: ServerOptions,
-  limits: typeof LIMITS,
-): SummedLine {
-  const line = new SummedLine((counts, peer) => {
-    log.warn({ turned_away: counts, last_peer: peer }, 'connections were turned away');
-  });
-  guardConnections(server, {
-    proxies: tls.proxies ?? [],
-    onlyProxies: tls.kind === 'terminated',
-    maxConnections: limits.maxConnections,
-    maxPerPeer: limits.maxPerPeer,
-    maxPerProxy: limits.maxPerProxy,
-    memory: shared?.connections,
-    onTurnedAway(reason, address) {
-      onTurnedAway?.(reason);
-      line.add(reason, address);
-    },
-  });
-  return line;
+function secureTerms(pem: Certificate) {
+  return { ...pem, minVersion: 'TLSv1.2' } as const;
 }
 
 /** Answers what the HTTP parser refuses, in the shape of every other error. */
 function refuseUnparsed(
   error: NodeJS.ErrnoException,
-  socket: Duplex,
+  socket: Socket,
   connections: Connections,
   log: Log,
 ): void {

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { SummedLine } from '../../../src/pull/server/connection-gate.ts';
+import { summedLine } from '../../../src/pull/server/connection-gate.ts';
 
 let lines: [Readonly<Record<string, number>>, string | undefined][];
-let summed: SummedLine;
+let summed: ReturnType<typeof summedLine>;
 
 beforeEach(() => {
   vi.useFakeTimers();
   lines = [];
-  summed = new SummedLine((counts, last) => lines.push([counts, last]));
+  summed = summedLine((counts, last) => lines.push([counts, last]));
 });
 
 afterEach(() => {
