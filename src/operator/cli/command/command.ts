@@ -56,12 +56,25 @@ export interface Definition<A extends Arguments, O extends Options> extends Usag
   readonly work: (session: Session, args: A, options: Values<O>) => ExitCode;
 }
 
-/** Adds a noun: the level above the commands about one thing. */
-export function addNoun(
-  parent: Command,
-  { name, summary, example }: { readonly name: string; readonly summary: string; readonly example: string },
-): Command {
-  return withExample(parent.command(name).description(summary), example);
+/** Adds itself to the program, to a noun or to another command. */
+export type Added = (parent: Command) => void;
+
+/** The level above the commands about one thing. */
+export function noun({
+  name,
+  summary,
+  example,
+  commands,
+}: {
+  readonly name: string;
+  readonly summary: string;
+  readonly example: string;
+  readonly commands: readonly Added[];
+}): Added {
+  return (parent) => {
+    const made = withExample(parent.command(name).description(summary), example);
+    for (const add of commands) add(made);
+  };
 }
 
 /** Ends a command's help with an example. */
@@ -69,32 +82,34 @@ function withExample(command: Command, example: string): Command {
   return command.addHelpText('after', `\nExample:\n  ${example}`);
 }
 
-/** Adds a command that opens nothing itself. */
-export function addLeaf<A extends Arguments = readonly string[], O extends Options = NoOptions>(
-  parent: Command,
+/** A command that opens nothing itself, with those below it. */
+export function leaf<A extends Arguments = readonly string[], O extends Options = NoOptions>(
   { usage, summary, example, args: readers, options, run }: Leaf<A, O>,
-): Command {
-  const command = parent.command(usage).description(summary);
-  for (const option of optionsOf(options ?? {})) command.addOption(option);
-  refuseTwice(command);
-  const read: readonly ((text: string) => unknown)[] = readers ?? [];
-  return withExample(command, example).action(async () => {
-    const args = command.args.map((text, place) => read[place]?.(text) ?? text);
-    process.exitCode = (await run(args as unknown as A, command.opts() as Values<O>, command)) ?? 0;
-  });
+  below: readonly Added[] = [],
+): Added {
+  return (parent) => {
+    const command = withExample(parent.command(usage).description(summary), example);
+    for (const option of optionsOf(options ?? {})) command.addOption(option);
+    refuseTwice(command);
+    const read: readonly ((text: string) => unknown)[] = readers ?? [];
+    command.action(async () => {
+      const args = command.args.map((text, place) => read[place]?.(text) ?? text);
+      process.exitCode = (await run(args as unknown as A, command.opts() as Values<O>, command)) ?? 0;
+    });
+    for (const add of below) add(command);
+  };
 }
 
-/** Adds a command that works on the stores. */
-export function addCommand<A extends Arguments = readonly string[], O extends Options = NoOptions>(
-  parent: Command,
+/** A command that works on the stores, with those below it. */
+export function command<A extends Arguments = readonly string[], O extends Options = NoOptions>(
   definition: Definition<A, O>,
-): Command {
+  below: readonly Added[] = [],
+): Added {
   const { work: _, ownStoreCheck: __, changes, ...usage } = definition;
-  return addLeaf<A, Options>(parent, {
-    ...usage,
-    options: { ...usage.options, json, ...(changes && CHANGES) },
-    run: (args, options, command) => inSession(definition, args, { options: options as never, command }),
-  });
+  const options = { ...usage.options, json, ...(changes && CHANGES) };
+  const run: Leaf<A, Options>['run'] = (args, given, command) =>
+    inSession(definition, args, { options: given as never, command });
+  return leaf<A, Options>({ ...usage, options, run }, below);
 }
 
 /** Refuses a second value of a single-value option, which would silently replace the first. */

@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { FuelError } from '../../../base/errors.ts';
 import { pause } from '../../../base/pause.ts';
 import { DELIVERY_STATES, type DeliverySummary } from '../../../push/queue/delivery-queue.ts';
@@ -14,7 +13,7 @@ import {
 import { deliveryFilter, requireRange } from '../../answers/filters.ts';
 import { DeliveryChanges } from '../../deliveries/delivery-changes.ts';
 import { redeliverByIds, redeliverFailed } from '../../deliveries/redeliver.ts';
-import { addCommand, addNoun, type Session } from '../command/command.ts';
+import { command, noun, type Session } from '../command/command.ts';
 import { accountOf, findKey, requireKnown } from '../command/known-names.ts';
 import { longWork } from '../command/long-work.ts';
 import * as option from '../command/options.ts';
@@ -24,80 +23,106 @@ const DEFAULT_LIMIT = 50;
 const MAX_LISTED = 1_000;
 const FOLLOW_MS = 500;
 
-const LIST = {
-  key: option.prefix('deliveries to this key'),
-  account: option.id('deliveries of this account'),
-  transaction: option.id('deliveries of this transaction'),
-  state: option.choice('state', 'in this state', DELIVERY_STATES),
-  ...option.sinceUntil('created'),
-  limit: option.withDefault(
-    option.valued('n', `at most this many, up to ${MAX_LISTED}`, readLimit),
-    DEFAULT_LIMIT,
-  ),
-  after: option.valued('id', 'continue after this delivery', String),
-  follow: option.flag('print those that are new or have changed too, until interrupted or --until'),
-};
+const list = command({
+  usage: 'list',
+  summary: 'list deliveries, newest first',
+  example: 'fuel delivery list --account 7 --state failed --since 2026-09-01T00:00:00Z',
+  options: {
+    key: option.prefix('deliveries to this key'),
+    account: option.id('deliveries of this account'),
+    transaction: option.id('deliveries of this transaction'),
+    state: option.choice('state', 'in this state', DELIVERY_STATES),
+    ...option.sinceUntil('created'),
+    limit: option.withDefault(
+      option.valued('n', `at most this many, up to ${MAX_LISTED}`, readLimit),
+      DEFAULT_LIMIT,
+    ),
+    after: option.valued('id', 'continue after this delivery', String),
+    follow: option.flag('print those that are new or have changed too, until interrupted or --until'),
+  },
+  async work(session, _, options) {
+    const { engines } = session;
+    const filter = deliveryFilter(options);
+    if (options.follow && options.after !== undefined) {
+      throw option.usage('--follow shows the newest: leave --after out');
+    }
+    const queue = engines.queue();
+    const after = options.after === undefined ? undefined : await queue.find(options.after);
+    if (options.after !== undefined && after === undefined) {
+      throw new FuelError('REFUSED', `there is no delivery ${options.after} to continue after`);
+    }
+    const changes = options.follow && new DeliveryChanges(queue, filter);
+    const deliveries = changes
+      ? (await changes.look()).slice(-options.limit).reverse()
+      : (await queue.page(filter, { limit: options.limit, after })).deliveries;
+    if (deliveries.length === 0) await requireKnown(engines, options);
+    await print(session, deliveries);
+    if (changes) await follow(session, changes, filter.untilMs);
+  },
+});
 
-const REDELIVER = {
-  force: option.flag('also those that were delivered'),
-  failed: option.flag('every failed one of --key'),
-  key: option.prefix('with --failed: of this key'),
-  ...option.sinceUntil('with --failed: created'),
-};
+const show = command({
+  usage: 'show <id>',
+  summary: 'show one delivery with its attempts and what was answered',
+  example: 'fuel delivery show 0e6c1a5c-6c0f-5f6e-9a53-1d2f4a7d9b10',
+  args: [String],
+  async work(session, [id]) {
+    const { engines, out } = session;
+    const found = await engines.queue().find(id);
+    const [delivery] = await withReasons(session, found === undefined ? [] : [found]);
+    if (delivery === undefined) {
+      throw new FuelError('REFUSED', `there is no delivery ${id}: fuel delivery list shows them`);
+    }
+    const attempts = delivery.attempts.map(attemptAnswer);
+    const document = { ...deliveryAnswer(delivery), attempts };
+    out.answer(document, [
+      facts(DELIVERY_COLUMNS, document),
+      table('Attempts', [...ATTEMPT_COLUMNS, BODY_COLUMN], { of: attempts, empty: 'None was recorded.' }),
+    ]);
+  },
+});
 
-export function addDeliveryCommands(program: Command): void {
-  const delivery = addNoun(program, {
-    name: 'delivery',
-    summary: 'webhook deliveries: what was sent, what was answered, redelivery',
-    example: 'fuel delivery list --key a1b2c3d4e5 --state failed',
-  });
-  addCommand(delivery, {
-    usage: 'list',
-    summary: 'list deliveries, newest first',
-    example: 'fuel delivery list --account 7 --state failed --since 2026-09-01T00:00:00Z',
-    options: LIST,
-    work: list,
-  });
-  addCommand(delivery, {
-    usage: 'show <id>',
-    summary: 'show one delivery with its attempts and what was answered',
-    example: 'fuel delivery show 0e6c1a5c-6c0f-5f6e-9a53-1d2f4a7d9b10',
-    args: [String],
-    work: show,
-  });
-  addCommand(delivery, {
-    usage: 'redeliver [id...]',
-    summary: 'send deliveries again, under their own ids: those named, or every failed one of a key',
-    example: 'fuel delivery redeliver --failed --key a1b2c3d4e5 --since 2026-09-01T00:00:00Z',
-    options: REDELIVER,
-    changes: true,
-    work: redeliver,
-  });
-}
+const redeliver = command({
+  usage: 'redeliver [id...]',
+  summary: 'send deliveries again, under their own ids: those named, or every failed one of a key',
+  example: 'fuel delivery redeliver --failed --key a1b2c3d4e5 --since 2026-09-01T00:00:00Z',
+  options: {
+    force: option.flag('also those that were delivered'),
+    failed: option.flag('every failed one of --key'),
+    key: option.prefix('with --failed: of this key'),
+    ...option.sinceUntil('with --failed: created'),
+  },
+  changes: true,
+  async work(session, ids, options) {
+    const { failed, key, since, until, force } = options;
+    const given =
+      failed === true ? key !== undefined && ids.length === 0 && force === undefined : ids.length > 0;
+    if (!given || (failed === undefined && (key ?? since ?? until) !== undefined)) {
+      throw option.usage('name deliveries (with --force where needed), or --failed with --key');
+    }
+    requireRange(options);
+    const { engines, writer, out } = session;
+    await engines.bind();
+    const lane =
+      key === undefined ? undefined : { accountId: (await findKey(engines, key)).entry.id, prefix: key };
+    return longWork(
+      out,
+      { again: 'run the same command again', names: { unchanged: 'already pending' } },
+      ({ endLine: _, ...parts }) => {
+        const work = { writer: writer(), queue: engines.queue(), ...parts };
+        if (lane === undefined) return redeliverByIds(ids, force === true, work);
+        return redeliverFailed({ ...lane, sinceMs: since ?? null, untilMs: until ?? null }, work);
+      },
+    );
+  },
+});
 
-async function list(
-  session: Session,
-  _: readonly string[],
-  options: option.Values<typeof LIST>,
-): Promise<void> {
-  const { engines } = session;
-  const filter = deliveryFilter(options);
-  if (options.follow && options.after !== undefined) {
-    throw option.usage('--follow shows the newest: leave --after out');
-  }
-  const queue = engines.queue();
-  const after = options.after === undefined ? undefined : await queue.find(options.after);
-  if (options.after !== undefined && after === undefined) {
-    throw new FuelError('REFUSED', `there is no delivery ${options.after} to continue after`);
-  }
-  const changes = options.follow && new DeliveryChanges(queue, filter);
-  const deliveries = changes
-    ? (await changes.look()).slice(-options.limit).reverse()
-    : (await queue.page(filter, { limit: options.limit, after })).deliveries;
-  if (deliveries.length === 0) await requireKnown(engines, options);
-  await print(session, deliveries);
-  if (changes) await follow(session, changes, filter.untilMs);
-}
+export const addDeliveryCommands = noun({
+  name: 'delivery',
+  summary: 'webhook deliveries: what was sent, what was answered, redelivery',
+  example: 'fuel delivery list --key a1b2c3d4e5 --state failed',
+  commands: [list, show, redeliver],
+});
 
 /** Prints what is new or has changed, until interrupted or the range is over. */
 async function follow(
@@ -120,48 +145,6 @@ async function print(session: Session, deliveries: readonly DeliverySummary[]): 
 
 function withReasons<T extends DeliverySummary>(session: Session, deliveries: readonly T[]): Promise<T[]> {
   return withHeldReasons(deliveries, accountOf(session), session.clock.now());
-}
-
-async function show(session: Session, [id]: readonly [string]): Promise<void> {
-  const { engines, out } = session;
-  const found = await engines.queue().find(id);
-  const [delivery] = await withReasons(session, found === undefined ? [] : [found]);
-  if (delivery === undefined) {
-    throw new FuelError('REFUSED', `there is no delivery ${id}: fuel delivery list shows them`);
-  }
-  const attempts = delivery.attempts.map(attemptAnswer);
-  const document = { ...deliveryAnswer(delivery), attempts };
-  out.answer(document, [
-    facts(DELIVERY_COLUMNS, document),
-    table('Attempts', [...ATTEMPT_COLUMNS, BODY_COLUMN], { of: attempts, empty: 'None was recorded.' }),
-  ]);
-}
-
-async function redeliver(
-  session: Session,
-  ids: readonly string[],
-  options: option.Values<typeof REDELIVER>,
-): Promise<number> {
-  const { failed, key, since, until, force } = options;
-  const given =
-    failed === true ? key !== undefined && ids.length === 0 && force === undefined : ids.length > 0;
-  if (!given || (failed === undefined && (key ?? since ?? until) !== undefined)) {
-    throw option.usage('name deliveries (with --force where needed), or --failed with --key');
-  }
-  requireRange(options);
-  const { engines, writer, out } = session;
-  await engines.bind();
-  const lane =
-    key === undefined ? undefined : { accountId: (await findKey(engines, key)).entry.id, prefix: key };
-  return longWork(
-    out,
-    { again: 'run the same command again', names: { unchanged: 'already pending' } },
-    ({ endLine: _, ...parts }) => {
-      const work = { writer: writer(), queue: engines.queue(), ...parts };
-      if (lane === undefined) return redeliverByIds(ids, force === true, work);
-      return redeliverFailed({ ...lane, sinceMs: since ?? null, untilMs: until ?? null }, work);
-    },
-  );
 }
 
 function readLimit(value: string): number {

@@ -1,10 +1,9 @@
 import { once } from 'node:events';
-import type { Command } from 'commander';
 import type { Mock } from '../../../customers/mock/mock.ts';
 import { KINDS } from '../../../customers/mock/mock-webhooks.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { readId } from '../../answers/filters.ts';
-import { addLeaf } from '../command/command.ts';
+import { leaf } from '../command/command.ts';
 import * as option from '../command/options.ts';
 import { abortOnInterrupt, Output } from '../command/output.ts';
 
@@ -12,29 +11,27 @@ const DEFAULT_SEED = 1;
 const DEFAULT_PORT = 8450;
 const MAX_PORT = 65_534; // the next one is the control listener's
 
-export function addMockCommand(program: Command): void {
-  addLeaf(program, {
-    usage: 'mock',
-    summary: "serve the API on generated data, for a customer's own tests; it sends webhooks on demand",
-    example: 'fuel mock --seed 7 --port 8450',
-    options: {
-      seed: option.withDefault(
-        option.valued('n', 'the same seed gives the same transactions, key and secret', readId),
-        DEFAULT_SEED,
+export const addMockCommand = leaf({
+  usage: 'mock',
+  summary: "serve the API on generated data, for a customer's own tests; it sends webhooks on demand",
+  example: 'fuel mock --seed 7 --port 8450',
+  options: {
+    seed: option.withDefault(
+      option.valued('n', 'the same seed gives the same transactions, key and secret', readId),
+      DEFAULT_SEED,
+    ),
+    port: option.withDefault(
+      option.valued(
+        'n',
+        'where the API listens; the next one takes the requests for webhooks; 0: any',
+        readPort,
       ),
-      port: option.withDefault(
-        option.valued(
-          'n',
-          'where the API listens; the next one takes the requests for webhooks; 0: any',
-          readPort,
-        ),
-        DEFAULT_PORT,
-      ),
-      json: option.json,
-    },
-    run: (_, { json, ...options }) => serveMock(options, new Output(json === true)),
-  });
-}
+      DEFAULT_PORT,
+    ),
+    json: option.json,
+  },
+  run: (_, { json, ...options }) => serveMock(options, new Output(json === true)),
+});
 
 /** Runs until SIGTERM or SIGINT (exit 0), or until a part fails. */
 async function serveMock(

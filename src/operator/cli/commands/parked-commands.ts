@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { PROCESS_MAX_AGE_MS } from '../../../base/coordination/coordination.ts';
 import { FuelError } from '../../../base/errors.ts';
 import { MAX_PARKED_READ } from '../../../event-store/event-store.ts';
@@ -14,7 +13,7 @@ import { roleOf } from '../../answers/follower.ts';
 import { PARKED_COLUMNS, type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/parked.ts';
 import { retryParked } from '../../verify/retry-parked.ts';
 import { skipEvent } from '../../verify/skip-event.ts';
-import { addCommand, type Session } from '../command/command.ts';
+import { command, type Session } from '../command/command.ts';
 import * as option from '../command/options.ts';
 
 type Follower = (typeof FOLLOWERS)[number]['name'];
@@ -28,16 +27,84 @@ const follower = option.withDefault(
   VIEW_NAME,
 );
 
-const RETRY = { follower, all: option.flag('every parked event') };
-
 /** What happened to a retry. `null` where the follower, which tries again in its own time, has not said yet. */
 interface Retried {
   readonly retried: number;
   readonly still_parked: number | null;
 }
 
-export function addParkedCommands(projection: Command): void {
-  const parked = addCommand(projection, {
+const show = command({
+  usage: 'show <position>',
+  summary: 'show one parked event with its data',
+  example: 'fuel projection parked show 1042',
+  args: [readId],
+  options: { follower },
+  async work(session, [wanted], { follower }) {
+    const { engines, out } = session;
+    let event: ParkedAnswer | undefined;
+    for await (const candidate of parkedOf(session, follower)) {
+      if (candidate.position === wanted) event = candidate;
+    }
+    if (event === undefined) throw notParked(wanted);
+    const [recorded] = await engines.store().readStream(event.stream, { fromRevision: event.revision });
+    const data = recorded?.data ?? null;
+    out.answer({ ...event, data }, [
+      facts(PARKED_COLUMNS, event),
+      { facts: [['Data', JSON.stringify(data)]] },
+    ]);
+  },
+});
+
+const retry = command({
+  usage: 'retry [position]',
+  summary: 'apply a parked event again (or --all of them)',
+  example: 'fuel projection parked retry --all',
+  options: { follower, all: option.flag('every parked event') },
+  changes: true,
+  async work(session, [position], { follower, all }) {
+    const { engines, clock, author, out } = session;
+    if ((position === undefined) === (all === undefined)) {
+      throw option.usage('name one position or --all');
+    }
+    if (follower !== VIEW_NAME && position !== undefined) {
+      throw option.usage(`${follower} tries all of its parked events again: name --all`);
+    }
+    const only = position === undefined ? undefined : readId(position);
+    await engines.bind();
+    const result: Retried =
+      follower === VIEW_NAME
+        ? await retryParked(engines.store(), engines.view(), { only, author, clock })
+        : await replayParked(session, follower);
+    if (only !== undefined && result.retried === 0) throw notParked(only);
+    const later = `the processes of ${follower} handle them again; what they park again is listed then`;
+    const left = result.still_parked === null ? later : `still parked ${result.still_parked}`;
+    out.result(result, `retried ${result.retried}, ${left}`);
+    return result.still_parked === 0 || result.still_parked === null ? 0 : 1;
+  },
+});
+
+/** The notices had parked an account's event too, where they met it. */
+const skip = command({
+  usage: 'skip <position>',
+  summary:
+    'do without an event that can never be applied: one that made its account unreadable, or a parked one',
+  example: 'fuel projection parked skip 1042 --reason "written by hand, without a name"',
+  args: [readId],
+  options: { reason: option.required(option.reason) },
+  changes: true,
+  async work({ engines, clock, author, out }, [wanted], { reason }) {
+    await engines.bind();
+    const parked = await parkedTransactionEvent(engines, wanted);
+    const isNew = await skipEvent(engines.store(), wanted, { author, reason, clock, parked });
+    if (parked === undefined) await replayWhereConsumed(engines, NOTICES_GROUP);
+    const done =
+      parked === undefined ? 'skipped: its account is judged without it' : 'skipped: it is listed no more';
+    out.result({ skipped: Number(isNew) }, isNew ? done : 'it was skipped before');
+  },
+});
+
+export const addParkedCommands = command(
+  {
     usage: 'parked',
     summary: 'list the events that a view or another follower of the log could not apply, oldest first',
     example: 'fuel projection parked',
@@ -47,49 +114,9 @@ export function addParkedCommands(projection: Command): void {
         await session.out.row(PARKED_COLUMNS, event);
       }
     },
-  });
-  addCommand(parked, {
-    usage: 'show <position>',
-    summary: 'show one parked event with its data',
-    example: 'fuel projection parked show 1042',
-    args: [readId],
-    options: { follower },
-    work: show,
-  });
-  addCommand(parked, {
-    usage: 'retry [position]',
-    summary: 'apply a parked event again (or --all of them)',
-    example: 'fuel projection parked retry --all',
-    options: RETRY,
-    changes: true,
-    work: retry,
-  });
-  addCommand(parked, {
-    usage: 'skip <position>',
-    summary:
-      'do without an event that can never be applied: one that made its account unreadable, or a parked one',
-    example: 'fuel projection parked skip 1042 --reason "written by hand, without a name"',
-    args: [readId],
-    options: { reason: option.required(option.reason) },
-    changes: true,
-    work: skip,
-  });
-}
-
-/** The notices had parked an account's event too, where they met it. */
-async function skip(
-  { engines, clock, author, out }: Session,
-  [wanted]: readonly [number],
-  { reason }: { readonly reason: string },
-): Promise<void> {
-  await engines.bind();
-  const parked = await parkedTransactionEvent(engines, wanted);
-  const isNew = await skipEvent(engines.store(), wanted, { author, reason, clock, parked });
-  if (parked === undefined) await replayWhereConsumed(engines, NOTICES_GROUP);
-  const done =
-    parked === undefined ? 'skipped: its account is judged without it' : 'skipped: it is listed no more';
-  out.result({ skipped: Number(isNew) }, isNew ? done : 'it was skipped before');
-}
+  },
+  [show, retry, skip],
+);
 
 /** A skipped event is still there. */
 async function parkedTransactionEvent(
@@ -109,47 +136,6 @@ async function* parkedOf({ engines, out }: Session, follower: Follower): AsyncGe
   if (follower === VIEW_NAME) return;
   if (((await subscriptions.status(follower))?.parked ?? 0) > MAX_PARKED_READ)
     out.note(`${follower} has parked more: only the oldest ${MAX_PARKED_READ} are listed`);
-}
-
-async function show(
-  session: Session,
-  [wanted]: readonly [number],
-  { follower }: { readonly follower: Follower },
-): Promise<void> {
-  const { engines, out } = session;
-  let event: ParkedAnswer | undefined;
-  for await (const candidate of parkedOf(session, follower)) {
-    if (candidate.position === wanted) event = candidate;
-  }
-  if (event === undefined) throw notParked(wanted);
-  const [recorded] = await engines.store().readStream(event.stream, { fromRevision: event.revision });
-  const data = recorded?.data ?? null;
-  out.answer({ ...event, data }, [facts(PARKED_COLUMNS, event), { facts: [['Data', JSON.stringify(data)]] }]);
-}
-
-async function retry(
-  session: Session,
-  [position]: readonly string[],
-  { follower, all }: option.Values<typeof RETRY>,
-): Promise<number> {
-  const { engines, clock, author, out } = session;
-  if ((position === undefined) === (all === undefined)) {
-    throw option.usage('name one position or --all');
-  }
-  if (follower !== VIEW_NAME && position !== undefined) {
-    throw option.usage(`${follower} tries all of its parked events again: name --all`);
-  }
-  const only = position === undefined ? undefined : readId(position);
-  await engines.bind();
-  const result: Retried =
-    follower === VIEW_NAME
-      ? await retryParked(engines.store(), engines.view(), { only, author, clock })
-      : await replayParked(session, follower);
-  if (only !== undefined && result.retried === 0) throw notParked(only);
-  const later = `the processes of ${follower} handle them again; what they park again is listed then`;
-  const left = result.still_parked === null ? later : `still parked ${result.still_parked}`;
-  out.result(result, `retried ${result.retried}, ${left}`);
-  return result.still_parked === 0 || result.still_parked === null ? 0 : 1;
 }
 
 /** Hands the parked events of a group to its consumers again; recorded before, with the oldest of their positions. */

@@ -1,87 +1,80 @@
 import { randomUUID } from 'node:crypto';
-import type { Command } from 'commander';
 import { silentLog } from '../../../base/log.ts';
 import { assertViewFits } from '../../../event-store/store-identity.ts';
 import type { RowDifference } from '../../../pull/view/build/compare.ts';
 import { type RebuildResult, rebuildTransactions } from '../../../pull/view/build/rebuild.ts';
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
 import { FOLLOWER_COLUMNS, followerStatus, progressText } from '../../answers/follower.ts';
-import { addCommand, addNoun, type Session } from '../command/command.ts';
+import { command, noun } from '../command/command.ts';
 import { requireStore } from '../command/command-engines.ts';
 import { progressLine } from '../command/long-work.ts';
 import { flag, usage } from '../command/options.ts';
 import { abortOnInterrupt } from '../command/output.ts';
 import { addParkedCommands } from './parked-commands.ts';
 
-export function addProjectionCommands(program: Command): void {
-  const projection = addNoun(program, {
-    name: 'projection',
-    summary: 'the views built from the events',
-    example: 'fuel projection status',
-  });
-  addCommand(projection, {
-    usage: 'status',
-    summary: 'how far each follower of the log is, what it parked and who works on it',
-    example: 'fuel projection status',
-    async work({ engines, clock, out }) {
-      const parts = {
-        store: engines.store(),
-        view: engines.view(),
-        subscriptions: engines.subscriptions(),
-        coordination: engines.coordination(),
-        clock,
-      };
-      for (const status of await followerStatus(parts)) await out.row(FOLLOWER_COLUMNS, status);
-      await assertViewFits(await engines.view().checkpoint(), engines.store(), VIEW_NAME);
-    },
-  });
-  addCommand(projection, {
-    usage: 'rebuild <view>',
-    summary:
-      'build a view (transactions) anew from the events, beside the one that is served; serve it if its records are ' +
-      'the same. Interrupted, it continues with the next call',
-    example: 'fuel projection rebuild transactions',
-    args: [String],
-    options: { accept: flag('serve the new view also where its records differ') },
-    changes: true,
-    work: (session, [view], { accept }) => rebuild(session, view, accept === true),
-  });
-  addParkedCommands(projection);
-}
+const status = command({
+  usage: 'status',
+  summary: 'how far each follower of the log is, what it parked and who works on it',
+  example: 'fuel projection status',
+  async work({ engines, clock, out }) {
+    const parts = {
+      store: engines.store(),
+      view: engines.view(),
+      subscriptions: engines.subscriptions(),
+      coordination: engines.coordination(),
+      clock,
+    };
+    for (const status of await followerStatus(parts)) await out.row(FOLLOWER_COLUMNS, status);
+    await assertViewFits(await engines.view().checkpoint(), engines.store(), VIEW_NAME);
+  },
+});
 
-async function rebuild(
-  { config, engines, clock, author, out }: Session,
-  view: string,
-  accept: boolean,
-): Promise<number> {
-  if (view !== VIEW_NAME) throw usage(`there is no view ${view}: the views are ${VIEW_NAME}`);
-  requireStore(config, engines);
-  await engines.bind();
-  const progress = progressLine();
-  const result = await rebuildTransactions({
-    store: engines.store(),
-    view: engines.view(),
-    coordination: engines.coordination(),
-    ...{ clock, log: silentLog, author, accept },
-    holder: `rebuild-${randomUUID()}`,
-    signal: abortOnInterrupt(),
-    reason: 'requested by the operator',
-    onProgress: (step) => progress.show(progressText(step)),
-  }).finally(() => progress.end());
-  const { outcome, position, comparison } = result;
-  for (const difference of comparison?.named ?? []) out.note(differenceText(difference));
-  out.result(
-    {
-      view: VIEW_NAME,
-      position,
-      served: outcome === 'switched',
-      records: comparison?.records ?? null,
-      differences: comparison?.differing ?? null,
-    },
-    resultText(result),
-  );
-  return outcome === 'switched' ? 0 : 1;
-}
+const rebuild = command({
+  usage: 'rebuild <view>',
+  summary:
+    'build a view (transactions) anew from the events, beside the one that is served; serve it if its records are ' +
+    'the same. Interrupted, it continues with the next call',
+  example: 'fuel projection rebuild transactions',
+  args: [String],
+  options: { accept: flag('serve the new view also where its records differ') },
+  changes: true,
+  async work({ config, engines, clock, author, out }, [view], { accept = false }) {
+    if (view !== VIEW_NAME) throw usage(`there is no view ${view}: the views are ${VIEW_NAME}`);
+    requireStore(config, engines);
+    await engines.bind();
+    const progress = progressLine();
+    const result = await rebuildTransactions({
+      store: engines.store(),
+      view: engines.view(),
+      coordination: engines.coordination(),
+      ...{ clock, log: silentLog, author, accept },
+      holder: `rebuild-${randomUUID()}`,
+      signal: abortOnInterrupt(),
+      reason: 'requested by the operator',
+      onProgress: (step) => progress.show(progressText(step)),
+    }).finally(() => progress.end());
+    const { outcome, position, comparison } = result;
+    for (const difference of comparison?.named ?? []) out.note(differenceText(difference));
+    out.result(
+      {
+        view: VIEW_NAME,
+        position,
+        served: outcome === 'switched',
+        records: comparison?.records ?? null,
+        differences: comparison?.differing ?? null,
+      },
+      resultText(result),
+    );
+    return outcome === 'switched' ? 0 : 1;
+  },
+});
+
+export const addProjectionCommands = noun({
+  name: 'projection',
+  summary: 'the views built from the events',
+  example: 'fuel projection status',
+  commands: [status, rebuild, addParkedCommands],
+});
 
 function differenceText({ transactionId, accountId, kind }: RowDifference): string {
   const what = {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { systemClock } from '../../../base/clock.ts';
 import {
   type Config,
@@ -12,22 +12,21 @@ import { createLog } from '../../../base/log.ts';
 import { printableLine } from '../../../base/printable.ts';
 import { loadConfig, showConfig, unknownSettings } from '../../../engines/engines.ts';
 import { sectionsText } from '../../answers/columns.ts';
-import { addLeaf, addNoun } from '../command/command.ts';
+import { leaf, noun } from '../command/command.ts';
 import { json, type OptionOf } from '../command/options.ts';
 import { abortOnInterrupt, Output } from '../command/output.ts';
 
-export function addServeCommand(program: Command): void {
-  const role: OptionOf<readonly Role[]> = {
-    make: (name) => new Option(`${name} <role...>`, 'one or several').choices(ROLES).default([]),
-  };
-  addLeaf(program, {
-    usage: 'serve',
-    summary: 'run the service: all of its roles, or those named',
-    example: 'fuel serve --role api --role projector',
-    options: { role },
-    run: (_, { role }) => serve(role.length === 0 ? ROLES : role),
-  });
-}
+const role: OptionOf<readonly Role[]> = {
+  make: (name) => new Option(`${name} <role...>`, 'one or several').choices(ROLES).default([]),
+};
+
+export const addServeCommand = leaf({
+  usage: 'serve',
+  summary: 'run the service: all of its roles, or those named',
+  example: 'fuel serve --role api --role projector',
+  options: { role },
+  run: (_, { role }) => serve(role.length === 0 ? ROLES : role),
+});
 
 /** Runs until SIGTERM or SIGINT (exit 0), or until a role fails (exit 1). */
 async function serve(roles: readonly Role[]): Promise<number> {
@@ -60,35 +59,33 @@ async function serve(roles: readonly Role[]): Promise<number> {
 }
 
 /** `fuel config show` works with an invalid configuration: it is how an operator finds the fault. */
-export function addConfigCommands(program: Command): void {
-  const config = addNoun(program, {
-    name: 'config',
-    summary: 'the settings this process would run with',
-    example: 'FUEL_LISTEN=0.0.0.0:443 fuel config show',
-  });
-  addLeaf(config, {
-    usage: 'show',
-    summary: 'show every setting, its source and what is wrong with it; secrets are masked',
-    example: 'FUEL_LISTEN=0.0.0.0:443 fuel config show',
-    options: { json },
-    async run(_, { json }) {
-      const { settings, faults: ofSettings } = showConfig(process.env);
-      const faults =
-        ofSettings.length > 0 ? ofSettings : await faultsOfNamed(loadConfig(process.env, 'serve'));
-      const unknown = unknownSettings(process.env);
-      const facts = settings.map(({ name, value, source, fault }) => {
-        const verdict = fault === null ? '' : '  <- not valid';
-        return [name, `${value ?? '(none)'}  [${source}]${verdict}`] as const;
-      });
-      const verdict =
-        faults.length === 0 ? ['valid for fuel serve'] : ['not valid for fuel serve:', ...faults];
-      const document = { valid: faults.length === 0, settings, faults, unknown };
-      const text = [sectionsText([{ facts }]), '', ...unknown.map(unknownText), ...verdict].join('\n');
-      new Output(json === true).result(document, text);
-      return faults.length === 0 ? 0 : 1;
-    },
-  });
-}
+const showSettings = leaf({
+  usage: 'show',
+  summary: 'show every setting, its source and what is wrong with it; secrets are masked',
+  example: 'FUEL_LISTEN=0.0.0.0:443 fuel config show',
+  options: { json },
+  async run(_, { json }) {
+    const { settings, faults: ofSettings } = showConfig(process.env);
+    const faults = ofSettings.length > 0 ? ofSettings : await faultsOfNamed(loadConfig(process.env, 'serve'));
+    const unknown = unknownSettings(process.env);
+    const facts = settings.map(({ name, value, source, fault }) => {
+      const verdict = fault === null ? '' : '  <- not valid';
+      return [name, `${value ?? '(none)'}  [${source}]${verdict}`] as const;
+    });
+    const verdict = faults.length === 0 ? ['valid for fuel serve'] : ['not valid for fuel serve:', ...faults];
+    const document = { valid: faults.length === 0, settings, faults, unknown };
+    const text = [sectionsText([{ facts }]), '', ...unknown.map(unknownText), ...verdict].join('\n');
+    new Output(json === true).result(document, text);
+    return faults.length === 0 ? 0 : 1;
+  },
+});
+
+export const addConfigCommands = noun({
+  name: 'config',
+  summary: 'the settings this process would run with',
+  example: 'FUEL_LISTEN=0.0.0.0:443 fuel config show',
+  commands: [showSettings],
+});
 
 /** Loaded here, since only `serve` and `config show` read certificates, and connection strings without a use. */
 async function faultsOfNamed(config: Config): Promise<string[]> {
@@ -101,24 +98,22 @@ function unknownText({ name, resembles }: UnknownSetting): string {
 }
 
 /** `fuel doctor` works with an invalid configuration and unreachable engines: it is how an operator finds the fault. */
-export function addDoctorCommand(program: Command): void {
-  addLeaf(program, {
-    usage: 'doctor',
-    summary: 'check everything that the service depends on, and say what is wrong and what to do',
-    example: 'fuel doctor',
-    options: { json },
-    async run(_, { json }) {
-      const { examine } = await import('../../checks/doctor.ts'); // loads much that no other command needs
-      const out = new Output(json === true);
-      const results = await examine(process.env, systemClock);
-      const width = results.reduce((most, { check }) => Math.max(most, check.length), 0);
-      for (const result of results.toSorted((a, b) => Number(a.ok) - Number(b.ok))) {
-        const { check, ok, detail, do: remedy } = result;
-        const line = printableLine(`${ok ? 'ok   ' : 'WRONG'}  ${check.padEnd(width)}  ${detail}`);
-        const todo = remedy === null ? '' : `\n       ${''.padEnd(width)}  do: ${printableLine(remedy)}`;
-        out.result(result, line + todo);
-      }
-      return results.every(({ ok }) => ok) ? 0 : 1;
-    },
-  });
-}
+export const addDoctorCommand = leaf({
+  usage: 'doctor',
+  summary: 'check everything that the service depends on, and say what is wrong and what to do',
+  example: 'fuel doctor',
+  options: { json },
+  async run(_, { json }) {
+    const { examine } = await import('../../checks/doctor.ts'); // loads much that no other command needs
+    const out = new Output(json === true);
+    const results = await examine(process.env, systemClock);
+    const width = results.reduce((most, { check }) => Math.max(most, check.length), 0);
+    for (const result of results.toSorted((a, b) => Number(a.ok) - Number(b.ok))) {
+      const { check, ok, detail, do: remedy } = result;
+      const line = printableLine(`${ok ? 'ok   ' : 'WRONG'}  ${check.padEnd(width)}  ${detail}`);
+      const todo = remedy === null ? '' : `\n       ${''.padEnd(width)}  do: ${printableLine(remedy)}`;
+      out.result(result, line + todo);
+    }
+    return results.every(({ ok }) => ok) ? 0 : 1;
+  },
+});

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Command } from 'commander';
 import { assertNotMoved, markMoved, unmark } from '../../../accounts/moved-store.ts';
 import { assertBinding, trustMasterKey } from '../../../accounts/store-binding.ts';
 import { FuelError } from '../../../base/errors.ts';
@@ -11,152 +10,142 @@ import { openEmbeddedEvents } from '../../../engines/sqlite/engine.ts';
 import type { PortName } from '../../../service/engines/engines.ts';
 import { backupDataDir } from '../../backup/backup.ts';
 import type { CopyReport } from '../../copy/copy-store.ts';
-import { addCommand, addNoun, type Session } from '../command/command.ts';
+import { command, noun } from '../command/command.ts';
 import { hasStore, requireStore } from '../command/command-engines.ts';
 import { progressLine } from '../command/long-work.ts';
 import { actor, reason, required } from '../command/options.ts';
 import type { Output } from '../command/output.ts';
 
-export function addStoreCommands(program: Command): void {
-  const store = addNoun(program, {
-    name: 'store',
-    summary: 'the stores behind the service',
-    example: 'fuel store backup /backups/2026-09-03',
-  });
-  addCommand(store, {
-    usage: 'backup <dir>',
-    summary:
-      'copy the embedded files, consistently, while the service runs; the copy can be used as FUEL_DATA_DIR',
-    example: 'fuel store backup /backups/2026-09-03',
-    args: [String],
-    ownStoreCheck: true,
-    async work({ config, engines, clock, out }, [dir]) {
-      if (engines.remote.length > 0) {
-        out.note(
-          'only the embedded files are copied: engines are backed up by their own tools, see docs/operations/backup.md',
-        );
-      }
-      const manifest = await backupDataDir(config.FUEL_DATA_DIR, dir, formatDateTime(clock.now()));
-      out.result({ dir, ...manifest }, `copied ${manifest.files.join(', ')} to ${dir}`);
-    },
-  });
-  addCopyCommand(store);
-  addUnmarkCommand(store);
-  addCommand(store, {
-    usage: 'trust-key',
-    summary:
-      "accept the present master key as the store's, when the former one is lost for good: webhook secrets under " +
-      'that can not be read any more',
-    example: 'fuel store trust-key --reason "master.key lost with the disk of node 1"',
-    options: { reason: required(reason), actor },
-    ownStoreCheck: true,
-    async work({ config, engines, clock, author, out }, _args, { reason }) {
-      requireStore(config, engines);
-      await assertNotMoved({ ...config, ...engines }, engines.store());
-      const fingerprint = await trustMasterKey(engines.store(), config, { author, reason, clock });
-      out.result({ fingerprint }, `the store's master key is ${fingerprint} (fingerprint) from now on`);
-    },
-  });
-}
-
-function addUnmarkCommand(store: Command): void {
-  addCommand(store, {
-    usage: 'unmark',
-    summary:
-      'use an embedded store again that "fuel store copy" has marked as moved, while nothing uses its copy',
-    example: 'fuel store unmark --reason "the cluster was given up before it was used"',
-    options: { reason: required(reason), actor },
-    ownStoreCheck: true,
-    async work({ config, engines, clock, author, out }, _args, { reason }) {
-      if (!engines.embedded.includes('store')) {
-        throw new FuelError(
-          'REFUSED',
-          `only an embedded store is marked as moved: leave ${settingsFor('store')} out`,
-        );
-      }
-      const events = hasStore(config, engines) ? engines.store() : undefined;
-      if (events !== undefined) await assertBinding(events, config);
-      const { to } = await unmark(reason, { folder: config.FUEL_DATA_DIR, store: events, author, clock });
-      out.result(
-        { unmarked: true, to },
-        `the store takes changes again; nothing may use ${to.join(' and ')}`,
+const backup = command({
+  usage: 'backup <dir>',
+  summary:
+    'copy the embedded files, consistently, while the service runs; the copy can be used as FUEL_DATA_DIR',
+  example: 'fuel store backup /backups/2026-09-03',
+  args: [String],
+  ownStoreCheck: true,
+  async work({ config, engines, clock, out }, [dir]) {
+    if (engines.remote.length > 0) {
+      out.note(
+        'only the embedded files are copied: engines are backed up by their own tools, see docs/operations/backup.md',
       );
-    },
-  });
-}
+    }
+    const manifest = await backupDataDir(config.FUEL_DATA_DIR, dir, formatDateTime(clock.now()));
+    out.result({ dir, ...manifest }, `copied ${manifest.files.join(', ')} to ${dir}`);
+  },
+});
+
+const copy = command({
+  usage: 'copy',
+  summary:
+    `copy the embedded events into ${targetsFor('store')} and the delivery log into ${targetsFor('queue')}, while ` +
+    'nothing runs on either; run it again to continue after an interruption',
+  example: 'fuel store copy',
+  options: { actor },
+  ownStoreCheck: true,
+  async work({ config, engines, clock, author, out }) {
+    const { embedded: left } = engines;
+    if (left.includes('store') || left.includes('queue') || left.includes('coordination')) {
+      throw new FuelError(
+        'REFUSED',
+        `set both ${settingsFor('store')} and ${settingsFor('queue')}: the events and the delivery log are copied together`,
+      );
+    }
+    if (!existsSync(join(config.FUEL_DATA_DIR, EMBEDDED_FILES.events))) {
+      throw new FuelError(
+        'REFUSED',
+        `${config.FUEL_DATA_DIR} has no embedded store: set FUEL_DATA_DIR to the folder that is copied`,
+      );
+    }
+    const embedded = await openEngines({ ...config, ofEngines: {} }, clock);
+    const events = openEmbeddedEvents(config, clock);
+    const progress = progressLine();
+    try {
+      const source = {
+        store: events,
+        erasedStreams: () => events.erasedStreams(),
+        queue: embedded.queue(),
+        coordination: embedded.coordination(),
+      };
+      const target = {
+        store: engines.store(),
+        queue: engines.queue(),
+        coordination: engines.coordination(),
+      };
+      for (const { store } of [source, target]) await assertBinding(store, config);
+      const to = engines.remote.map(({ address }) => address);
+      const mark = { folder: config.FUEL_DATA_DIR, store: events, author, clock };
+      // Loaded here, since no other command needs it.
+      const { copyStore, parkedByGroup } = await import('../../copy/copy-store.ts');
+      const report = await copyStore({
+        source,
+        target,
+        author,
+        clock,
+        markMoved: () => markMoved(to, mark),
+        onProgress: ({ step, done }) => progress.show(`${step}: ${done}`),
+      });
+      progress.end();
+      print(report, out);
+      for (const { group, parked } of await parkedByGroup(source.store, embedded.subscriptions())) {
+        out.note(`${parked} events are parked in the group ${group} here: it receives them again there`);
+      }
+      return report.faults.length === 0 ? 0 : 1;
+    } finally {
+      progress.end();
+      await events.close();
+      await embedded.close();
+    }
+  },
+});
+
+const unmarkStore = command({
+  usage: 'unmark',
+  summary:
+    'use an embedded store again that "fuel store copy" has marked as moved, while nothing uses its copy',
+  example: 'fuel store unmark --reason "the cluster was given up before it was used"',
+  options: { reason: required(reason), actor },
+  ownStoreCheck: true,
+  async work({ config, engines, clock, author, out }, _args, { reason }) {
+    if (!engines.embedded.includes('store')) {
+      throw new FuelError(
+        'REFUSED',
+        `only an embedded store is marked as moved: leave ${settingsFor('store')} out`,
+      );
+    }
+    const events = hasStore(config, engines) ? engines.store() : undefined;
+    if (events !== undefined) await assertBinding(events, config);
+    const { to } = await unmark(reason, { folder: config.FUEL_DATA_DIR, store: events, author, clock });
+    out.result({ unmarked: true, to }, `the store takes changes again; nothing may use ${to.join(' and ')}`);
+  },
+});
+
+const trustKey = command({
+  usage: 'trust-key',
+  summary:
+    "accept the present master key as the store's, when the former one is lost for good: webhook secrets under " +
+    'that can not be read any more',
+  example: 'fuel store trust-key --reason "master.key lost with the disk of node 1"',
+  options: { reason: required(reason), actor },
+  ownStoreCheck: true,
+  async work({ config, engines, clock, author, out }, _args, { reason }) {
+    requireStore(config, engines);
+    await assertNotMoved({ ...config, ...engines }, engines.store());
+    const fingerprint = await trustMasterKey(engines.store(), config, { author, reason, clock });
+    out.result({ fingerprint }, `the store's master key is ${fingerprint} (fingerprint) from now on`);
+  },
+});
+
+export const addStoreCommands = noun({
+  name: 'store',
+  summary: 'the stores behind the service',
+  example: 'fuel store backup /backups/2026-09-03',
+  commands: [backup, copy, unmarkStore, trustKey],
+});
 
 /** The servers that can serve a port, as a summary names them. */
 function targetsFor(port: PortName): string {
   const able = servers.filter(({ ports }) => ports.includes(port));
   return able.map(({ title, setting }) => `${title} (${setting})`).join(' or ');
-}
-
-function addCopyCommand(store: Command): void {
-  addCommand(store, {
-    usage: 'copy',
-    summary:
-      `copy the embedded events into ${targetsFor('store')} and the delivery log into ${targetsFor('queue')}, while ` +
-      'nothing runs on either; run it again to continue after an interruption',
-    example: 'fuel store copy',
-    options: { actor },
-    ownStoreCheck: true,
-    work: copy,
-  });
-}
-
-async function copy({ config, engines, clock, author, out }: Session): Promise<number> {
-  const { embedded: left } = engines;
-  if (left.includes('store') || left.includes('queue') || left.includes('coordination')) {
-    throw new FuelError(
-      'REFUSED',
-      `set both ${settingsFor('store')} and ${settingsFor('queue')}: the events and the delivery log are copied together`,
-    );
-  }
-  if (!existsSync(join(config.FUEL_DATA_DIR, EMBEDDED_FILES.events))) {
-    throw new FuelError(
-      'REFUSED',
-      `${config.FUEL_DATA_DIR} has no embedded store: set FUEL_DATA_DIR to the folder that is copied`,
-    );
-  }
-  const embedded = await openEngines({ ...config, ofEngines: {} }, clock);
-  const events = openEmbeddedEvents(config, clock);
-  const progress = progressLine();
-  try {
-    const source = {
-      store: events,
-      erasedStreams: () => events.erasedStreams(),
-      queue: embedded.queue(),
-      coordination: embedded.coordination(),
-    };
-    const target = {
-      store: engines.store(),
-      queue: engines.queue(),
-      coordination: engines.coordination(),
-    };
-    for (const { store } of [source, target]) await assertBinding(store, config);
-    const to = engines.remote.map(({ address }) => address);
-    const mark = { folder: config.FUEL_DATA_DIR, store: events, author, clock };
-    // Loaded here, since no other command needs it.
-    const { copyStore, parkedByGroup } = await import('../../copy/copy-store.ts');
-    const report = await copyStore({
-      source,
-      target,
-      author,
-      clock,
-      markMoved: () => markMoved(to, mark),
-      onProgress: ({ step, done }) => progress.show(`${step}: ${done}`),
-    });
-    progress.end();
-    print(report, out);
-    for (const { group, parked } of await parkedByGroup(source.store, embedded.subscriptions())) {
-      out.note(`${parked} events are parked in the group ${group} here: it receives them again there`);
-    }
-    return report.faults.length === 0 ? 0 : 1;
-  } finally {
-    progress.end();
-    await events.close();
-    await embedded.close();
-  }
 }
 
 function print({ events, deliveries, copiedBefore, faults }: CopyReport, out: Output): void {

@@ -1,5 +1,4 @@
 import { createInterface } from 'node:readline/promises';
-import type { Command } from 'commander';
 import { FuelError } from '../../../base/errors.ts';
 import { VISIBLE_STATUSES, type VisibleStatus } from '../../../domain/transaction-events.ts';
 import { EARLIEST_MS, formatDateTime, LATEST_MS } from '../../../domain/values/date-time.ts';
@@ -21,7 +20,7 @@ import {
 } from '../../answers/transaction.ts';
 import { eraseTransaction } from '../../erase/erase-transaction.ts';
 import { importTransactions } from '../../import/import-transactions.ts';
-import { addCommand, addNoun, type Session } from '../command/command.ts';
+import { command, noun, type Session } from '../command/command.ts';
 import { deliveryContext } from '../command/deliveries.ts';
 import { accountOf, findAccount, isShown } from '../command/known-names.ts';
 import { longWork, openInput } from '../command/long-work.ts';
@@ -46,99 +45,137 @@ const LIST = {
 };
 type ListOptions = option.Values<typeof LIST>;
 
-const ERASE = {
-  reason: option.required(option.reason),
-  yes: option.flag('do not ask for the id again'),
-  compact: option.flag('rewrite embedded files of any size, which may take minutes'),
-};
+const importFile = command({
+  usage: 'import <file>',
+  summary: 'record transaction events from a file of JSON lines, or from standard input (-)',
+  example: 'fuel transaction import september.jsonl',
+  args: [String],
+  changes: true,
+  work({ writer, out }, [file]) {
+    return longWork(out, { again: 'import the same file again' }, async ({ onRefused, ...parts }) =>
+      importTransactions({
+        ...writer(),
+        input: await openInput(file, parts.signal),
+        onRefused: (lineNumber, reason) => onRefused(`line ${lineNumber}`, reason),
+        ...parts,
+      }),
+    );
+  },
+});
 
-export function addTransactionCommands(program: Command): void {
-  const transaction = addNoun(program, {
-    name: 'transaction',
-    summary: "transactions' events",
-    example: 'fuel transaction import september.jsonl',
-  });
-  addCommand(transaction, {
-    usage: 'import <file>',
-    summary: 'record transaction events from a file of JSON lines, or from standard input (-)',
-    example: 'fuel transaction import september.jsonl',
-    args: [String],
-    changes: true,
-    work: importFile,
-  });
-  addCommand(transaction, {
-    usage: 'list',
-    summary:
-      "list an account's transactions as customers see them, newest first; not voided or cancelled ones",
-    example: 'fuel transaction list --account 7 --plate "ABC 123" --from 2026-09-01T00:00:00Z',
-    options: LIST,
-    work: list,
-  });
-  addCommand(transaction, {
-    usage: 'show <id>',
-    summary: 'show what happened to a transaction, whether customers see it, and what was sent of it',
-    example: 'fuel transaction show 501 --at 2026-09-03T12:00:00Z',
-    args: [readId],
-    options: { at: option.time('what customers could see then') },
-    work: (session, [id], { at }) => show(session, id, at),
-  });
-  addCommand(transaction, {
-    usage: 'erase <id>',
-    summary: "remove a transaction's events for good; its id is never recorded, shown or pushed again",
-    example: 'fuel transaction erase 501 --reason "court order 2026/118"',
-    args: [readId],
-    options: ERASE,
-    changes: true,
-    work: erase,
-  });
-}
-
-function importFile({ writer, out }: Session, [file]: readonly [string]): Promise<number> {
-  return longWork(out, { again: 'import the same file again' }, async ({ onRefused, ...parts }) =>
-    importTransactions({
-      ...writer(),
-      input: await openInput(file, parts.signal),
-      onRefused: (lineNumber, reason) => onRefused(`line ${lineNumber}`, reason),
-      ...parts,
-    }),
-  );
-}
-
-async function list({ engines, out }: Session, _: readonly string[], options: ListOptions): Promise<number> {
-  const { account, from = EARLIEST_MS, to = LATEST_MS, corporate, plate, status, limit } = options;
-  if (from > to) {
-    throw option.usage('--from is after --to: nothing can be between them.');
-  }
-  const view = engines.view();
-  const query = {
-    accountId: account,
-    fromMs: from,
-    toMs: to,
-    statuses: status === undefined ? VISIBLE_STATUSES : [status],
-    references: { corporate_id: corporate },
-    after: await placeOf(engines, options),
-  };
-  let read = 0;
-  let printed = 0;
-  // One more than is printed tells nothing: without a filter a page is as long as the list.
-  for await (const row of listRows(view, query, plate === undefined ? limit : undefined)) {
-    const record = recordAnswer(account, row);
-    read += 1;
-    if (plate === undefined || hasPlate(record, plate)) {
-      await out.row(RECORD_COLUMNS, record);
-      printed += 1;
+const list = command({
+  usage: 'list',
+  summary: "list an account's transactions as customers see them, newest first; not voided or cancelled ones",
+  example: 'fuel transaction list --account 7 --plate "ABC 123" --from 2026-09-01T00:00:00Z',
+  options: LIST,
+  async work({ engines, out }, _, options) {
+    const { account, from = EARLIEST_MS, to = LATEST_MS, corporate, plate, status, limit } = options;
+    if (from > to) {
+      throw option.usage('--from is after --to: nothing can be between them.');
     }
-    if (printed >= limit) return 0;
-    if (read === MANY_READ)
-      out.note(`read ${MANY_READ} records so far: --from, --to or --corporate leave fewer to read`);
-    if (read >= MAX_READ) {
-      out.note(`stopped after ${MAX_READ} records: continue with --after ${record.id}, or ask for less`);
-      return 1;
+    const view = engines.view();
+    const query = {
+      accountId: account,
+      fromMs: from,
+      toMs: to,
+      statuses: status === undefined ? VISIBLE_STATUSES : [status],
+      references: { corporate_id: corporate },
+      after: await placeOf(engines, options),
+    };
+    let read = 0;
+    let printed = 0;
+    // One more than is printed tells nothing: without a filter a page is as long as the list.
+    for await (const row of listRows(view, query, plate === undefined ? limit : undefined)) {
+      const record = recordAnswer(account, row);
+      read += 1;
+      if (plate === undefined || hasPlate(record, plate)) {
+        await out.row(RECORD_COLUMNS, record);
+        printed += 1;
+      }
+      if (printed >= limit) return 0;
+      if (read === MANY_READ)
+        out.note(`read ${MANY_READ} records so far: --from, --to or --corporate leave fewer to read`);
+      if (read >= MAX_READ) {
+        out.note(`stopped after ${MAX_READ} records: continue with --after ${record.id}, or ask for less`);
+        return 1;
+      }
     }
-  }
-  if (read === 0) await requireKnownTo(engines, options);
-  return 0;
-}
+    if (read === 0) await requireKnownTo(engines, options);
+    return 0;
+  },
+});
+
+const show = command({
+  usage: 'show <id>',
+  summary: 'show what happened to a transaction, whether customers see it, and what was sent of it',
+  example: 'fuel transaction show 501 --at 2026-09-03T12:00:00Z',
+  args: [readId],
+  options: { at: option.time('what customers could see then') },
+  async work(session, [id], { at }) {
+    const { engines, clock, out } = session;
+    if (at !== undefined && at > clock.now()) {
+      throw option.usage(`--at ${formatDateTime(at)} is still to come: nobody has seen anything then`);
+    }
+    const parts = { ...deliveryContext(session), view: engines.view(), accountOf: accountOf(session) };
+    const found = await findTransaction(id, parts);
+    const { isErased } = found;
+    if (isMissing(found)) {
+      throw new FuelError('REFUSED', `transaction ${id} ${isErased ? 'was erased' : 'is not known'}`);
+    }
+    if (found.events.length === 0) {
+      const why = isErased ? 'it was erased' : 'it was never recorded';
+      out.note(
+        `no event calls for what is shown of transaction ${id}: ${why}; fuel verify says how to repair that`,
+      );
+    }
+    const seen = at === undefined ? seenNow(found) : await seenAt(found, at, parts);
+    out.answer(transactionAnswer(found, seen), transactionSections(found, seen));
+  },
+});
+
+const erase = command({
+  usage: 'erase <id>',
+  summary: "remove a transaction's events for good; its id is never recorded, shown or pushed again",
+  example: 'fuel transaction erase 501 --reason "court order 2026/118"',
+  args: [readId],
+  options: {
+    reason: option.required(option.reason),
+    yes: option.flag('do not ask for the id again'),
+    compact: option.flag('rewrite embedded files of any size, which may take minutes'),
+  },
+  changes: true,
+  async work({ config, engines, clock, author, out }, [id], { reason, yes, compact }) {
+    if (!yes) await confirmId(id);
+    await engines.bind();
+    const files = {
+      folder: config.FUEL_DATA_DIR,
+      databases: embeddedFiles(config.FUEL_DATA_DIR),
+      compact: compact === true,
+    };
+    const [store, queue, view] = [engines.store(), engines.queue(), engines.view()];
+    const remains = await eraseTransaction(id, { store, queue, view, files, clock, author, reason });
+    await replayWhereConsumed(engines, DELIVERIES_GROUP);
+    for (const { erasesLater } of engines.remote) if (erasesLater !== undefined) out.note(erasesLater);
+    if (remains.length === 0) {
+      out.result({ id, erased: true }, `transaction ${id} was erased`);
+      return 0;
+    }
+    out.result({ id, erased: true, remains }, `transaction ${id} was erased, but not everywhere`);
+    for (const { file, reason } of remains) out.note(`${file} may still hold it: ${reason}`);
+    out.note(
+      'Run the same command again when the service is less busy or stopped (with --compact if a file is large).',
+    );
+    out.note('Remove files that the service does not use yourself: copies and old backups.');
+    return 1;
+  },
+});
+
+export const addTransactionCommands = noun({
+  name: 'transaction',
+  summary: "transactions' events",
+  example: 'fuel transaction import september.jsonl',
+  commands: [importFile, list, show, erase],
+});
 
 /** Where the list continues after a transaction. Throws `REFUSED` where it is not in the account's list. */
 async function placeOf(
@@ -175,56 +212,6 @@ function readStatus(text: string): VisibleStatus {
     `It must be ${VISIBLE_STATUSES.join(' or ')}: what was voided or cancelled is not shown to customers, and ` +
       'stands in fuel audit --type TransactionVoided,TransactionCancelled.',
   );
-}
-
-async function show(session: Session, id: number, at: number | undefined): Promise<void> {
-  const { engines, clock, out } = session;
-  if (at !== undefined && at > clock.now()) {
-    throw option.usage(`--at ${formatDateTime(at)} is still to come: nobody has seen anything then`);
-  }
-  const parts = { ...deliveryContext(session), view: engines.view(), accountOf: accountOf(session) };
-  const found = await findTransaction(id, parts);
-  const { isErased } = found;
-  if (isMissing(found)) {
-    throw new FuelError('REFUSED', `transaction ${id} ${isErased ? 'was erased' : 'is not known'}`);
-  }
-  if (found.events.length === 0) {
-    const why = isErased ? 'it was erased' : 'it was never recorded';
-    out.note(
-      `no event calls for what is shown of transaction ${id}: ${why}; fuel verify says how to repair that`,
-    );
-  }
-  const seen = at === undefined ? seenNow(found) : await seenAt(found, at, parts);
-  out.answer(transactionAnswer(found, seen), transactionSections(found, seen));
-}
-
-async function erase(
-  { config, engines, clock, author, out }: Session,
-  [id]: readonly [number],
-  { reason, yes, compact }: option.Values<typeof ERASE>,
-): Promise<number> {
-  if (!yes) await confirmId(id);
-  await engines.bind();
-  const files = {
-    folder: config.FUEL_DATA_DIR,
-    databases: embeddedFiles(config.FUEL_DATA_DIR),
-    compact: compact === true,
-  };
-  const [store, queue, view] = [engines.store(), engines.queue(), engines.view()];
-  const remains = await eraseTransaction(id, { store, queue, view, files, clock, author, reason });
-  await replayWhereConsumed(engines, DELIVERIES_GROUP);
-  for (const { erasesLater } of engines.remote) if (erasesLater !== undefined) out.note(erasesLater);
-  if (remains.length === 0) {
-    out.result({ id, erased: true }, `transaction ${id} was erased`);
-    return 0;
-  }
-  out.result({ id, erased: true, remains }, `transaction ${id} was erased, but not everywhere`);
-  for (const { file, reason } of remains) out.note(`${file} may still hold it: ${reason}`);
-  out.note(
-    'Run the same command again when the service is less busy or stopped (with --compact if a file is large).',
-  );
-  out.note('Remove files that the service does not use yourself: copies and old backups.');
-  return 1;
 }
 
 /** An erasure can't be undone, so a typing error must not cause one. */

@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { FuelError } from '../../../base/errors.ts';
 import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
@@ -17,7 +16,7 @@ import { repairView } from '../../verify/repair-view.ts';
 import { type DeliveryAgreement, DeliveryJudge } from '../../verify/verify-deliveries.ts';
 import { verifyDirectory } from '../../verify/verify-directory.ts';
 import { ViewJudge } from '../../verify/verify-view.ts';
-import { addCommand, type Session } from '../command/command.ts';
+import { command, type Session } from '../command/command.ts';
 import { deliveryContext } from '../command/deliveries.ts';
 import { requireKnown } from '../command/known-names.ts';
 import { progressLine } from '../command/long-work.ts';
@@ -32,16 +31,14 @@ const VERIFY = {
 };
 type VerifyOptions = option.Values<typeof VERIFY>;
 
-export function addVerifyCommand(program: Command): void {
-  addCommand(program, {
-    usage: 'verify [what]',
-    summary: 'check that the view and the deliveries (or one of them) are what the events call for',
-    example: 'fuel verify deliveries --account 7 --since 2026-09-01T00:00:00Z --repair',
-    options: VERIFY,
-    changes: ({ repair }) => repair === true,
-    work: verify,
-  });
-}
+export const addVerifyCommand = command({
+  usage: 'verify [what]',
+  summary: 'check that the view and the deliveries (or one of them) are what the events call for',
+  example: 'fuel verify deliveries --account 7 --since 2026-09-01T00:00:00Z --repair',
+  options: VERIFY,
+  changes: ({ repair }) => repair === true,
+  work: verify,
+});
 
 async function verify(session: Session, [what]: readonly string[], options: VerifyOptions): Promise<number> {
   if (what !== undefined && what !== 'view' && what !== 'deliveries') {

@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { openMasterKeys } from '../../../accounts/master-key.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Config } from '../../../base/config/config.ts';
@@ -13,145 +12,140 @@ import { HEALTH_FACTS, WEBHOOK_FACTS, webhookAnswer } from '../../answers/webhoo
 import { testWebhook } from '../../deliveries/test-webhook.ts';
 import { setWebhook, type WebhookOptions } from '../../keys/set-webhook.ts';
 import { changeKey, type KeyChange, printChange } from '../command/change.ts';
-import { addCommand, addNoun, type Session } from '../command/command.ts';
+import { command, noun, type Session } from '../command/command.ts';
 import { findKey, keyOf } from '../command/known-names.ts';
 import { reason } from '../command/options.ts';
 
 const BY_OPERATOR = 'switched off by the operator';
 
-export function addWebhookCommands(program: Command): void {
-  const webhook = addNoun(program, {
-    name: 'webhook',
-    summary: "a key's webhook: where transactions are pushed to",
-    example: 'fuel webhook show a1b2c3d4e5',
-  });
-  addCommand(webhook, {
-    usage: 'set <prefix> <url>',
-    summary: 'set or change the URL; a secret that is generated with it is shown only once',
-    example: 'fuel webhook set a1b2c3d4e5 https://erp.example.com/fuel-events',
-    args: [readPrefix, String],
-    changes: true,
-    work: set,
-  });
-  addStateCommands(webhook);
-  addCommand(webhook, {
-    usage: 'test <prefix>',
-    summary: 'send one webhook.test now and show what the receiver answers',
-    example: 'fuel webhook test a1b2c3d4e5',
-    args: [readPrefix],
-    changes: true,
-    work: test,
-  });
-  addCommand(webhook, {
-    usage: 'show <prefix>',
-    summary: "show a key's webhook, whether it is on, and its failures in a row",
-    example: 'fuel webhook show a1b2c3d4e5',
-    args: [readPrefix],
-    async work({ engines, out }, [prefix]) {
-      const { entry, key } = await findKey(engines, prefix);
-      const document = webhookAnswer(entry.id, key, await engines.queue().health(prefix));
-      out.answer(document, [facts([...WEBHOOK_FACTS, ...HEALTH_FACTS], document)]);
-    },
-  });
-}
+const set = command({
+  usage: 'set <prefix> <url>',
+  summary: 'set or change the URL; a secret that is generated with it is shown only once',
+  example: 'fuel webhook set a1b2c3d4e5 https://erp.example.com/fuel-events',
+  args: [readPrefix, String],
+  changes: true,
+  async work(session, [prefix, url]) {
+    const { config, engines, clock, writer, out } = session;
+    const accountId = (await findKey(engines, prefix)).entry.id;
+    await engines.bind(); // before the master key is read: a lost one must not be replaced
+    const options = webhookOptions(config, clock, url);
+    const { changed, webhookSecret, warning, account } = await setWebhook(
+      writer(),
+      { accountId, prefix },
+      options,
+    );
+    const document = await answer(accountId, keyOf(account, prefix), session);
+    if (warning !== null) out.note(warning);
+    const done = changed ? `set to ${document.url}` : 'nothing to change: it is so already';
+    const shown = { webhook_secret: webhookSecret, changed, ...document, warning };
+    if (webhookSecret === null) return out.result(shown, done);
+    await out.secret(
+      shown,
+      `${done}\nwebhook secret: ${webhookSecret}\nKeep it now: it is never shown again.`,
+      `the webhook of key ${prefix} was set, but its secret could not be written to standard output and is lost, and a ` +
+        `key's secret is made once: switch the key off (fuel key off ${prefix}) and issue another ` +
+        `(fuel key issue ${accountId} --webhook-url …)`,
+    );
+  },
+});
 
-function addStateCommands(webhook: Command): void {
-  addCommand(webhook, {
-    usage: 'remove <prefix>',
-    summary: 'remove the URL: nothing is sent any more, what was pending ends as failed',
-    example: 'fuel webhook remove a1b2c3d4e5',
-    args: [readPrefix],
-    options: { reason },
-    changes: true,
-    work: (session, [prefix], { reason }) =>
-      change(session, prefix, (of) => ({ type: 'RemoveWebhook', ...of, reason })),
-  });
-  addCommand(webhook, {
-    usage: 'enable <prefix>',
-    summary: 'switch a disabled webhook on again; its count of failures is reset',
-    example: 'fuel webhook enable a1b2c3d4e5',
-    args: [readPrefix],
-    changes: true,
-    work: enable,
-  });
-  addCommand(webhook, {
-    usage: 'disable <prefix>',
-    summary: 'switch a webhook off: nothing is queued for it until it is enabled',
-    example: 'fuel webhook disable a1b2c3d4e5 --reason "receiver is being moved"',
-    args: [readPrefix],
-    options: { reason },
-    changes: true,
-    async work(session, [prefix], { reason = BY_OPERATOR }) {
-      const evidence = await session.engines.queue().health(prefix);
-      return change(session, prefix, (of) => ({ type: 'DisableWebhook', ...of, reason, evidence }));
-    },
-  });
-}
+const remove = command({
+  usage: 'remove <prefix>',
+  summary: 'remove the URL: nothing is sent any more, what was pending ends as failed',
+  example: 'fuel webhook remove a1b2c3d4e5',
+  args: [readPrefix],
+  options: { reason },
+  changes: true,
+  work: (session, [prefix], { reason }) =>
+    change(session, prefix, (of) => ({ type: 'RemoveWebhook', ...of, reason })),
+});
+
+/** Resets the count itself, so that it is 0 when the command returns, even if no process runs. */
+const enable = command({
+  usage: 'enable <prefix>',
+  summary: 'switch a disabled webhook on again; its count of failures is reset',
+  example: 'fuel webhook enable a1b2c3d4e5',
+  args: [readPrefix],
+  changes: true,
+  async work(session, [prefix]) {
+    const { changed, accountId, key } = await changeKey(session, prefix, (of) => ({
+      type: 'EnableWebhook',
+      ...of,
+    }));
+    if (changed) await session.engines.queue().resetHealth(prefix);
+    printChange(session, changed, await answer(accountId, key, session));
+  },
+});
+
+const disable = command({
+  usage: 'disable <prefix>',
+  summary: 'switch a webhook off: nothing is queued for it until it is enabled',
+  example: 'fuel webhook disable a1b2c3d4e5 --reason "receiver is being moved"',
+  args: [readPrefix],
+  options: { reason },
+  changes: true,
+  async work(session, [prefix], { reason = BY_OPERATOR }) {
+    const evidence = await session.engines.queue().health(prefix);
+    return change(session, prefix, (of) => ({ type: 'DisableWebhook', ...of, reason, evidence }));
+  },
+});
+
+const test = command({
+  usage: 'test <prefix>',
+  summary: 'send one webhook.test now and show what the receiver answers',
+  example: 'fuel webhook test a1b2c3d4e5',
+  args: [readPrefix],
+  changes: true,
+  async work({ config, engines, writer, out }, [prefix]) {
+    const accountId = (await findKey(engines, prefix)).entry.id;
+    await engines.bind();
+    // Loaded here, since loading the HTTP client is slow and no other command needs it.
+    const { configuredSender } = await import('../../../push/sender/sender.ts');
+    const sender = configuredSender(config);
+    try {
+      const parts = { writer: writer(), masterKeys: openMasterKeys(config), sender };
+      const { deliveryId, url, outcome, durationMs } = await testWebhook(parts, { accountId, prefix });
+      const duration = Math.round(durationMs);
+      const answer = outcomeAnswer(outcome);
+      const verdict = outcome.ok ? 'the test succeeded' : 'the test failed';
+      const body = answer.body ? `\n  ${printableLine(answer.body)}` : '';
+      out.result(
+        { delivery_id: deliveryId, url, ...answer, duration_ms: duration },
+        `${verdict} after ${duration} ms: ${url} ${outcomeText(answer)}${body}`,
+      );
+      return outcome.ok ? 0 : 1;
+    } finally {
+      await sender.close();
+    }
+  },
+});
+
+const show = command({
+  usage: 'show <prefix>',
+  summary: "show a key's webhook, whether it is on, and its failures in a row",
+  example: 'fuel webhook show a1b2c3d4e5',
+  args: [readPrefix],
+  async work({ engines, out }, [prefix]) {
+    const { entry, key } = await findKey(engines, prefix);
+    const document = webhookAnswer(entry.id, key, await engines.queue().health(prefix));
+    out.answer(document, [facts([...WEBHOOK_FACTS, ...HEALTH_FACTS], document)]);
+  },
+});
+
+export const addWebhookCommands = noun({
+  name: 'webhook',
+  summary: "a key's webhook: where transactions are pushed to",
+  example: 'fuel webhook show a1b2c3d4e5',
+  commands: [set, remove, enable, disable, test, show],
+});
 
 async function change(session: Session, prefix: string, commandOf: KeyChange): Promise<void> {
   const { changed, accountId, key } = await changeKey(session, prefix, commandOf);
   printChange(session, changed, await answer(accountId, key, session));
 }
 
-/** Resets the count itself, so that it is 0 when the command returns, even if no process runs. */
-async function enable(session: Session, [prefix]: readonly [string]): Promise<void> {
-  const { changed, accountId, key } = await changeKey(session, prefix, (of) => ({
-    type: 'EnableWebhook',
-    ...of,
-  }));
-  if (changed) await session.engines.queue().resetHealth(prefix);
-  printChange(session, changed, await answer(accountId, key, session));
-}
-
 async function answer(accountId: number, key: AccountKey, { engines }: Session) {
   return webhookAnswer(accountId, key, await engines.queue().health(key.prefix));
-}
-
-async function set(session: Session, [prefix, url]: readonly [string, string]): Promise<void> {
-  const { config, engines, clock, writer, out } = session;
-  const accountId = (await findKey(engines, prefix)).entry.id;
-  await engines.bind(); // before the master key is read: a lost one must not be replaced
-  const options = webhookOptions(config, clock, url);
-  const { changed, webhookSecret, warning, account } = await setWebhook(
-    writer(),
-    { accountId, prefix },
-    options,
-  );
-  const document = await answer(accountId, keyOf(account, prefix), session);
-  if (warning !== null) out.note(warning);
-  const done = changed ? `set to ${document.url}` : 'nothing to change: it is so already';
-  const shown = { webhook_secret: webhookSecret, changed, ...document, warning };
-  if (webhookSecret === null) return out.result(shown, done);
-  await out.secret(
-    shown,
-    `${done}\nwebhook secret: ${webhookSecret}\nKeep it now: it is never shown again.`,
-    `the webhook of key ${prefix} was set, but its secret could not be written to standard output and is lost, and a ` +
-      `key's secret is made once: switch the key off (fuel key off ${prefix}) and issue another ` +
-      `(fuel key issue ${accountId} --webhook-url …)`,
-  );
-}
-
-async function test({ config, engines, writer, out }: Session, [prefix]: readonly [string]): Promise<number> {
-  const accountId = (await findKey(engines, prefix)).entry.id;
-  await engines.bind();
-  // Loaded here, since loading the HTTP client is slow and no other command needs it.
-  const { configuredSender } = await import('../../../push/sender/sender.ts');
-  const sender = configuredSender(config);
-  try {
-    const parts = { writer: writer(), masterKeys: openMasterKeys(config), sender };
-    const { deliveryId, url, outcome, durationMs } = await testWebhook(parts, { accountId, prefix });
-    const duration = Math.round(durationMs);
-    const answer = outcomeAnswer(outcome);
-    const verdict = outcome.ok ? 'the test succeeded' : 'the test failed';
-    const body = answer.body ? `\n  ${printableLine(answer.body)}` : '';
-    out.result(
-      { delivery_id: deliveryId, url, ...answer, duration_ms: duration },
-      `${verdict} after ${duration} ms: ${url} ${outcomeText(answer)}${body}`,
-    );
-    return outcome.ok ? 0 : 1;
-  } finally {
-    await sender.close();
-  }
 }
 
 /** What setting a webhook's URL needs, from the configuration of this process. */
