@@ -12,29 +12,10 @@ export interface BackoffOptions {
   readonly jitter?: boolean;
 }
 
-/** Waits between tries: each twice as long as the one before, up to a limit. */
-export class Backoff {
-  readonly #firstMs: number;
-  readonly #maxMs: number;
-  readonly #jitter: boolean;
-  #nextMs: number;
-
-  constructor({ firstMs = FIRST_PAUSE_MS, maxMs = MAX_PAUSE_MS, jitter = false }: BackoffOptions = {}) {
-    this.#firstMs = firstMs;
-    this.#maxMs = maxMs;
-    this.#jitter = jitter;
-    this.#nextMs = firstMs;
-  }
-
-  nextMs(): number {
-    const ms = this.#nextMs;
-    this.#nextMs = Math.min(2 * ms, this.#maxMs);
-    return this.#jitter ? ms * (0.5 + Math.random() / 2) : ms;
-  }
-
-  reset(): void {
-    this.#nextMs = this.#firstMs;
-  }
+/** Waits between tries in milliseconds: each twice as long as the one before, up to a limit. */
+export function* backoff(options: BackoffOptions = {}): Generator<number, never> {
+  const { firstMs = FIRST_PAUSE_MS, maxMs = MAX_PAUSE_MS, jitter = false } = options;
+  for (let ms = firstMs; ; ms = Math.min(2 * ms, maxMs)) yield jitter ? ms * (0.5 + Math.random() / 2) : ms;
 }
 
 export interface RetryOptions {
@@ -55,18 +36,18 @@ export interface RetryOptions {
 /** The retries of one part that needs a store: waits while the store is unavailable, and logs the begin and the end. */
 export class Retry {
   readonly #options: RetryOptions;
-  readonly #backoff: Backoff;
+  #waits: Iterator<number, never>;
   #sinceMs: number | undefined;
 
   constructor(options: RetryOptions) {
     this.#options = options;
-    this.#backoff = new Backoff(options.backoff);
+    this.#waits = backoff(options.backoff);
   }
 
   /** The store has answered. */
   succeeded(): void {
-    this.#backoff.reset();
     if (this.#sinceMs === undefined) return;
+    this.#waits = backoff(this.#options.backoff);
     const { log, component, fields } = this.#options;
     const unavailable_ms = Math.round(performance.now() - this.#sinceMs);
     this.#sinceMs = undefined;
@@ -83,7 +64,7 @@ export class Retry {
       this.#sinceMs = performance.now();
       log.warn({ ...fields, reason: reasonOf(error) }, `${component} waits: a store is unavailable`);
     }
-    await sleep(this.#backoff.nextMs(), signal);
+    await sleep(this.#waits.next().value, signal);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { EventStoreDBClient } from '@eventstore/db-client';
 import { FuelError, isUnavailable } from '../../../base/errors.ts';
 import { pause } from '../../../base/pause.ts';
-import { Backoff } from '../../../base/retry.ts';
+import { backoff } from '../../../base/retry.ts';
 import { newClient } from './client.ts';
 import { storeUnavailable, toKnownError } from './errors.ts';
 
@@ -50,7 +50,7 @@ export class EventStoreDbConnection {
   async use<T>(work: Work<T>, options: UseOptions = {}): Promise<T> {
     const { retryForMs = RETRY_FOR_MS, signal } = options;
     const endMs = performance.now() + retryForMs;
-    const backoff = new Backoff(BACKOFF);
+    const waits = backoff(BACKOFF);
     for (;;) {
       this.assertOpen();
       signal?.throwIfAborted();
@@ -60,7 +60,7 @@ export class EventStoreDbConnection {
         const known = toKnownError(error);
         if (!isUnavailable(known) || signal?.aborted === true) throw known;
         this.assertOpen();
-        const pauseMs = backoff.nextMs();
+        const pauseMs = waits.next().value;
         if (performance.now() + pauseMs > endMs) throw known;
         await pause(pauseMs, this.closed);
       }

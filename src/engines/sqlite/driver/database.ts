@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { backup, DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FuelError } from '../../../base/errors.ts';
-import { Backoff } from '../../../base/retry.ts';
+import { backoff } from '../../../base/retry.ts';
 import { damagedFile, isBusy, isDamage, isLocked, orDamaged, toKnownError } from './errors.ts';
 import { existingFile } from './inspect-file.ts';
 import { idOfFile, putAside } from './put-aside.ts';
@@ -102,13 +102,13 @@ export class Database {
    */
   async write<T>(work: () => T): Promise<T> {
     const deadline = performance.now() + MAX_LOCK_WAIT_MS;
-    const backoff = new Backoff(LOCK_BACKOFF);
+    const waits = backoff(LOCK_BACKOFF);
     for (;;) {
       if (this.#tryBegin()) return this.#finish(work);
       if (performance.now() > deadline) {
         throw new FuelError('STORE_BUSY', `${this.#path} stayed locked for ${MAX_LOCK_WAIT_MS / 1000} s`);
       }
-      await sleep(backoff.nextMs());
+      await sleep(waits.next().value);
     }
   }
 

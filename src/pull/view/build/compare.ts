@@ -16,74 +16,67 @@ export interface RowDifference {
   readonly kind: DifferenceKind;
 }
 
-/**
- * Compares the new view with the served one, record by record, while both follow the log. What differs is a suspect: one
- * of them may not have applied its last event yet.
- */
-export class ViewComparison {
-  readonly #store: Pick<EventStore, 'readStream'>;
-  readonly #view: Pick<ViewReads, 'find' | 'rowsAfter'>;
-  /** The one that is built. */
-  readonly #generation: number;
-  readonly #suspects = new Set<number>();
+export interface ViewComparison {
   /** Visible in the new view. */
-  records = 0;
-  differing = 0;
+  readonly records: number;
+  readonly differing: number;
   /** The first hundred. */
-  readonly named: RowDifference[] = [];
-
-  constructor(
-    store: Pick<EventStore, 'readStream'>,
-    view: Pick<ViewReads, 'find' | 'rowsAfter'>,
-    generation: number,
-  ) {
-    this.#store = store;
-    this.#view = view;
-    this.#generation = generation;
-  }
-
-  /** Walks both in the order of their ids. */
-  async findSuspects(): Promise<void> {
-    for (let after = -1; after < Infinity; ) {
-      const [built, served] = await Promise.all([
-        this.#view.rowsAfter(after, ROWS_PER_READ, this.#generation),
-        this.#view.rowsAfter(after, ROWS_PER_READ),
-      ]);
-      after = Math.min(endOf(built), endOf(served));
-      const shown = new Map(served.map((row) => [row.id, row]));
-      for (const row of built) {
-        if (row.id > after) break;
-        this.records += 1;
-        if (differenceOf(row, shown.get(row.id)) !== undefined) this.#suspects.add(row.id);
-        shown.delete(row.id);
-      }
-      for (const id of shown.keys()) if (id <= after) this.#suspects.add(id);
-      await nextTurn(); // an embedded view is read synchronously
-    }
-  }
-
+  readonly named: readonly RowDifference[];
   /** Judges the suspects whose last event both have applied: `reached` is how far both are. True when none is left. */
-  async judgeSuspects(reached: Position): Promise<boolean> {
-    for (const id of this.#suspects) if (await this.#judge(id, reached)) this.#suspects.delete(id);
-    return this.#suspects.size === 0;
+  judgeSuspects(reached: Position): Promise<boolean>;
+}
+
+/**
+ * Compares the new view, a generation that is being built, with the served one, record by record in the order of their
+ * ids, while both follow the log. What differs is a suspect: one of them may not have applied its last event yet.
+ */
+export async function compareViews(
+  store: Pick<EventStore, 'readStream'>,
+  view: Pick<ViewReads, 'find' | 'rowsAfter'>,
+  generation: number,
+): Promise<ViewComparison> {
+  const suspects = new Set<number>();
+  const named: RowDifference[] = [];
+  const comparison = { records: 0, differing: 0, named, judgeSuspects };
+  for (let after = -1; after < Infinity; ) {
+    const [built, served] = await Promise.all([
+      view.rowsAfter(after, ROWS_PER_READ, generation),
+      view.rowsAfter(after, ROWS_PER_READ),
+    ]);
+    after = Math.min(endOf(built), endOf(served));
+    const shown = new Map(served.map((row) => [row.id, row]));
+    for (const row of built) {
+      if (row.id > after) break;
+      comparison.records += 1;
+      if (differenceOf(row, shown.get(row.id)) !== undefined) suspects.add(row.id);
+      shown.delete(row.id);
+    }
+    for (const id of shown.keys()) if (id <= after) suspects.add(id);
+    await nextTurn(); // an embedded view is read synchronously
+  }
+  return comparison;
+
+  async function judgeSuspects(reached: Position): Promise<boolean> {
+    for (const id of suspects) if (await judge(id, reached)) suspects.delete(id);
+    return suspects.size === 0;
   }
 
-  async #judge(id: number, reached: Position): Promise<boolean> {
-    const last = await this.#lastEvent(id);
+  async function judge(id: number, reached: Position): Promise<boolean> {
+    const last = await lastEvent(id);
     if (last > reached) return false;
-    const expected = (await this.#view.find([id], this.#generation)).get(id)?.shown;
-    const shown = (await this.#view.find([id])).get(id)?.shown;
+    const expected = (await view.find([id], generation)).get(id)?.shown;
+    const shown = (await view.find([id])).get(id)?.shown;
     const kind = differenceOf(expected, shown);
     if (kind === undefined) return true;
-    if ((await this.#lastEvent(id)) !== last) return false;
-    this.differing += 1;
+    if ((await lastEvent(id)) !== last) return false;
+    comparison.differing += 1;
     const accountId = (expected ?? shown)?.accountId ?? 0;
-    if (this.named.length < MAX_NAMED) this.named.push({ transactionId: id, accountId, kind });
+    if (named.length < MAX_NAMED) named.push({ transactionId: id, accountId, kind });
     return true;
   }
 
-  async #lastEvent(id: number): Promise<Position> {
-    return (await this.#store.readStream(transactionStream(id))).at(-1)?.position ?? 0;
+  async function lastEvent(id: number): Promise<Position> {
+    return (await store.readStream(transactionStream(id))).at(-1)?.position ?? 0;
   }
 }
 

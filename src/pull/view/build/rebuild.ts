@@ -16,7 +16,7 @@ import { type Checkpoint, isComplete } from '../checkpoint.ts';
 import { damagedEvents } from '../parked-events.ts';
 import { applyBatch, type ProjectorOptions, runProjector, VIEW_NAME } from '../projector.ts';
 import type { TransactionsView } from '../transactions-view.ts';
-import { ViewComparison } from './compare.ts';
+import { compareViews, type ViewComparison } from './compare.ts';
 import { type BuildProgress, buildProgress } from './progress.ts';
 
 const BUILD_LEASE = 'view-build';
@@ -86,7 +86,7 @@ async function rebuild(options: RebuildOptions): Promise<RebuildResult> {
     onProgress?.(buildProgress(progress, clock.now()));
     if (!batch.caughtUp || until.aborted) return 'next';
     if (served === 'comparable') {
-      comparison ??= await compareViews(options, generation);
+      comparison ??= await compareViews(store, view, generation);
       const reached = Math.min((await view.checkpoint())?.position ?? 0, batch.checkpoint);
       if (!(await comparison.judgeSuspects(reached))) return 'next';
     }
@@ -129,12 +129,6 @@ async function positionOf(view: TransactionsView, generation: number): Promise<P
   const checkpoint = await view.building();
   if (checkpoint?.generation === generation) return checkpoint.position;
   throw new FuelError('REFUSED', 'the view that was being built was dropped, or is served by now');
-}
-
-async function compareViews({ store, view }: RebuildOptions, generation: number): Promise<ViewComparison> {
-  const comparison = new ViewComparison(store, view, generation);
-  await comparison.findSuspects();
-  return comparison;
 }
 
 /** Of a damaged event the served view may be all that is left. */

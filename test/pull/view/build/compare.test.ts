@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { TransactionRow } from '../../../../projections/transactions.ts';
-import { ViewComparison } from '../../../../src/pull/view/build/compare.ts';
+import { compareViews } from '../../../../src/pull/view/build/compare.ts';
 import type { ViewReads } from '../../../../src/pull/view/transactions-view.ts';
 import { openPushStores } from '../../../support/deliveries/push-stores.ts';
 import { storeWith } from '../../../support/event-store/store-with.ts';
@@ -42,8 +42,7 @@ async function comparing(served: ReturnType<typeof rows>, built: ReturnType<type
     find: (ids, generation) => of(generation).find(ids),
     rowsAfter: (afterId, limit, generation) => of(generation).rowsAfter(afterId, limit),
   };
-  const comparison = new ViewComparison(on === undefined ? store : storeWith(store, on), view, BUILT);
-  await comparison.findSuspects();
+  const comparison = await compareViews(on === undefined ? store : storeWith(store, on), view, BUILT);
   return { comparison, store };
 }
 
@@ -112,8 +111,7 @@ test('both views are compared record by record, however their pages end', async 
         rowsAfter: (after, limit, generation) =>
           (generation === BUILT ? builtRows : servedRows).rowsAfter(after, limit),
       };
-      const comparison = new ViewComparison(store, view, BUILT);
-      await comparison.findSuspects();
+      const comparison = await compareViews(store, view, BUILT);
       expect(await comparison.judgeSuspects(0)).toBe(true);
       expect([comparison.records, comparison.differing]).toEqual([
         built.length,
