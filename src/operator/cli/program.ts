@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { type Command, CommanderError } from 'commander';
+import packageJson from '../../../package.json' with { type: 'json' };
 import { FuelError } from '../../base/errors.ts';
 import { printable, withoutKeys } from '../../base/printable.ts';
 import { addAccountCommands } from './commands/account-commands.ts';
@@ -33,7 +33,7 @@ export function createProgram(): Command {
   const program = new SuggestingCommand('fuel')
     .showSuggestionAfterError(false)
     .description('Fuel transaction integration service: run it, provision customers, import, audit.')
-    .version(version())
+    .version(packageJson.version)
     .addHelpText(
       'after',
       '\nExample:\n  fuel serve\n\nEvery command explains itself: fuel <noun> <verb> --help',
@@ -84,9 +84,4 @@ function endOnLostOutput(): void {
       'standard output can not be written: what was printed is not complete, what was recorded stays';
     process.exit(report(new FuelError('OUTPUT_LOST', what, { cause: error })));
   });
-}
-
-function version(): string {
-  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }
