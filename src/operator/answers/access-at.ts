@@ -57,7 +57,11 @@ function keyRefusal({ environment, active }: AccountKey, served: Environment): s
 export function noAccessReason(account: Account | undefined, nowMs: number): string | undefined {
   if (account === undefined) return 'the account can not be read';
   if (account.closed !== null) return `closed: ${account.closed.reason}`;
-  if (!account.integrationEnabled) return 'the integration is off';
+  return account.integrationEnabled ? noProfileReason(account, nowMs) : 'the integration is off';
+}
+
+/** Why check 5 refuses; `undefined` where it does not. */
+export function noProfileReason(account: Account, nowMs: number): string | undefined {
   if (activeProfile(account, nowMs) !== undefined) return undefined;
   const profiles = [...account.profiles.values()];
   const starts = profiles.map(({ fromMs }) => fromMs).filter((fromMs) => fromMs > nowMs);

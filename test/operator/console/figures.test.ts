@@ -317,6 +317,8 @@ describe('the access checks of an account', () => {
       '4 integration | refuses | answers 403 API_INTEGRATION_NOT_ENABLED | unknown | the integration is off',
       '5 charging profile | refuses | answers 403 NO_ACTIVE_CHARGING_PROFILE | unknown | it has no charging profile',
     ]);
+    const closed: AccountEvent = { type: 'AccountClosed', data: { account_id: 7, reason: 'contract ended' } };
+    expect(gates(opened(), closed)[1]).toMatch(/it has no charging profile$/);
     expect(gates()).toEqual([
       'account | refuses | answers 503 SERVICE_UNAVAILABLE | unknown | the account can not be read',
     ]);

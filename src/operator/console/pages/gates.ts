@@ -1,7 +1,7 @@
 import { type Account, type AccountKey, activeProfile } from '../../../domain/account.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { type RefusalCode, refusals } from '../../../pull/answers.ts';
-import { noAccessReason } from '../../answers/access-at.ts';
+import { noProfileReason } from '../../answers/access-at.ts';
 import { type Column, state, type Table, table, time } from '../../answers/columns.ts';
 import type { LoggedEvent } from '../figures/tails.ts';
 
@@ -84,7 +84,5 @@ function profileNow(account: Account, nowMs: number): Pick<Gate, 'passes' | 'sin
   }
   const ended = periods.flatMap(({ toMs }) => (toMs !== null && toMs <= nowMs ? [toMs] : []));
   const sinceMs = ended.sort((a, b) => a - b).at(-1);
-  // The integration has its own gate.
-  const why = noAccessReason({ ...account, integrationEnabled: true }, nowMs) ?? '';
-  return { passes: false, sinceMs, why };
+  return { passes: false, sinceMs, why: noProfileReason(account, nowMs) ?? '' };
 }
