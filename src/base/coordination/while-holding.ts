@@ -36,7 +36,7 @@ export async function whileHolding<T>(
   if (!(await acquire())) return undefined;
   const ended = new AbortController();
   const until = AbortSignal.any([signal, ended.signal]);
-  const renewing = renew({ acquire, component, log, until }, () => ended.abort());
+  const renewing = renew();
   try {
     return { result: await work(until) };
   } finally {
@@ -48,25 +48,18 @@ export async function whileHolding<T>(
       log.warn({ err: error }, `${component} could not release its lease: it expires within seconds`);
     }
   }
-}
 
-async function renew(
-  held: Pick<LeasedWork, 'component' | 'log'> & {
-    readonly acquire: () => Promise<boolean>;
-    readonly until: AbortSignal;
-  },
-  endWork: () => void,
-): Promise<void> {
-  const { acquire, component, log, until } = held;
-  for (;;) {
-    await pause(RENEW_EVERY_MS, until);
-    if (until.aborted) return;
-    try {
-      if (await acquire()) continue;
-      log.warn(`${component} lost its lease: another process has it`);
-      endWork();
-    } catch (error) {
-      log.warn({ err: error }, `${component} could not renew its lease: retrying`);
+  async function renew(): Promise<void> {
+    for (;;) {
+      await pause(RENEW_EVERY_MS, until);
+      if (until.aborted) return;
+      try {
+        if (await acquire()) continue;
+        log.warn(`${component} lost its lease: another process has it`);
+        ended.abort();
+      } catch (error) {
+        log.warn({ err: error }, `${component} could not renew its lease: retrying`);
+      }
     }
   }
 }

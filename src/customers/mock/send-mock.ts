@@ -22,27 +22,21 @@ export interface SentWebhook {
 /** Sends to any URL, also by plain HTTP. The time limit is that of the service; redirects are not followed. */
 export async function sendWebhook(webhook: PlannedWebhook): Promise<SentWebhook> {
   const { deliveryId: delivery, transactionId: transaction, expected } = webhook;
+  const { url, ...request } = webhook.request;
   const startedMs = performance.now();
-  const { status, error } = await attempt(webhook.request);
+  const signal = AbortSignal.timeout(TIME_LIMIT_MS);
+  let status: number | null = null;
+  let error: string | null = null;
+  try {
+    const answer = await send(url, { method: 'POST', ...request, dispatcher, signal });
+    await answer.body.dump();
+    status = answer.statusCode;
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    error = signal.aborted ? `no complete answer within ${TIME_LIMIT_MS} ms` : message || String(code);
+  }
   const isAccepted = status !== null && status >= 200 && status < 300;
   const as_expected = status !== null && isAccepted === (expected === 'accepted');
   const ms = Math.round(performance.now() - startedMs);
   return { delivery, transaction, expected, as_expected, status, error, ms };
-}
-
-async function attempt({
-  url,
-  headers,
-  body,
-}: PlannedWebhook['request']): Promise<Pick<SentWebhook, 'status' | 'error'>> {
-  const signal = AbortSignal.timeout(TIME_LIMIT_MS);
-  try {
-    const answer = await send(url, { method: 'POST', headers, body, dispatcher, signal });
-    await answer.body.dump();
-    return { status: answer.statusCode, error: null };
-  } catch (cause) {
-    if (signal.aborted) return { status: null, error: `no complete answer within ${TIME_LIMIT_MS} ms` };
-    const { code, message } = cause as NodeJS.ErrnoException;
-    return { status: null, error: message || String(code) };
-  }
 }

@@ -1,8 +1,8 @@
 import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
 import { readToEnd } from '../../event-store/reads.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
-import { type BuildProgress, buildProgress } from '../../pull/view/build/progress.ts';
 import { isBuilding } from '../../pull/view/build/rebuild.ts';
+import { type BuildProgress, buildProgress } from '../../pull/view/checkpoint.ts';
 import { PROJECTOR_LEASE, VIEW_NAME } from '../../pull/view/projector.ts';
 import type { ViewReads } from '../../pull/view/transactions-view.ts';
 import {

@@ -1,6 +1,6 @@
 import type { RowState } from '../../../projections/transactions.ts';
 import { RowFold, type ViewChange } from '../../pull/record/project-event.ts';
-import { type DifferenceKind, differenceOf } from '../../pull/view/compare-rows.ts';
+import { type DifferenceKind, differenceOf } from '../../pull/view/build/compare.ts';
 
 /** How the view differs from what the events call for, also where it shows the same as of another event than the last. */
 export function differenceFromEvents(

@@ -7,7 +7,7 @@ import type { Damage, EventStore } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { projectEvent, type ViewChange } from '../../pull/record/project-event.ts';
-import type { DifferenceKind } from '../../pull/view/compare-rows.ts';
+import type { DifferenceKind } from '../../pull/view/build/compare.ts';
 import { listRows } from '../../pull/view/list-rows.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import { differenceFromEvents, foldRow } from './compare-row.ts';

@@ -71,13 +71,10 @@ function rangesOf(allowList: readonly string[]): Range[] {
 }
 
 function parseRange(entry: string): Range | undefined {
-  if (!entry.includes('/')) {
-    if (!ipaddr.isValid(entry)) return undefined;
-    const address = ipaddr.process(entry);
-    return [address, address.kind() === 'ipv4' ? IPV4_BITS : IPV6_BITS];
-  }
-  if (!ipaddr.isValidCIDR(entry)) return undefined;
-  const [base, bits] = ipaddr.parseCIDR(entry);
+  const single = entry.includes(':') ? IPV6_BITS : IPV4_BITS;
+  const cidr = entry.includes('/') ? entry : `${entry}/${single}`;
+  if (!ipaddr.isValidCIDR(cidr)) return undefined;
+  const [base, bits] = ipaddr.parseCIDR(cidr);
   if (base instanceof ipaddr.IPv6 && base.isIPv4MappedAddress() && bits >= MAPPED_PREFIX_BITS) {
     return [base.toIPv4Address(), bits - MAPPED_PREFIX_BITS];
   }

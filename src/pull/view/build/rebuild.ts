@@ -12,12 +12,11 @@ import type { Author } from '../../../event-store/new-event.ts';
 import { recordOperations } from '../../../event-store/operations.ts';
 import type { Position } from '../../../event-store/recorded-event.ts';
 import { assertCheckpoint, storeIdentity } from '../../../event-store/store-identity.ts';
-import { type Checkpoint, isComplete } from '../checkpoint.ts';
+import { type BuildProgress, buildProgress, type Checkpoint, isComplete } from '../checkpoint.ts';
 import { damagedEvents } from '../parked-events.ts';
 import { applyBatch, type ProjectorOptions, runProjector, VIEW_NAME } from '../projector.ts';
 import type { TransactionsView } from '../transactions-view.ts';
 import { compareViews, type ViewComparison } from './compare.ts';
-import { type BuildProgress, buildProgress } from './progress.ts';
 
 const BUILD_LEASE = 'view-build';
 const LEASE_MS = 5_000;

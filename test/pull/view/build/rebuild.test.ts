@@ -4,12 +4,12 @@ import { RENDERING_VERSION } from '../../../../projections/transactions.ts';
 import type { Coordination } from '../../../../src/base/coordination/coordination.ts';
 import { FuelError } from '../../../../src/base/errors.ts';
 import { OPERATIONS_STREAM } from '../../../../src/domain/operations-events.ts';
-import type { BuildProgress } from '../../../../src/pull/view/build/progress.ts';
 import {
   type RebuildOptions,
   type RebuildResult,
   rebuildTransactions,
 } from '../../../../src/pull/view/build/rebuild.ts';
+import type { BuildProgress } from '../../../../src/pull/view/checkpoint.ts';
 import { PROJECTOR_LEASE } from '../../../../src/pull/view/projector.ts';
 import { interposed, Steps } from '../../../support/interposed.ts';
 import { confirmed, voided } from '../../../support/transactions/e2e-samples.ts';
