@@ -4,6 +4,10 @@ import { dateTime, id, integer, text } from './values/primitives.ts';
 const ENVIRONMENTS = ['production', 'staging'] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
 
+/** Which deliveries of a key are made again. */
+export const REDELIVERABLE = ['failed', 'delivered', 'all'] as const;
+export type Redeliverable = (typeof REDELIVERABLE)[number];
+
 const account = { account_id: id };
 const key = { ...account, prefix: text };
 const corporateGroup = { ...account, corporate_group_id: id };
@@ -67,7 +71,11 @@ export const accountEvents = {
     since: nullable(dateTime),
     until: nullable(dateTime),
     force: boolean(),
+    /** Of the key's, where no ids are given: the failed ones unless it says otherwise. */
+    which: optional(enums(REDELIVERABLE)),
   }),
+  /** What of the redelivered ones is still to be sent ends as failed. */
+  RedeliveryCancelled: type({ ...key, ...givenReason }),
 } as const;
 
 export type AccountEventType = keyof typeof accountEvents;

@@ -193,6 +193,7 @@ function evolveKey(key: AccountKey, event: KeyEvent, atMs: number): AccountKey {
     case 'WebhookTestRequested':
     case 'WebhookFailing':
     case 'RedeliveryRequested':
+    case 'RedeliveryCancelled':
       return key;
     default:
       return event satisfies never;

@@ -1,5 +1,5 @@
 import { type Account, type AccountKey, type AccountWebhook, activeProfile } from './account.ts';
-import type { AccountEvent, Ciphertext } from './account-events.ts';
+import type { AccountEvent, Ciphertext, Redeliverable } from './account-events.ts';
 import {
   type Decision,
   type GivenReason,
@@ -43,10 +43,12 @@ export type WebhookCommand =
     })
   | (ForKey & { readonly type: 'WarnWebhook'; readonly evidence: FailureEvidence })
   | (ForKey & { readonly type: 'RequestWebhookTest'; readonly deliveryId: string; readonly atMs: number })
+  | (ForKey & GivenReason & { readonly type: 'CancelRedelivery' })
   | (ForKey & {
       readonly type: 'RequestRedelivery';
-      /** `null`: every failed one of the key from `sinceMs` to `untilMs`. */
+      /** `null`: those of the key from `sinceMs` to `untilMs` that `which` names. */
       readonly deliveryIds: readonly string[] | null;
+      readonly which?: Redeliverable;
       readonly sinceMs: number | null;
       readonly untilMs: number | null;
       readonly force: boolean;
@@ -87,6 +89,8 @@ export function decideWebhook(command: WebhookCommand, account: Account, key: Ac
       return requestTest(command, account, key);
     case 'RequestRedelivery':
       return requestRedelivery(command, key);
+    case 'CancelRedelivery':
+      return record({ type: 'RedeliveryCancelled', data: { ...ref, ...reasonOf(command) } });
     default:
       return command satisfies never;
   }
@@ -123,7 +127,7 @@ function requestTest(
 function requestRedelivery(command: Command<'RequestRedelivery'>, key: AccountKey): WebhookDecision {
   const ineligibleReason = webhookIneligibleReason(key);
   if (ineligibleReason !== undefined) return ineligibleReason;
-  const { accountId, deliveryIds, sinceMs, untilMs, force } = command;
+  const { accountId, deliveryIds, sinceMs, untilMs, force, which } = command;
   return record({
     type: 'RedeliveryRequested',
     data: {
@@ -133,6 +137,7 @@ function requestRedelivery(command: Command<'RequestRedelivery'>, key: AccountKe
       since: sinceMs === null ? null : formatDateTime(sinceMs),
       until: untilMs === null ? null : formatDateTime(untilMs),
       force,
+      ...(which && { which }),
     },
   });
 }

@@ -92,6 +92,18 @@ export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTe
       expect(await queue.endLane(one.prefix, 'again', 3_000)).toBe(0);
     });
 
+    test('leaves those that were not redelivered where only redelivered ones are to end', async () => {
+      const { queue, claim, stateOf } = await opened(...many(3));
+      const [a, b, c] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery, ClaimedDelivery];
+      await queue.report([failed(a, 1_000), failed(b, 1_000)]);
+      for (const { id } of [a, b]) await queue.redeliver(id, { force: false, dueAtMs: 2_000 });
+      await queue.report([held((await claim(2_000))[0] as ClaimedDelivery)]);
+      expect(await queue.endLane(one.prefix, 'cancelled', 3_000, 2)).toBe(2);
+      expect(await Promise.all([a, b, c].map(stateOf))).toEqual(['failed', 'failed', 'pending']);
+      expect(await queue.find(a.id)).toMatchObject({ reason: 'cancelled', cycle: 2 });
+      expect(await queue.endLane(one.prefix, 'cancelled', 3_000, 2)).toBe(0);
+    });
+
     test('ends more than one batch', async () => {
       const { queue } = await opened(...many(1_100));
       expect(await queue.endLane(one.prefix, 'removed', 2_000)).toBe(1_100);

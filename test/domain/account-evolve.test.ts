@@ -94,6 +94,7 @@ test('every type of account event can follow', () => {
     onKey('WebhookDisabled'),
     onKey('WebhookEnabled'),
     { type: 'RedeliveryRequested', data: { ...key, ...redelivery } },
+    { type: 'RedeliveryCancelled', data: key },
     onKey('WebhookRemoved'),
   ];
   expect(new Set(events.map((event) => event.type))).toEqual(new Set(Object.keys(accountEvents)));

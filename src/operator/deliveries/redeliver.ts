@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type AccountWriter, changeAccount } from '../../accounts/change-account.ts';
 import { FuelError } from '../../base/errors.ts';
 import type { AccountCommand } from '../../domain/account-commands.ts';
+import type { Redeliverable } from '../../domain/account-events.ts';
 import { isWithdrawalType, transactionStream } from '../../domain/transaction-events.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
@@ -9,7 +10,7 @@ import { isDamaged, Unreadable } from '../../event-store/recorded-event.ts';
 import type { DeliveryPlace, DeliveryQueue, DeliverySummary } from '../../push/queue/delivery-queue.ts';
 
 /** Due times are spread like this, so that redelivered deliveries leave a receiver capacity for live ones. */
-const REDELIVERED_PER_SECOND = 50;
+export const REDELIVERED_PER_SECOND = 50;
 
 const PAGE = 500;
 
@@ -56,29 +57,68 @@ export async function redeliverByIds(
   return redelivery.counts;
 }
 
-/** Redelivers every failed delivery of a key that was created in the given time. Throws `REFUSED`. */
-export async function redeliverFailed(
-  { accountId, prefix, sinceMs, untilMs }: Omit<RequestRedelivery, 'type' | 'deliveryIds' | 'force'>,
-  options: RedeliverOptions,
+/** Deliveries of one key that were created in the given time. */
+export interface KeyRedelivery
+  extends Pick<RequestRedelivery, 'accountId' | 'prefix' | 'sinceMs' | 'untilMs'> {
+  readonly which: Redeliverable;
+}
+
+/** Ends what of the key's redelivered deliveries is still to be sent, as failed; says how many. Throws `REFUSED`. */
+export async function cancelRedelivery(
+  of: Pick<KeyRedelivery, 'accountId' | 'prefix'> & { readonly reason: string | undefined },
+  { writer, queue }: Pick<RedeliverOptions, 'writer' | 'queue'>,
+): Promise<number> {
+  await changeAccount(writer, of.accountId, [{ type: 'CancelRedelivery', ...of }]);
+  return queue.endLane(of.prefix, 'the redelivery was cancelled', writer.clock.now(), 2);
+}
+
+/** How many would be redelivered now. */
+export async function countRedeliverable(
+  of: KeyRedelivery,
+  options: Pick<RedeliverOptions, 'writer' | 'queue' | 'signal'>,
+): Promise<number> {
+  const quiet = { onRefused: () => undefined, onProgress: () => undefined };
+  const counting = new Redelivery({ ...options, ...quiet }, of.which !== 'failed');
+  let count = 0;
+  for await (const page of pagesOf(of, options)) count += (await counting.eligible(page)).length;
+  return count;
+}
+
+/**
+ * Redelivers them, the newest first. `onPage` gets the time of creation of the oldest that was handled: what was delivered
+ * again is found again, so an interrupted command continues with those until then. Throws `REFUSED`.
+ */
+export async function redeliverOfKey(
+  of: KeyRedelivery,
+  options: RedeliverOptions & { readonly onPage?: (createdAtMs: number) => void },
 ): Promise<RedeliverCounts> {
-  const { writer, queue, signal } = options;
-  await changeAccount(writer, accountId, [
-    { type: 'RequestRedelivery', accountId, prefix, deliveryIds: null, sinceMs, untilMs, force: false },
+  const { accountId, prefix, sinceMs, untilMs, which } = of;
+  const force = which !== 'failed';
+  await changeAccount(options.writer, accountId, [
+    { type: 'RequestRedelivery', accountId, prefix, deliveryIds: null, sinceMs, untilMs, force, which },
   ]);
-  const redelivery = new Redelivery(options, false);
-  const filter = {
-    prefix,
-    state: 'failed',
-    sinceMs: sinceMs ?? undefined,
-    untilMs: untilMs ?? undefined,
-  } as const;
+  const redelivery = new Redelivery(options, force);
+  for await (const page of pagesOf(of, options)) {
+    await redelivery.makeDue(await redelivery.eligible(page));
+    const oldest = page.at(-1);
+    if (oldest !== undefined) options.onPage?.(oldest.createdAtMs);
+  }
+  return redelivery.counts;
+}
+
+/** Newest first, until the signal aborts. */
+async function* pagesOf(
+  { prefix, sinceMs, untilMs, which }: KeyRedelivery,
+  { queue, signal }: Pick<RedeliverOptions, 'queue' | 'signal'>,
+): AsyncGenerator<readonly DeliverySummary[], void> {
+  const range = { sinceMs: sinceMs ?? undefined, untilMs: untilMs ?? undefined };
+  const filter = { prefix, ...range, state: which === 'all' ? undefined : which };
   let after: DeliveryPlace | undefined;
   do {
     const { deliveries, next } = await queue.page(filter, { limit: PAGE, after });
-    await redelivery.makeDue(await redelivery.eligible(deliveries));
+    yield deliveries.filter(({ state }) => state !== 'withdrawn');
     after = next;
   } while (after !== undefined && !signal.aborted);
-  return redelivery.counts;
 }
 
 class Redelivery {

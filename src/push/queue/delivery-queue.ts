@@ -231,8 +231,8 @@ export interface DeliveryWork {
    * lanes' failure streaks; says how many. In batches: after an interruption the rest is still held.
    */
   resume(accountId: number, nowMs: number): Promise<number>;
-  /** Ends all open deliveries of a lane as failed, outside the streak; says how many. In batches, as `resume`. */
-  endLane(prefix: string, reason: string, nowMs: number): Promise<number>;
+  /** Ends all open deliveries of a lane, from a cycle on, as failed, outside the streak; says how many. As `resume`. */
+  endLane(prefix: string, reason: string, nowMs: number, fromCycle?: number): Promise<number>;
   /** Forgets a lane's failure streak, unless it began at a time or later. */
   resetHealth(prefix: string, unlessSinceMs?: number): Promise<void>;
 }

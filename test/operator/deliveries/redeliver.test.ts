@@ -4,9 +4,11 @@ import type { DomainEvent } from '../../../src/domain/events.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { Unreadable } from '../../../src/event-store/recorded-event.ts';
 import {
+  cancelRedelivery,
+  countRedeliverable,
   type RedeliverOptions,
   redeliverByIds,
-  redeliverFailed,
+  redeliverOfKey,
 } from '../../../src/operator/deliveries/redeliver.ts';
 import type { Attempt, ClaimedDelivery } from '../../../src/push/queue/delivery-queue.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
@@ -18,7 +20,7 @@ import { cancelled, confirmed, voided } from '../../support/transactions/e2e-sam
 
 const ANSWER = { status: 500, headers: {}, body: '' };
 const RECORD = { head: '{', mobileNumber: null, fees: '{}', pump: null, odometer: null };
-const ofKey = { accountId: 7, prefix: PREFIX, sinceMs: null, untilMs: null };
+const ofKey = { accountId: 7, prefix: PREFIX, sinceMs: null, untilMs: null, which: 'failed' } as const;
 
 async function start() {
   const stores = openPushStores();
@@ -234,12 +236,12 @@ describe('redelivering what failed', () => {
   test('spreads the due times, and running it again changes nothing', async () => {
     const { queue, options, ended, clock } = await start();
     for (let id = 1; id <= 10; id++) await ended(id, id === 10 ? 'delivered' : 'failed');
-    expect(await redeliverFailed(ofKey, options)).toEqual({ redelivered: 9, unchanged: 0, refused: 0 });
+    expect(await redeliverOfKey(ofKey, options)).toEqual({ redelivered: 9, unchanged: 0, refused: 0 });
     const due = (await listed(queue, { state: 'pending' })).map(({ dueAtMs }) => dueAtMs ?? 0);
     const step = 20; // fifty a second
     const spread = Array.from({ length: 9 }, (_, index) => clock.now() + index * step);
     expect(due.toSorted((a, b) => a - b)).toEqual(spread);
-    expect(await redeliverFailed(ofKey, options)).toEqual({ redelivered: 0, unchanged: 0, refused: 0 });
+    expect(await redeliverOfKey(ofKey, options)).toEqual({ redelivered: 0, unchanged: 0, refused: 0 });
   });
 
   test('takes those created in the given time range', async () => {
@@ -248,19 +250,83 @@ describe('redelivering what failed', () => {
     clock.advance(1_000);
     await ended(2, 'failed');
     const sinceMs = clock.now();
-    expect(await redeliverFailed({ ...ofKey, sinceMs }, options)).toMatchObject({ redelivered: 1 });
-    expect(await redeliverFailed({ ...ofKey, untilMs: sinceMs - 1 }, options)).toMatchObject({
+    expect(await redeliverOfKey({ ...ofKey, sinceMs }, options)).toMatchObject({ redelivered: 1 });
+    expect(await redeliverOfKey({ ...ofKey, untilMs: sinceMs - 1 }, options)).toMatchObject({
       redelivered: 1,
     });
+  });
+
+  test('takes those that were delivered, or both, where they are asked for, and is recorded so', async () => {
+    const { queue, options, ended, store } = await start();
+    for (const [id, kind] of [
+      [1, 'failed'],
+      [2, 'delivered'],
+      [3, 'delivered'],
+    ] as const)
+      await ended(id, kind);
+    const states = async () => (await listed(queue, {})).map(({ id, state }) => `${id} ${state}`).toSorted();
+    const delivered = { ...ofKey, which: 'delivered' } as const;
+    expect(await countRedeliverable(delivered, options)).toBe(2);
+    expect(await countRedeliverable({ ...ofKey, which: 'all' }, options)).toBe(3);
+    expect(await redeliverOfKey(delivered, options)).toEqual({ redelivered: 2, unchanged: 0, refused: 0 });
+    expect(await states()).toEqual(['d1 failed', 'd2 pending', 'd3 pending']);
+    expect((await store.readStream('account-7')).at(-1)?.data).toMatchObject({
+      force: true,
+      which: 'delivered',
+    });
+    const rest = await redeliverOfKey({ ...ofKey, which: 'all' }, options);
+    expect(rest).toEqual({ redelivered: 1, unchanged: 2, refused: 0 });
+  });
+
+  test('counts what it would take without a change, also of what can not be sent again', async () => {
+    const { queue, options, ended, append, refused, store } = await start();
+    for (const id of [1, 2]) await ended(id, 'failed');
+    await append('transaction-2', voided(2));
+    const before = await store.head();
+    expect(await countRedeliverable(ofKey, options)).toBe(1);
+    expect([await store.head(), refused]).toEqual([before, []]);
+    expect((await listed(queue, { state: 'failed' })).length).toBe(2);
+  });
+
+  test('is cancelled: what is still to be sent ends, what was not redelivered goes on', async () => {
+    const { queue, options, ended, failedTogether, clock, store } = await start();
+    await failedTogether(3);
+    await queue.enqueue([newDelivery(9, { id: 'live', prefix: PREFIX })]);
+    await redeliverOfKey(ofKey, options);
+    const cancel = { accountId: 7, prefix: PREFIX, reason: 'the wrong key' };
+    expect(await cancelRedelivery(cancel, options)).toBe(3);
+    const [last] = await listed(queue, { state: 'failed' });
+    expect(last).toMatchObject({ cycle: 2, reason: 'the redelivery was cancelled' });
+    expect((await listed(queue, { state: 'pending' })).map(({ id }) => id)).toEqual(['live']);
+    expect((await store.readStream('account-7')).at(-1)).toMatchObject({
+      type: 'RedeliveryCancelled',
+      data: { prefix: PREFIX, reason: 'the wrong key' },
+    });
+    expect(await cancelRedelivery(cancel, options)).toBe(0);
+    clock.advance(1_000);
+    await ended(20, 'failed');
+    expect(await redeliverOfKey(ofKey, options)).toMatchObject({ redelivered: 4 });
+  });
+
+  test('says how far an interrupted one came, since what was delivered is found again', async () => {
+    const { options, ended, clock, stopping } = await start();
+    await ended(1, 'delivered');
+    clock.advance(1_000);
+    await ended(2, 'delivered');
+    const oldest: number[] = [];
+    const onPage = (createdAtMs: number) => void oldest.push(createdAtMs);
+    stopping.abort();
+    await redeliverOfKey({ ...ofKey, which: 'delivered' }, { ...options, onPage });
+    expect(oldest).toEqual([clock.now() - 1_000]);
   });
 
   test('takes any number, and continues where it was interrupted', async () => {
     const { options, failedTogether, stopping } = await start();
     await failedTogether(520);
     stopping.abort();
-    expect(await redeliverFailed(ofKey, options)).toMatchObject({ redelivered: 500 });
+    expect(await redeliverOfKey(ofKey, options)).toMatchObject({ redelivered: 500 });
     const again = { ...options, signal: new AbortController().signal };
-    expect(await redeliverFailed(ofKey, again)).toEqual({ redelivered: 20, unchanged: 0, refused: 0 });
+    expect(await redeliverOfKey(ofKey, again)).toEqual({ redelivered: 20, unchanged: 0, refused: 0 });
   });
 
   test('takes every page, also where all of one are refused', async () => {
@@ -277,7 +343,7 @@ describe('redelivering what failed', () => {
       refused.push([id, reason]);
       if (refused.length > 520) stopping.abort(); // the first page over and over
     };
-    expect(await redeliverFailed(ofKey, { ...options, onRefused })).toEqual({
+    expect(await redeliverOfKey(ofKey, { ...options, onRefused })).toEqual({
       redelivered: 0,
       unchanged: 0,
       refused: 520,
@@ -289,7 +355,7 @@ describe('redelivering what failed', () => {
     const { options, ended, clock, store } = await start();
     await ended(1, 'failed');
     const [sinceMs, untilMs] = [clock.now() - 1, clock.now()];
-    await redeliverFailed({ ...ofKey, sinceMs, untilMs }, options);
+    await redeliverOfKey({ ...ofKey, sinceMs, untilMs }, options);
     expect((await store.readStream('account-7')).at(-1)).toMatchObject({
       type: 'RedeliveryRequested',
       data: {
@@ -306,7 +372,7 @@ describe('redelivering what failed', () => {
     const { options, ended, account } = await start();
     await ended(1, 'failed');
     await account(onKey('WebhookDisabled'));
-    await expect(redeliverFailed(ofKey, options)).rejects.toMatchObject({ code: 'REFUSED' });
+    await expect(redeliverOfKey(ofKey, options)).rejects.toMatchObject({ code: 'REFUSED' });
   });
 });
 

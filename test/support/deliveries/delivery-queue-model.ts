@@ -95,8 +95,8 @@ export class DeliveryQueueModel {
     return held.length;
   }
 
-  endLane(prefix: string, reason: string, nowMs: number): number {
-    const open = this.#of((shown) => shown.prefix === prefix && isOpen(shown));
+  endLane(prefix: string, reason: string, nowMs: number, fromCycle = 1): number {
+    const open = this.#of((shown) => shown.prefix === prefix && isOpen(shown) && shown.cycle >= fromCycle);
     for (const entry of open) end(entry, { state: 'failed', reason }, nowMs);
     return open.length;
   }

@@ -82,8 +82,8 @@ export function memoryWork(log: MemoryDeliveries, clock: Clock): Omit<DeliveryWo
       if (held.length > 0) log.notify();
       return held.length;
     },
-    async endLane(prefix, reason, nowMs) {
-      const ofLane = log.all(({ owed }) => owed.prefix === prefix);
+    async endLane(prefix, reason, nowMs, fromCycle = 1) {
+      const ofLane = log.all(({ owed, progress }) => owed.prefix === prefix && progress.cycle >= fromCycle);
       return ofLane.filter((entry) => log.change(entry, { kind: 'end lane', reason }, nowMs)).length;
     },
     async resetHealth(prefix, unlessSinceMs = Infinity) {

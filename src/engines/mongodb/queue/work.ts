@@ -60,10 +60,10 @@ export function mongoWork(
         after = ids.at(-1) ?? after;
       }
     },
-    async endLane(prefix, reason, nowMs) {
+    async endLane(prefix, reason, nowMs, fromCycle = 1) {
       let total = 0;
       for (;;) {
-        const end = { prefix, reason, nowMs };
+        const end = { prefix, reason, nowMs, fromCycle };
         const { ids, count } = await use((collections) => endSome(collections, end));
         total += count;
         if (ids.length < BULK) return total;
@@ -134,10 +134,21 @@ async function resumeSome(
 /** Ends the next open deliveries of a lane. */
 async function endSome(
   collections: DeliveryCollections,
-  { prefix, reason, nowMs }: { readonly prefix: string; readonly reason: string; readonly nowMs: number },
+  {
+    prefix,
+    reason,
+    nowMs,
+    fromCycle,
+  }: {
+    readonly prefix: string;
+    readonly reason: string;
+    readonly nowMs: number;
+    readonly fromCycle: number;
+  },
 ): Promise<Round> {
+  const cycle = { $gte: fromCycle };
   const find = (state: 'pending' | 'held', hint: string, limit: number) =>
-    collections.deliveries.find({ state, prefix }, { projection: { _id: 1 }, limit, hint }).toArray();
+    collections.deliveries.find({ state, prefix, cycle }, { projection: { _id: 1 }, limit, hint }).toArray();
   const open = await find('pending', 'due_in_lane', BULK);
   const more = open.length < BULK ? await find('held', 'held_in_lane', BULK - open.length) : [];
   return changeAll(collections, [...open, ...more], { change: { kind: 'end lane', reason }, nowMs });

@@ -58,8 +58,8 @@ export function prepareStatements(db: Database) {
     ),
     openOfLane: db.prepare(
       `SELECT ${CHANGING} FROM deliveries WHERE seq IN (
-         SELECT seq FROM deliveries WHERE prefix = ?1 AND due_at IS NOT NULL
-         UNION ALL SELECT seq FROM deliveries WHERE prefix = ?1 AND state = 'held' LIMIT ?2)`,
+         SELECT seq FROM deliveries WHERE prefix = ?1 AND due_at IS NOT NULL AND cycle >= ?2
+         UNION ALL SELECT seq FROM deliveries WHERE prefix = ?1 AND state = 'held' AND cycle >= ?2 LIMIT ?3)`,
     ),
     openOfTransaction: db.prepare(
       `SELECT ${CHANGING} FROM deliveries WHERE transaction_id = ? AND ended_at IS NULL`,

@@ -88,11 +88,11 @@ export function sqliteWork(parts: QueueParts): DeliveryWork {
         await nextTurn();
       }
     },
-    async endLane(prefix, reason, nowMs) {
+    async endLane(prefix, reason, nowMs, fromCycle = 1) {
       let ended = 0;
       for (;;) {
         const count = await db.write(() => {
-          const open = statements.openOfLane.all(prefix, BULK_ROWS);
+          const open = statements.openOfLane.all(prefix, fromCycle, BULK_ROWS);
           changeRows(parts, open, { kind: 'end lane', reason }, nowMs);
           return open.length;
         });

@@ -22,9 +22,10 @@ export interface LongWork {
  */
 export async function longWork<C extends { readonly refused: number } | { readonly unreadable: number }>(
   out: Output,
-  { again, names = {} }: { readonly again: string; readonly names?: Readonly<Record<string, string>> },
+  options: { readonly again: string; readonly names?: Readonly<Record<string, string>> },
   work: (parts: LongWork) => Promise<C>,
 ): Promise<number> {
+  const { names = {} } = options;
   const signal = abortOnInterrupt();
   const progress = progressLine();
   const endLine = (): void => progress.end();
@@ -35,7 +36,7 @@ export async function longWork<C extends { readonly refused: number } | { readon
   const onProgress = (counts: object): void => progress.show(countsText(counts, names));
   const counts = await work({ signal, onRefused, onProgress, endLine }).finally(endLine);
   out.result(counts, countsText(counts, names));
-  if (signal.aborted) out.note(`interrupted: ${again} to continue`);
+  if (signal.aborted) out.note(`interrupted: ${options.again} to continue`);
   const refused = 'refused' in counts ? counts.refused : counts.unreadable;
   return refused > 0 || signal.aborted ? 1 : 0;
 }

@@ -1,5 +1,7 @@
 import { FuelError } from '../../../base/errors.ts';
 import { pause } from '../../../base/pause.ts';
+import { REDELIVERABLE } from '../../../domain/account-events.ts';
+import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { DELIVERY_STATES, type DeliverySummary } from '../../../push/queue/delivery-queue.ts';
 import { facts, table } from '../../answers/columns.ts';
 import {
@@ -12,7 +14,14 @@ import {
 } from '../../answers/delivery.ts';
 import { deliveryFilter, requireRange } from '../../answers/filters.ts';
 import { DeliveryChanges } from '../../deliveries/delivery-changes.ts';
-import { redeliverByIds, redeliverFailed } from '../../deliveries/redeliver.ts';
+import {
+  cancelRedelivery,
+  countRedeliverable,
+  type KeyRedelivery,
+  REDELIVERED_PER_SECOND,
+  redeliverByIds,
+  redeliverOfKey,
+} from '../../deliveries/redeliver.ts';
 import { command, noun, type Session } from '../command/command.ts';
 import { accountOf, findKey, requireKnown } from '../command/known-names.ts';
 import { longWork } from '../command/long-work.ts';
@@ -84,35 +93,54 @@ const show = command({
 
 const redeliver = command({
   usage: 'redeliver [id...]',
-  summary: 'send deliveries again, under their own ids: those named, or every failed one of a key',
+  summary: 'send deliveries again, under their own ids: those named, or those of a key, 50 a second',
   example: 'fuel delivery redeliver --failed --key a1b2c3d4e5 --since 2026-09-01T00:00:00Z',
   options: {
     force: option.flag('also those that were delivered'),
     failed: option.flag('every failed one of --key'),
-    key: option.prefix('with --failed: of this key'),
-    ...option.sinceUntil('with --failed: created'),
+    delivered: option.flag('every delivered one of --key'),
+    all: option.flag('both'),
+    key: option.prefix('with --failed, --delivered or --all: of this key'),
+    ...option.sinceUntil('with --key: created'),
+    dryRun: option.flag('with --key: only count them'),
+    cancel: option.flag('end what of the redelivered ones of --key is still to be sent'),
+    reason: option.reason,
   },
-  changes: true,
+  changes: ({ dryRun }) => dryRun !== true,
   async work(session, ids, options) {
-    const { failed, key, since, until, force } = options;
-    const given =
-      failed === true ? key !== undefined && ids.length === 0 && force === undefined : ids.length > 0;
-    if (!given || (failed === undefined && (key ?? since ?? until) !== undefined)) {
-      throw option.usage('name deliveries (with --force where needed), or --failed with --key');
+    const { key, since, until, force, dryRun, cancel, reason } = options;
+    const wanted = REDELIVERABLE.filter((which) => options[which] === true);
+    const [which] = wanted;
+    const isOfKey = key !== undefined && ids.length === 0 && force === undefined;
+    const isRange = isOfKey && wanted.length === 1 && (cancel ?? reason) === undefined;
+    const isCancel = isOfKey && wanted.length === 0 && cancel && (since ?? until ?? dryRun) === undefined;
+    const others = key ?? since ?? until ?? dryRun ?? cancel ?? reason;
+    const isNamed = ids.length > 0 && wanted.length === 0 && others === undefined;
+    if (!isRange && !isCancel && !isNamed) {
+      throw option.usage(
+        'name deliveries (with --force where needed), or give --key with --failed, --delivered, --all or --cancel',
+      );
     }
     requireRange(options);
     const { engines, writer, out } = session;
-    await engines.bind();
-    const lane =
-      key === undefined ? undefined : { accountId: (await findKey(engines, key)).entry.id, prefix: key };
-    return longWork(
-      out,
-      { again: 'run the same command again', names: { unchanged: 'already pending' } },
-      ({ endLine: _, ...parts }) => {
-        const work = { writer: writer(), queue: engines.queue(), ...parts };
-        if (lane === undefined) return redeliverByIds(ids, force === true, work);
-        return redeliverFailed({ ...lane, sinceMs: since ?? null, untilMs: until ?? null }, work);
-      },
+    if (dryRun !== true) await engines.bind();
+    if (key === undefined) {
+      const again = 'run the same command again';
+      return longWork(out, { again, names: NAMES }, ({ endLine: _, ...parts }) =>
+        redeliverByIds(ids, force === true, { writer: writer(), queue: engines.queue(), ...parts }),
+      );
+    }
+    const accountId = (await findKey(engines, key)).entry.id;
+    if (which === undefined) {
+      const parts = { writer: writer(), queue: engines.queue() };
+      const cancelled = await cancelRedelivery({ accountId, prefix: key, reason }, parts);
+      out.result({ cancelled }, `cancelled ${cancelled}`);
+      return 0;
+    }
+    return redeliverKey(
+      session,
+      { accountId, prefix: key, sinceMs: since ?? null, untilMs: until ?? null, which },
+      dryRun,
     );
   },
 });
@@ -145,6 +173,38 @@ async function print(session: Session, deliveries: readonly DeliverySummary[]): 
 
 function withReasons<T extends DeliverySummary>(session: Session, deliveries: readonly T[]): Promise<T[]> {
   return withHeldReasons(deliveries, accountOf(session), session.clock.now());
+}
+
+const NAMES = { unchanged: 'already pending' };
+
+async function redeliverKey(
+  { engines, writer, clock, out }: Session,
+  of: KeyRedelivery,
+  dryRun: true | undefined,
+): Promise<number> {
+  const parts = { writer: writer(), queue: engines.queue() };
+  const deliveries = await countRedeliverable(of, { ...parts, signal: abortOnInterrupt() });
+  if (dryRun) {
+    out.result({ deliveries }, `would redeliver ${deliveries}`);
+    return 0;
+  }
+  const lastDueAtMs = clock.now() + (deliveries * 1_000) / REDELIVERED_PER_SECOND;
+  out.note(`${deliveries} deliveries; the last is due at ${formatDateTime(lastDueAtMs)}`);
+  let oldestAtMs: number | undefined;
+  const again = {
+    get again() {
+      return of.which === 'failed' || oldestAtMs === undefined
+        ? 'run the same command again'
+        : `run it again with --until ${formatDateTime(oldestAtMs)}`;
+    },
+    names: NAMES,
+  };
+  return longWork(out, again, ({ endLine: _, ...long }) => {
+    const onPage = (createdAtMs: number): void => {
+      oldestAtMs = createdAtMs;
+    };
+    return redeliverOfKey(of, { ...parts, ...long, onPage });
+  });
 }
 
 function readLimit(value: string): number {

@@ -299,4 +299,21 @@ describe('fuel delivery redeliver', () => {
     expect((await eventsOf('account-7')).at(-1)).toMatchObject({ data: { since: null, until: null } });
     expect((await fuel('delivery', 'redeliver', '--failed', '--key', other)).code).toBe(1);
   });
+
+  test('of a key is counted first, and cancelled', async () => {
+    const { fuel, state, eventsOf } = await start();
+    const ofKey = ['delivery', 'redeliver', '--key', PREFIX];
+    const before = (await eventsOf('account-7')).length;
+    const counted = await fuel(...ofKey, '--all', '--dry-run', '--json');
+    const { deliveries } = counted.json as { deliveries: number };
+    expect((await eventsOf('account-7')).length).toBe(before);
+    const { stdout, stderr } = await fuel(...ofKey, '--all');
+    expect(stderr).toMatch(new RegExp(`^${deliveries} deliveries; the last is due at 20`));
+    expect(stdout).toMatch(new RegExp(`^redelivered ${deliveries}, `));
+    expect(await state(2)).toBe('pending');
+    expect((await fuel(...ofKey, '--cancel', '--json')).json).toEqual({ cancelled: deliveries });
+    expect(await state(2)).toBe('failed');
+    for (const wrong of [['--all', '--failed'], ['--cancel', '--all'], ['--cancel', '--dry-run'], []])
+      expect([wrong, (await fuel(...ofKey, ...wrong)).code]).toEqual([wrong, 2]);
+  });
 });
