@@ -285,12 +285,19 @@ export class Ledger {
 type Values = readonly (string | number | null | Readonly<Record<string, string | number | null>>)[];
 
 /** Prints the ledger's records, one a line: `node ledger.ts fuel.db`. */
+/** Of a pipe that takes no more, as `| head` does. */
+function endQuietly(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+}
+
 function main(file: string | undefined): void {
   if (file === undefined || !existsSync(file)) {
     process.stderr.write(`ledger: ${file === undefined ? 'name a file' : `there is no ${file}`}\n`);
     process.exitCode = 2;
     return;
   }
+  process.stdout.on('error', endQuietly);
   const ledger = new Ledger(file);
   for (const record of ledger.records()) process.stdout.write(`${record}\n`);
   ledger.close();

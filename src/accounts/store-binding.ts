@@ -87,20 +87,19 @@ export function mayHaveHad(recorded: readonly RecordedMasterKey[], masterKeyId: 
 
 /**
  * Records the present master key as one of the store's, after the former one was lost. Rejects with `STORE_MISMATCH` in
- * another environment. Returns the fingerprint.
+ * another environment.
  */
 export async function trustMasterKey(
   store: EventStore,
   config: BindingConfig,
   how: { readonly author: Author; readonly reason: string; readonly clock: Clock },
-): Promise<string> {
+): Promise<{ readonly fingerprint: string; readonly master_key_id: string }> {
   await storeIdentity(store, how.clock);
   assertEnvironment(await readBinding(store), config);
-  const keys = openMasterKeys(config);
-  const [fingerprint = ''] = keys.fingerprints();
-  const data = { fingerprint, master_key_id: keys.ids()[0], reason: how.reason };
-  await recordOperations(store, [{ type: 'MasterKeyAdded', data }], how);
-  return fingerprint;
+  const [key] = identitiesOf(openMasterKeys(config));
+  if (key === undefined) throw new Error('there is a first master key');
+  await recordOperations(store, [{ type: 'MasterKeyAdded', data: { ...key, reason: how.reason } }], how);
+  return key;
 }
 
 /**
@@ -172,13 +171,13 @@ async function readBinding(store: EventStore): Promise<Binding> {
 function assertBound(binding: Binding, config: BindingConfig): void {
   assertEnvironment(binding, config);
   if (binding.masterKeys.size === 0) return;
-  const given = findMasterKeys(config)?.fingerprints() ?? [];
-  if (given.some((fingerprint) => binding.masterKeys.has(fingerprint))) return;
-  const known = [...binding.masterKeys.keys()].join(', ');
-  const found = given.length === 0 ? 'there is none' : `given is ${given.join(', ')}`;
+  const keys = findMasterKeys(config);
+  if (keys?.fingerprints().some((fingerprint) => binding.masterKeys.has(fingerprint))) return;
+  const known = [...binding.masterKeys.values()].map(({ fingerprint, id }) => id ?? fingerprint).join(', ');
+  const found = keys === undefined ? 'there is none' : `given is ${keys.ids().join(', ')}`;
   throw new FuelError(
     'STORE_MISMATCH',
-    `the store's master key is ${known} (fingerprint), and ${found}: restore ${config.FUEL_DATA_DIR}/master.key ` +
+    `the store's master key is ${known}, and ${found}: restore ${config.FUEL_DATA_DIR}/master.key ` +
       'or put the key into FUEL_MASTER_KEY. Where it is lost for good, "fuel store trust-key" takes a new one: then ' +
       'webhook secrets can not be read any more, and customers with a webhook need new keys',
   );

@@ -34,7 +34,10 @@ export function faultsOf<T, S>(schema: Struct<T, S>, data: unknown): string[] {
     if (error === undefined) return [];
     return error.failures().map((failure) => {
       const path = failure.path.length === 0 ? 'data' : failure.path.join('.');
-      const problem = failure.type === 'never' ? 'is not a member here' : failure.message;
+      const problem =
+        failure.type === 'never'
+          ? `is not a member here (they are ${membersAt(schema, failure.path.slice(0, -1)).join(', ')})`
+          : failure.message;
       return shortened(`${path}: ${failure.refinement ?? problem}`, MAX_FAULT_CHARACTERS);
     });
   } catch (error) {
@@ -42,6 +45,17 @@ export function faultsOf<T, S>(schema: Struct<T, S>, data: unknown): string[] {
     if (!(error instanceof TypeError)) throw error;
     return [`data: does not fit, and holds a value that can't be printed: ${error.message}`];
   }
+}
+
+/** The names of the members of the object at this place of a schema. */
+function membersAt<T, S>(schema: Struct<T, S>, path: readonly (string | number)[]): string[] {
+  let at: { readonly schema: unknown; readonly type: string } = schema;
+  for (const step of path) at = (at.type === 'array' ? at.schema : membersOf(at.schema)[step]) as typeof at;
+  return Object.keys(membersOf(at.schema));
+}
+
+function membersOf(schema: unknown): Readonly<Record<string | number, unknown>> {
+  return schema as Record<string | number, unknown>;
 }
 
 /** Who did what, when and from which command: carried by every event. */

@@ -197,11 +197,17 @@ describe('a line', () => {
       { account_id: 7, name: 'x'.repeat(1_001) },
       ['name: must have at most 1000 characters'],
     ],
-    ['a member that is not known', { account_id: 7, corporate: [] }, ['corporate: is not a member here']],
+    [
+      'a member that is not known',
+      { account_id: 7, corporate: [] },
+      [
+        'corporate: is not a member here (they are account_id, name, integration, contacts, profiles, groups, corporates)',
+      ],
+    ],
     [
       'a member of an item that is not known',
       { account_id: 7, corporates: [{ id: 1, group: 3 }] },
-      ['corporates.0.group: is not a member here'],
+      ['corporates.0.group: is not a member here (they are id, name, group_id)'],
     ],
     [
       'another state',

@@ -25,7 +25,7 @@ describe('a filter of deliveries', () => {
         'state: It must be one of pending, held, delivered, failed, withdrawn.',
         'account: It must be an integer from 0 to 2^53-1.',
         expect.stringMatching(/^until: It must be an ISO 8601 date-time/),
-        expect.stringMatching(/^a prefix is wanted, not a whole key/),
+        expect.stringMatching(/^a prefix is wanted, the 10 characters/),
       ],
     });
     expect(JSON.stringify(read)).not.toContain('secret');

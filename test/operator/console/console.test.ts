@@ -242,7 +242,7 @@ describe('the console of processes with one role each', () => {
     ['/webhooks/aaaaaaaaaa', 404, 'No key has this prefix'],
     ['/deliveries?state=odd', 400, 'state: It must be one of pending'],
     ['/deliveries?account=x', 400, 'account: It must be an integer'],
-    ['/deliveries?key=svc_test_a_b', 400, 'a prefix is wanted, not a whole key'],
+    ['/deliveries?key=svc_test_a_b', 400, 'a prefix is wanted, the 10 characters'],
     ['/deliveries?since=yesterday', 400, 'since: It must be an ISO 8601 date-time'],
     ['/deliveries?since=2026-09-02T00:00:00Z&until=2026-09-01T00:00:00Z', 400, 'nothing can be between them'],
     ['/deliveries?account=5', 404, 'account 5 is not known'],

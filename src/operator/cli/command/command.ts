@@ -51,6 +51,8 @@ type CommandOptions = Partial<Values<typeof CHANGES>> & Values<{ json: typeof js
 export interface Definition<A extends Arguments, O extends Options> extends Usage<A, O> {
   /** Records events: takes --actor and --wait. A function if only some of its options make it record. */
   readonly changes?: true | ((options: Values<O>) => boolean);
+  /** What it records is to be seen by customers: with --wait it fails where no process writes the view. */
+  readonly shown?: true;
   /** The command itself checks that the store exists and belongs to the configuration. */
   readonly ownStoreCheck?: true;
   readonly work: (session: Session, args: A, options: Values<O>) => ExitCode;
@@ -105,7 +107,7 @@ export function command<A extends Arguments = readonly string[], O extends Optio
   definition: Definition<A, O>,
   below: readonly Added[] = [],
 ): Added {
-  const { work: _, ownStoreCheck: __, changes, ...usage } = definition;
+  const { work: _, ownStoreCheck: __, shown: ___, changes, ...usage } = definition;
   const options = { ...usage.options, json, ...(changes && CHANGES) };
   const run: Leaf<A, Options>['run'] = (args, given, command) =>
     inSession(definition, args, { options: given as never, command });
@@ -125,7 +127,7 @@ function refuseTwice(command: Command): void {
 }
 
 async function inSession<A extends Arguments, O extends Options>(
-  { changes, ownStoreCheck, work }: Definition<A, O>,
+  { changes, shown, ownStoreCheck, work }: Definition<A, O>,
   args: A,
   { options, command }: { readonly options: Values<O> & CommandOptions; readonly command: Command },
 ): Promise<number> {
@@ -146,21 +148,27 @@ async function inSession<A extends Arguments, O extends Options>(
       await assertNotMoved({ ...config, ...opened }, store);
     }
     const session = { config, engines, clock, out, author, writer };
-    const exitCode = await work(session, args, options);
-    if (options.wait) await wait(session);
-    return exitCode ?? 0;
+    const exitCode = (await work(session, args, options)) ?? 0;
+    const isApplied = !options.wait || (await wait(session, shown));
+    return isApplied ? exitCode : 1;
   } finally {
     await engines.close();
   }
 }
 
-async function wait({ engines, out }: Session): Promise<void> {
+/** False where customers do not see what they should. */
+async function wait({ engines, out }: Session, shown: true | undefined): Promise<boolean> {
   const position = await engines.store().head();
   const coordination = engines.coordination();
   const progress = progressLine();
   const options = { coordination, view: engines.view(), position, onProgress: progress.show };
   const outcome = await waitUntilApplied(options).finally(() => progress.end());
   if (outcome === 'no process') out.note('no service is running: nothing to wait for');
+  // Where a process writes the view, it was waited for.
+  const shownUpTo = (await engines.view().checkpoint())?.position ?? -1;
+  if (outcome === 'no process' || !shown || shownUpTo >= position) return true;
+  out.note('recorded, but no running process has the role projector: customers see it when one runs');
+  return false;
 }
 
 /** `fuel key issue`, as it goes into an event's metadata: never the arguments, which may be personal. */

@@ -130,8 +130,8 @@ const trustKey = command({
   async work({ config, engines, clock, author, out }, _args, { reason }) {
     requireStore(config, engines);
     await assertNotMoved({ ...config, ...engines }, engines.store());
-    const fingerprint = await trustMasterKey(engines.store(), config, { author, reason, clock });
-    out.result({ fingerprint }, `the store's master key is ${fingerprint} (fingerprint) from now on`);
+    const key = await trustMasterKey(engines.store(), config, { author, reason, clock });
+    out.result(key, `the store's master key is ${key.master_key_id} from now on`);
   },
 });
 

@@ -51,6 +51,7 @@ const importFile = command({
   example: 'fuel transaction import september.jsonl',
   args: [String],
   changes: true,
+  shown: true,
   work({ writer, out }, [file]) {
     return longWork(out, { again: 'import the same file again' }, async ({ onRefused, ...parts }) =>
       importTransactions({
