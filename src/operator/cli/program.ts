@@ -63,7 +63,9 @@ function report(error: unknown): number {
   // Commander has already printed its help, version and errors.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
   if (error instanceof FuelError) {
-    const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
+    const { cause: known } = error;
+    const isSaid = !(known instanceof Error) || error.message.includes(known.message.trim());
+    const cause = isSaid ? '' : ` (${known.message})`;
     printError(`fuel: ${error.code}: ${error.message}${cause}\n`);
     return error.code === 'USAGE' ? EXIT_USAGE : EXIT_FAILED;
   }

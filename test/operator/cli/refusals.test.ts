@@ -141,3 +141,10 @@ describe('nothing is answered with silence', () => {
     expect(lines.map(({ type }) => type)).toEqual(['AccountOpened', 'IntegrationDisabled']);
   });
 });
+
+test('an engine that can not be reached is said once', async () => {
+  const { fuel } = commandLine({ EVENTSTORE_URL: 'esdb://127.0.0.1:9?tls=false' });
+  const { code, stderr } = await fuel('account', 'list');
+  expect(code).toBe(1);
+  expect(stderr.match(/ECONNREFUSED/g)).toHaveLength(1);
+});
