@@ -8,7 +8,7 @@ const PATH = '/api/v1/integration/transactions';
 /** The answer to a request as no client would write it. */
 async function answerTo(requestLine: string, ...headers: readonly string[]) {
   const pem = await receiverCertificate();
-  const api = await startTestApi({ tls: { kind: 'served', pem } });
+  const api = await startTestApi({ pem });
   const lines = [requestLine, `X-API-Key: ${KEY}`, 'Connection: close', ...headers];
   const text = `${lines.join('\r\n')}\r\n\r\n`;
   return { ...parseAnswer(await exchange(api.address.port, text, { ca: pem.cert })), api };
@@ -50,7 +50,7 @@ test('while the directory is not ready, neither an address nor a rate is judged 
 
 test('behind proxies that end TLS, every hop was HTTPS however it is written', async () => {
   const proxies = ['127.0.0.0/8'];
-  const api = await startTestApi({ tlsTerminated: true, proxies, tls: { kind: 'terminated', proxies } });
+  const api = await startTestApi({ tlsTerminated: true, proxies });
   const statusFor = async (hops: string) =>
     (await api.get(RANGE, { headers: { 'x-forwarded-proto': hops } })).status;
   for (const hops of ['https', 'HTTPS', 'https,https', 'https , https'])

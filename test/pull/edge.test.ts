@@ -152,8 +152,7 @@ describe('the embedded edge', () => {
   });
 
   test('neither check is made of a request that did not come over HTTPS', async () => {
-    const tls = { kind: 'terminated', proxies: production.proxies } as const;
-    const api = await startTestApi({ ...production, tls, tlsTerminated: true });
+    const api = await startTestApi({ ...production, tlsTerminated: true });
     api.apply({ type: 'KeyRateLimitSet', data: { ...key, rate_limit: 1 } });
     for (const address of ['198.51.100.1', '203.0.113.1', '203.0.113.1']) {
       expect((await api.get(RANGE, from(address))).body.error.code).toBe('HTTPS_REQUIRED');
@@ -187,8 +186,7 @@ describe('the external edge', () => {
     expect(proven.body.error.code).toBe('SERVICE_UNAVAILABLE');
 
     const proxies = ['127.0.0.0/8'];
-    const tls = { kind: 'terminated', proxies } as const;
-    const plain = await startTestApi({ ...external, proxies, tls, tlsTerminated: true });
+    const plain = await startTestApi({ ...external, proxies, tlsTerminated: true });
     expect((await plain.get(RANGE)).body.error.code).toBe('EDGE_NOT_ENFORCED');
   });
 

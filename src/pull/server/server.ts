@@ -12,15 +12,10 @@ import { Connections } from './connections.ts';
 
 export interface ServerOptions {
   readonly handler: RequestListener;
-  readonly tls:
-    | {
-        readonly kind: 'served';
-        readonly pem: Certificate;
-        /** As CIDRs. */
-        readonly proxies?: readonly string[];
-      }
-    /** Only these proxies, as CIDRs, may connect; they end TLS. */
-    | { readonly kind: 'terminated'; readonly proxies: readonly string[] };
+  /** `undefined` where the proxies end TLS: then only they may connect. */
+  readonly pem: Certificate | undefined;
+  /** Trusted ones, as CIDRs. */
+  readonly proxies: readonly string[];
   readonly log: Log;
   /** Called for each connection that is turned away. */
   readonly onTurnedAway?: (reason: TurnedAway) => void;
@@ -77,14 +72,14 @@ const LIMITS = {
 const LINGER_MS = 1_000;
 
 /** The public server: HTTPS, or HTTP to trusted proxies alone if they end TLS. */
-export function createServer({ tls, log, shared, onTurnedAway, ...options }: ServerOptions): PublicServer {
+export function createServer({ pem, log, shared, onTurnedAway, ...options }: ServerOptions): PublicServer {
   const limits = { ...LIMITS, ...options.limits };
   const http = { ...limits, requireHostHeader: false };
   const ticketKeys = shared && { ticketKeys: Buffer.from(shared.ticketKeys) };
   const server: Server =
-    tls.kind === 'served'
-      ? createHttpsServer({ ...http, ...secureTerms(tls.pem), ...ticketKeys })
-      : createHttpServer(http);
+    pem === undefined
+      ? createHttpServer(http)
+      : createHttpsServer({ ...http, ...secureTerms(pem), ...ticketKeys });
   server.maxRequestsPerSocket = limits.maxRequestsPerSocket;
   const connections = new Connections(server);
   const turnedAway = summedLine((counts, peer) => {
@@ -93,8 +88,8 @@ export function createServer({ tls, log, shared, onTurnedAway, ...options }: Ser
   // Last, so that it comes before all other listeners for connections.
   guardConnections(server, {
     ...limits,
-    proxies: tls.proxies ?? [],
-    onlyProxies: tls.kind === 'terminated',
+    proxies: options.proxies,
+    onlyProxies: pem === undefined,
     memory: shared?.connections,
     onTurnedAway(reason, address) {
       onTurnedAway?.(reason);
@@ -110,8 +105,8 @@ export function createServer({ tls, log, shared, onTurnedAway, ...options }: Ser
     refuseUnparsed(error, socket, connections, log);
   });
   return {
-    reload(pem) {
-      if (server instanceof TlsServer) server.setSecureContext(secureTerms(pem));
+    reload(next) {
+      if (server instanceof TlsServer) server.setSecureContext(secureTerms(next));
     },
     listen: (address) => listen(server, { ...address, reusePort: shared !== undefined }),
     async stop(graceMs) {

@@ -53,7 +53,8 @@ export function createApiServer(parts: ApiServerParts): PublicServer {
   });
   return createServer({
     handler,
-    tls: pem === undefined ? { kind: 'terminated', proxies } : { kind: 'served', pem, proxies },
+    pem,
+    proxies,
     log,
     shared,
     onTurnedAway: (reason) => metrics.connectionsTurnedAway.inc({ reason }),

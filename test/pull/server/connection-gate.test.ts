@@ -15,7 +15,8 @@ async function startServer(options: Partial<ServerOptions> = {}, host = '127.0.0
   const logLines: Record<string, unknown>[] = [];
   const server = createServer({
     handler: (_request, response) => void response.end('done'),
-    tls: { kind: 'served', pem: await testCertificate() },
+    pem: await testCertificate(),
+    proxies: [],
     log: memoryLog(logLines),
     onTurnedAway: (reason) => turnedAway.push(reason),
     ...options,
@@ -96,7 +97,7 @@ describe('one peer', () => {
 
   test('is a trusted proxy by its address, with its own larger limit', async () => {
     const { port, turnedAway } = await startServer({
-      tls: { kind: 'served', pem: await testCertificate(), proxies: ['127.0.0.3'] },
+      proxies: ['127.0.0.3'],
       limits: { maxPerPeer: 1, maxPerProxy: 3 },
     });
     for (let count = 0; count < 3; count++) await silent(port, '127.0.0.3');
@@ -127,7 +128,8 @@ test('a place in the total is free again when a connection closes, and its peer 
 
 test('an address that is not a trusted proxy is counted and logged where only those may connect', async () => {
   const { port, turnedAway, logLines } = await startServer({
-    tls: { kind: 'terminated', proxies: ['127.0.0.3'] },
+    pem: undefined,
+    proxies: ['127.0.0.3'],
   });
   await silent(port, '127.0.0.2');
   await until(async () => turnedAway.length === 1, 5_000);

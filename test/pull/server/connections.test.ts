@@ -20,7 +20,8 @@ const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 async function startServer(handler: RequestListener, limits: ServerOptions['limits'] = {}) {
   const server = createServer({
     handler,
-    tls: { kind: 'terminated', proxies: PROXIES },
+    pem: undefined,
+    proxies: PROXIES,
     log: memoryLog([]),
     limits,
   });
@@ -131,7 +132,8 @@ describe('a stop', () => {
     const pem = await testCertificate();
     const server = createServer({
       handler: () => undefined,
-      tls: { kind: 'served', pem },
+      pem,
+      proxies: [],
       log: memoryLog([]),
     });
     const { port } = await server.listen({ host: '127.0.0.1', port: 0 });

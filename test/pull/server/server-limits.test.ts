@@ -28,7 +28,8 @@ function dripping(socket: Socket, first: string): Socket {
 
 test('no client holds a connection by being slow: in its handshake, its headers or its body', async () => {
   const server = createServer({
-    tls: { kind: 'served', pem: await testCertificate() },
+    pem: await testCertificate(),
+    proxies: [],
     log: memoryLog([]),
     handler: (request, response) => void request.resume().once('end', () => response.end('done')),
   });

@@ -3,7 +3,7 @@ import { connect as connectPlain, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { generate } from 'selfsigned';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createServer, type PublicServer, type ServerOptions } from '../../../src/pull/server/server.ts';
+import { createServer, type PublicServer } from '../../../src/pull/server/server.ts';
 import { KEY, memoryLog, RANGE, startTestApi, testCertificate } from '../../support/service/api.ts';
 
 interface RawAnswer {
@@ -46,11 +46,12 @@ function expectShape({ head, body }: RawAnswer, status: number, code: string): v
 }
 
 /** A server whose only request is answered when the test says so. */
-async function startHeldServer(tls?: ServerOptions['tls']) {
+async function startHeldServer() {
   const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const server: PublicServer = createServer({
-    tls: tls ?? { kind: 'served', pem: await testCertificate() },
+    pem: await testCertificate(),
+    proxies: [],
     log: memoryLog([]),
     handler: (_, response) => {
       arrive();
@@ -164,7 +165,6 @@ describe('behind a proxy that ends TLS', () => {
   const terminated = (proxies: readonly string[]) => ({
     tlsTerminated: true,
     proxies,
-    tls: { kind: 'terminated', proxies } as const,
   });
 
   test('a request that came over HTTPS is served', async () => {
@@ -247,7 +247,8 @@ describe('a stop', () => {
 test('an address that is taken is an error of listen', async () => {
   const { port } = await startHeldServer();
   const other = createServer({
-    tls: { kind: 'served', pem: await testCertificate() },
+    pem: await testCertificate(),
+    proxies: [],
     log: memoryLog([]),
     handler: () => undefined,
   });

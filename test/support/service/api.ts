@@ -97,7 +97,7 @@ export function testCertificate(): Promise<{ cert: string; key: string }> {
 export async function startTestApi(
   overrides: Partial<ApiOptions> & {
     readonly events?: readonly AccountEvent[];
-    readonly tls?: ServerOptions['tls'];
+    readonly pem?: ServerOptions['pem'];
     readonly limits?: ServerOptions['limits'];
   } = {},
 ): Promise<TestApi> {
@@ -136,8 +136,9 @@ export async function startTestApi(
     metrics: createMetrics(),
     ...overrides,
   });
-  const tls = overrides.tls ?? { kind: 'served', pem: await testCertificate() };
-  const server = createServer({ handler, tls, log, ...(overrides.limits && { limits: overrides.limits }) });
+  const { tlsTerminated = false, proxies = [], limits } = overrides;
+  const pem = tlsTerminated ? undefined : (overrides.pem ?? (await testCertificate()));
+  const server = createServer({ handler, pem, proxies, log, ...(limits && { limits }) });
   const address = await server.listen({ host: '127.0.0.1', port: 0 });
   const agent = new Agent({ connect: { rejectUnauthorized: false } });
   let stopped: Promise<void> | undefined;
@@ -150,7 +151,7 @@ export async function startTestApi(
     await stop(0);
     await view.close();
   });
-  const origin = `${tls.kind === 'served' ? 'https' : 'http'}://127.0.0.1:${address.port}`;
+  const origin = `${pem === undefined ? 'http' : 'https'}://127.0.0.1:${address.port}`;
   return {
     address,
     directory,
