@@ -1,7 +1,7 @@
 import type { TransactionRow } from '../../../projections/transactions.ts';
 import { transactionStream, type VisibleStatus } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import { printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
+import { membersOf, printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
 import type { PageRow, ViewReads } from '../../pull/view/transactions-view.ts';
 import type { Delivery, DeliveryReads } from '../../push/queue/delivery-queue.ts';
 import {
@@ -183,8 +183,12 @@ export function visibilityFacts({ id, events, isErased, viewPosition }: FoundTra
     facts: [
       ['Transaction', link('transaction', id)],
       ...(at === undefined ? [] : ([['At', time(at)]] as const)),
-      ['Customers', visible ? state('visible', 'good') : state('not visible')],
-      ...(no_access === undefined ? [] : ([['Requests of the account', `refused: ${no_access}`]] as const)),
+      [
+        'Customers',
+        no_access === undefined
+          ? state(visible ? 'visible' : 'not visible', visible ? 'good' : 'quiet')
+          : [state('not visible'), `recorded; the account's requests are refused: ${no_access}`],
+      ],
       ['The view', why],
       ['Events', events.length],
     ],
@@ -207,12 +211,20 @@ const ACCESS_COLUMNS: readonly Column<KeyAccess>[] = [
   { head: 'Mobile numbers', cell: ({ mobile_number }) => (mobile_number ? 'shown' : 'left out') },
 ];
 
-/** All of it, with the data of its events, for whoever may see that. */
-export function transactionSections(found: FoundTransaction, seen: Seen): Section[] {
-  const { record, access } = seen;
-  const data = found.events.map(
-    (event) => [`${event.type}@${event.revision}`, JSON.stringify(printableData(event))] as const,
-  );
+/** All of it, with the data of its events; who drove only where it is `personal`. */
+export function transactionSections(
+  found: FoundTransaction,
+  seen: Seen,
+  { personal }: { readonly personal: boolean },
+): Section[] {
+  const { record: whole, access } = seen;
+  const record = whole == null || personal ? whole : withoutDriver(whole);
+  const data = found.events.map((event) => {
+    const printed = printableData(event);
+    const isHidden = !personal && 'driver' in membersOf(printed);
+    const shown = isHidden ? { ...membersOf(printed), driver: HIDDEN } : printed;
+    return [`${event.type}@${event.revision}`, JSON.stringify(shown)] as const;
+  });
   return [
     visibilityFacts(found, seen),
     ...(record == null ? [] : [{ facts: [['Record', record]] as const }]),
@@ -221,6 +233,15 @@ export function transactionSections(found: FoundTransaction, seen: Seen): Sectio
     timelineTable(found),
     ...(data.length === 0 ? [] : [{ facts: data }]),
   ];
+}
+
+const HIDDEN = 'hidden: --personal';
+
+/** A record's text; quotes within its texts are escaped, so these are its own members. */
+function withoutDriver(record: string): string {
+  const from = record.lastIndexOf('"driver":{');
+  const to = record.indexOf('},"fees":', from) + 1;
+  return from === -1 || to === 0 ? record : `${record.slice(0, from)}"driver":"${HIDDEN}"${record.slice(to)}`;
 }
 
 /** A record's text with the photos' names in the store in place of URLs, which only a request makes. */

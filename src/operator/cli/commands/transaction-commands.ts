@@ -111,8 +111,11 @@ const show = command({
   summary: 'show what happened to a transaction, whether customers see it, and what was sent of it',
   example: 'fuel transaction show 501 --at 2026-09-03T12:00:00Z',
   args: [readId],
-  options: { at: option.time('what customers could see then') },
-  async work(session, [id], { at }) {
+  options: {
+    at: option.time('what customers could see then'),
+    personal: option.flag('who drove too; with --json it is always there'),
+  },
+  async work(session, [id], { at, personal }) {
     const { engines, clock, out } = session;
     if (at !== undefined && at > clock.now()) {
       throw option.usage(`--at ${formatDateTime(at)} is still to come: nobody has seen anything then`);
@@ -130,7 +133,10 @@ const show = command({
       );
     }
     const seen = at === undefined ? seenNow(found) : await seenAt(found, at, parts);
-    out.answer(transactionAnswer(found, seen), transactionSections(found, seen));
+    out.answer(
+      transactionAnswer(found, seen),
+      transactionSections(found, seen, { personal: personal === true }),
+    );
   },
 });
 

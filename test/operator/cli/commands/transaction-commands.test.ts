@@ -91,7 +91,7 @@ describe('fuel transaction show', () => {
         '  Time                      What   Key  Details',
         `  ${at}  event       TransactionConfirmed shown`,
         '',
-        `TransactionConfirmed@0  ${JSON.stringify(event?.data)}`,
+        `TransactionConfirmed@0  ${JSON.stringify({ ...(event?.data as object), driver: 'hidden: --personal' })}`,
         '',
       ].join('\n'),
     );
@@ -102,6 +102,24 @@ describe('fuel transaction show', () => {
     expect((await fuel('transaction', 'show', '2')).stdout).toMatch(
       /^Transaction {2}2\nCustomers +not visible\n/,
     );
+  });
+
+  test('says who drove only where it is asked for', async () => {
+    const { fuel, account, append } = commandLine();
+    await account(opened(), ...ACCESS);
+    const driver = { id: 77, name: 'Sam "},\\"fees\\":" Field', mobile_number: '+15550100' };
+    await append(
+      'transaction-1',
+      [{ ...confirmed(1), data: confirmedData({ transaction_id: 1, driver }) }],
+      1_000,
+    );
+    for (const at of [[], ['--at', '2026-09-01T00:00:00Z']]) {
+      const { stdout } = await fuel('transaction', 'show', '1', ...at);
+      expect(stdout).not.toMatch(/Sam|Field|15550100/);
+      const personal = await fuel('transaction', 'show', '1', ...at, '--personal');
+      expect(personal.stdout).toMatch(/Sam .*Field.*15550100/);
+      if (at.length > 0) expect(stdout).toMatch(/"driver":"hidden: --personal","fees":\{"total_fees"/);
+    }
   });
 
   test('shows a row of the view that no event calls for, and says so', async () => {
@@ -132,13 +150,12 @@ describe('fuel transaction show', () => {
     const { fuel, done, account, append, withEngines } = commandLine();
     await append('transaction-1', [confirmed(1)], 1_000);
     await done('projection', 'rebuild', 'transactions');
-    const shown = async () =>
-      (await fuel('transaction', 'show', '1')).stdout.split('\n').slice(1, 3).join(' ');
+    const shown = async () => (await fuel('transaction', 'show', '1')).stdout.split('\n')[1];
     expect(await shown()).toMatch(
-      /^Customers +not visible Requests .*refused: the account was never opened$/,
+      /^Customers +not visible.*requests are refused: the account was never opened$/,
     );
     await account(opened());
-    expect(await shown()).toMatch(/^Customers +not visible .*refused: the integration is off$/);
+    expect(await shown()).toMatch(/^Customers +not visible .*requests are refused: the integration is off$/);
     await account(ACCESS[0]);
     await withEngines((engines) => engines.queue().enqueue([newDelivery(1, { prefix: PREFIX })]));
     await withEngines(async (engines) => {
@@ -154,7 +171,7 @@ describe('fuel transaction show', () => {
     expect((await fuel('transaction', 'show', '1')).stdout).toContain(`now held ${why}`);
     expect(cellsOf((await fuel('delivery', 'list')).stdout)[1]).toMatchObject({ 2: 'held', 8: why });
     await account(ACCESS[1]);
-    expect(await shown()).toMatch(/^Customers +visible /);
+    expect(await shown()).toMatch(/^Customers +visible$/);
     const [held] = deliveries;
     expect(await done('delivery', 'show', held.id)).toMatchObject({
       reason: 'the account has access again: it is about to be sent',
