@@ -24,15 +24,20 @@ export type AccountDraft = {
 type KeyEvent = Exclude<Extract<AccountEvent, { data: { prefix: string } }>, { type: 'KeyIssued' }>;
 
 /**
- * The account after all events of its stream, `undefined` where there is none. Throws an `EventOrderFault`
- * where one can not follow those before it.
+ * The account after one more event of the stream of account `id`; or why that event can not follow, with the draft unchanged.
  */
-export function foldAccount(
-  history: Iterable<{ readonly event: AccountEvent; readonly atMs: number }>,
-): Account | undefined {
-  let draft: AccountDraft | undefined;
-  for (const { event, atMs } of history) draft = evolveDraft(draft, event, atMs);
-  return draft;
+export function nextDraft(
+  draft: AccountDraft | undefined,
+  { event, atMs }: { readonly event: AccountEvent; readonly atMs: number },
+  id: number,
+): AccountDraft | { readonly fault: string } {
+  if (event.data.account_id !== id) return { fault: `it is about account ${event.data.account_id}` };
+  try {
+    return evolveDraft(draft, event, atMs);
+  } catch (error) {
+    if (error instanceof EventOrderFault) return { fault: error.message };
+    throw error;
+  }
 }
 
 /** The account after one more event: changes the draft and returns it. A draft is unchanged when this throws. */

@@ -118,6 +118,16 @@ describe('commands on an account', () => {
     expect((await change([disable])).account.keys.get(PREFIX)?.webhook?.disabled?.sinceMs).toBe(sinceMs);
   });
 
+  test('on a stream that opens another account are refused, as nothing of it is served', async () => {
+    const { change, account, types } = start();
+    await account(opened('Eight', 8));
+    await expect(change([contacts()])).rejects.toMatchObject({
+      code: 'REFUSED',
+      message: "account 7 can't be read: event 0 of its stream, AccountOpened: it is about account 8",
+    });
+    expect(await types()).toEqual(['AccountOpened']);
+  });
+
   test('on an account that is not open are refused', async () => {
     const { change, types } = start();
     await expect(change([contacts()])).rejects.toMatchObject({ code: 'REFUSED' });

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type AccountCommand, decide } from '../../src/domain/account-commands.ts';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
-import { foldAccount } from '../../src/domain/account-evolve.ts';
 import {
   corporateAdded,
   groupAdded,
@@ -14,6 +13,7 @@ import {
   SECRET,
   webhookSet,
 } from '../support/accounts/account-samples.ts';
+import { foldAccount } from '../support/accounts/evolve.ts';
 import { given } from '../support/accounts/given.ts';
 
 const account = { account_id: 7 };

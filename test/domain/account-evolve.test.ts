@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
 import { type AccountCommand, decide } from '../../src/domain/account-commands.ts';
 import { type AccountEvent, type AccountEventType, accountEvents } from '../../src/domain/account-events.ts';
-import { EventOrderFault, foldAccount } from '../../src/domain/account-evolve.ts';
+import { EventOrderFault } from '../../src/domain/account-evolve.ts';
 import {
   corporateAdded,
   groupAdded,
@@ -18,7 +18,7 @@ import {
   webhookSet,
 } from '../support/accounts/account-samples.ts';
 import { commandSequences } from '../support/accounts/arbitrary-commands.ts';
-import { evolve } from '../support/accounts/evolve.ts';
+import { evolve, foldAccount } from '../support/accounts/evolve.ts';
 
 const key = { account_id: 7, prefix: PREFIX };
 const redelivery = { delivery_ids: null, since: null, until: null, force: false };

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Account, ProfilePeriod } from '../../src/domain/account.ts';
 import { activeProfile } from '../../src/domain/account.ts';
-import { foldAccount } from '../../src/domain/account-evolve.ts';
 import { opened } from '../support/accounts/account-samples.ts';
+import { foldAccount } from '../support/accounts/evolve.ts';
 
 function accountWith(...periods: readonly [fromMs: number, toMs: number | null][]): Account {
   const account = foldAccount([{ event: opened(), atMs: 0 }]) as Account;

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { decideDeliveries } from '../../projections/deliveries.ts';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
-import { foldAccount } from '../../src/domain/account-evolve.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/accounts/account-samples.ts';
+import { foldAccount } from '../support/accounts/evolve.ts';
 
 const SET_AT_MS = Date.parse('2026-09-01T00:00:00.000Z');
 const DAY_MS = 86_400_000;

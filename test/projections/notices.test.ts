@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { NOTICE_MAX_AGE_MS, noticesFor } from '../../projections/notices.ts';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
-import { foldAccount } from '../../src/domain/account-evolve.ts';
 import { noticeText } from '../../src/push/notices/notice-text.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/accounts/account-samples.ts';
+import { foldAccount } from '../support/accounts/evolve.ts';
 
 const NOW = Date.parse('2026-09-05T12:00:00Z');
 const contacts: AccountEvent = {

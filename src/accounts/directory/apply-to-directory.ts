@@ -5,7 +5,7 @@ import {
   accountStream,
   isAccountEventType,
 } from '../../domain/account-events.ts';
-import { type AccountDraft, EventOrderFault, evolveDraft } from '../../domain/account-evolve.ts';
+import { type AccountDraft, nextDraft } from '../../domain/account-evolve.ts';
 import { decodeStrict, recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
@@ -15,12 +15,16 @@ import type { Directory, DirectoryEvent, ReadAccountEvent } from './fold/directo
 import type { DirectoryAccount } from './fold/directory-entry.ts';
 import { type SharedRows, statesOf } from './rows/shared-rows.ts';
 
+function accountIdOf(stream: string): number {
+  return Number(stream.slice(ACCOUNT_STREAMS.length));
+}
+
 export function readAccountEvent(
   recorded: RecordedEvent,
   skipped: SkippedEvents = NONE_SKIPPED,
 ): ReadAccountEvent {
   if (isSkipped(skipped, recorded)) {
-    const data = { account_id: Number(recorded.stream.slice(ACCOUNT_STREAMS.length)) };
+    const data = { account_id: accountIdOf(recorded.stream) };
     return { ok: true, event: { type: 'EventSkipped', data }, atMs: recordedAtMs(recorded) };
   }
   const decoded = decodeStrict(recorded);
@@ -39,20 +43,13 @@ export function foldRecorded(
 ): { readonly account: Account | undefined } | { readonly fault: string } {
   let account: AccountDraft | undefined;
   for (const recorded of history) {
+    const { stream, revision, type } = recorded;
     const read = readAccountEvent(recorded, skipped);
-    if (!read.ok) return faultAt(recorded, read.reason);
-    try {
-      account = evolveDraft(account, read.event, read.atMs);
-    } catch (error) {
-      if (error instanceof EventOrderFault) return faultAt(recorded, error.message);
-      throw error;
-    }
+    const next = read.ok ? nextDraft(account, read, accountIdOf(stream)) : { fault: read.reason };
+    if ('fault' in next) return { fault: `event ${revision} of its stream, ${type}: ${next.fault}` };
+    account = next;
   }
   return { account };
-}
-
-function faultAt({ revision, type }: RecordedEvent, reason: string) {
-  return { fault: `event ${revision} of its stream, ${type}: ${reason}` };
 }
 
 /** As the directory takes it. */

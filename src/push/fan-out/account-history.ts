@@ -3,7 +3,7 @@ import { readAccountEvent } from '../../accounts/directory/apply-to-directory.ts
 import type { Directory, ReadAccountEvent } from '../../accounts/directory/fold/directory.ts';
 import type { Account } from '../../domain/account.ts';
 import { accountStream } from '../../domain/account-events.ts';
-import { type AccountDraft, EventOrderFault, evolveDraft } from '../../domain/account-evolve.ts';
+import { type AccountDraft, nextDraft } from '../../domain/account-evolve.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
 import { NONE_SKIPPED, readSkipped, type SkippedEvents } from '../../event-store/skipped-events.ts';
@@ -30,6 +30,7 @@ interface StoredEvent {
 
 /** An account's stream, folded up to the position that was last asked for. */
 interface History {
+  readonly accountId: number;
   readonly events: readonly StoredEvent[];
   readonly skipped: SkippedEvents;
   /** The stream was read when the log was at least this long. */
@@ -112,6 +113,7 @@ export class AccountHistory {
     });
     const skipped = this.#skipped;
     const history: History = {
+      accountId,
       skipped,
       events: [
         ...(known?.events ?? []),
@@ -139,19 +141,10 @@ function foldTo(history: History, position: Position): void {
     const next = history.events[history.folded];
     if (next === undefined || next.position >= position) return;
     history.folded++;
-    if (history.fault === undefined) apply(history, next.read);
-  }
-}
-
-function apply(history: History, read: ReadAccountEvent): void {
-  if (!read.ok) {
-    history.fault = read.reason;
-    return;
-  }
-  try {
-    history.draft = evolveDraft(history.draft, read.event, read.atMs);
-  } catch (error) {
-    if (!(error instanceof EventOrderFault)) throw error;
-    history.fault = error.message;
+    if (history.fault !== undefined) continue;
+    const { read } = next;
+    const draft = read.ok ? nextDraft(history.draft, read, history.accountId) : { fault: read.reason };
+    if ('fault' in draft) history.fault = draft.fault;
+    else history.draft = draft;
   }
 }

@@ -1,12 +1,11 @@
 import { NOTICE_MAX_AGE_MS, type Notice, needsNotice, noticesFor } from '../../../projections/notices.ts';
-import { readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
+import { foldRecorded, readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
 import type { ReadAccountEvent } from '../../accounts/directory/fold/directory.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorKind, reasonOf } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import type { Account } from '../../domain/account.ts';
 import { ACCOUNT_STREAMS } from '../../domain/account-events.ts';
-import { foldAccount } from '../../domain/account-evolve.ts';
 import { noticesStream, type OperationsEvent } from '../../domain/operations-events.ts';
 import { decodeStrict } from '../../event-store/codec.ts';
 import type { EventStore, GroupConsumer, GroupEvent } from '../../event-store/event-store.ts';
@@ -165,11 +164,10 @@ class Notifier {
     const { store } = this.#options;
     const skipped = await readSkipped(store);
     const events = await store.readStream(at.stream);
-    const history = events.map((event) => readAccountEvent(event, skipped));
-    const readable = history.filter((read) => read.ok);
-    const now = readable.length < history.length ? undefined : foldAccount(readable);
     const until = events.findIndex(({ revision }) => revision === at.revision) + 1;
-    return now && { now, atEvent: foldAccount(readable.slice(0, until)) };
+    const [now, atEvent] = [events, events.slice(0, until)].map((history) => foldRecorded(history, skipped));
+    if (now === undefined || 'fault' in now || now.account === undefined) return undefined;
+    return { now: now.account, atEvent: atEvent && 'account' in atEvent ? atEvent.account : undefined };
   }
 
   /** The audiences that were notified of this event, by this process or another. */

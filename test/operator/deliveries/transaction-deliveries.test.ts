@@ -111,7 +111,7 @@ test('of what can not be judged the deliveries are shown all the same, and no re
   const { show, record, append, queue, account } = await start();
   await append('transaction-501', { type: 'TransactionConfirmed', data: { transaction_id: 501 } });
   await append('transaction-502', voided(502));
-  await account({ type: 'AccountRenamed', data: { account_id: 7 } } as never);
+  await account({ type: 'AccountFrozen', data: { account_id: 7 } } as never);
   await record(503);
   await queue.enqueue([501, 502, 503, 504].map((n) => newDelivery(n, { prefix: PREFIX })));
   for (const id of [501, 502, 503, 504]) {

@@ -149,7 +149,7 @@ describe('verifying deliveries', () => {
     const { confirm, verify, append, repairMissing } = await startVerifying();
     await confirm(1);
     await repairMissing();
-    await append('account-7', { type: 'AccountRenamed', data: {} });
+    await append('account-7', { type: 'AccountFrozen', data: {} });
     await confirm(2);
     expect(await verify()).toMatchObject({ owed: 1, missing: [], surplus: [], notJudged: 1 });
   });

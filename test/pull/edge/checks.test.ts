@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { Caller } from '../../../src/accounts/caller.ts';
 import type { Account } from '../../../src/domain/account.ts';
-import { foldAccount } from '../../../src/domain/account-evolve.ts';
 import { checkEdge, createEdgeProof, type EdgeWindows } from '../../../src/pull/admission.ts';
 import { parseAddress } from '../../../src/pull/edge/addresses.ts';
 import type { RateVerdict } from '../../../src/pull/edge/rate-windows/rate-windows.ts';
 import { keyIssued, opened, PREFIX } from '../../support/accounts/account-samples.ts';
+import { foldAccount } from '../../support/accounts/evolve.ts';
 
 interface Presented {
   readonly key?: Parameters<typeof keyIssued>[0];

@@ -15,7 +15,7 @@ import { READY } from '../../support/deliveries/push.ts';
 const NOW_MS = Date.parse('2026-09-03T08:00:00.000Z');
 const at = (afterMs: number) => new Date(NOW_MS + afterMs).toISOString();
 const INTEGRATION_OFF: AccountEvent = { type: 'IntegrationDisabled', data: { account_id: 7 } };
-const UNKNOWN = { ok: false, reason: 'unknown event type AccountRenamed' } as const;
+const UNKNOWN = { ok: false, reason: 'unknown event type AccountFrozen' } as const;
 type Told = AccountEvent | typeof UNKNOWN;
 
 function directoryOf(events: readonly Told[]): Directory {

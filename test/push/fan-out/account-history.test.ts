@@ -169,13 +169,20 @@ test('an account that can not be read stays so for all that comes later', async 
 test('a directory that knows the account as unreadable is not asked: the stream says from where on it is', async () => {
   const store = openStore();
   for (const event of [opened(), keyIssued(), webhookSet()]) await append(store, event);
-  await append(store, { type: 'AccountRenamed', data: { account_id: 7 } } as unknown as AccountEvent);
+  await append(store, { type: 'AccountFrozen', data: { account_id: 7 } } as unknown as AccountEvent);
   await append(store, opened('Other', 8), 'account-8');
   const directory = new Directory();
   follow(store, directory);
   expect(directory.account(7)?.unreadable).not.toBeNull();
   const history = new AccountHistory({ store, directory });
   expect(await readsAt(history, [4, 5, 6])).toEqual(['on', 'unreadable', 'unreadable']);
+});
+
+test('a stream that opens another account can not be read, as in the directory', async () => {
+  const store = openStore();
+  for (const event of [opened('Eight', 8), keyIssued(), webhookSet()]) await append(store, event);
+  const history = new AccountHistory({ store, directory: new Directory() });
+  expect(await readsAt(history, [2, 4])).toEqual(['unreadable', 'unreadable']);
 });
 
 test('a directory that is exactly there answers without a read of the stream', async () => {

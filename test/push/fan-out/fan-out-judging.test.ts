@@ -43,7 +43,7 @@ describe('the time at which an event was recorded is that of its metadata, which
 
   test('for the retention also where the account can not be read: what is too old waits for nothing', async () => {
     const m = await pushMachine();
-    await m.record('account-7', { type: 'AccountRenamed', data: { account_id: 7 } } as never);
+    await m.record('account-7', { type: 'AccountFrozen', data: { account_id: 7 } } as never);
     const edge = await copied(m, 501, 90 * DAY_MS);
     const beyond = await copied(m, 502, 90 * DAY_MS + 1);
     const settled = await m.fan(edge.recorded, beyond.recorded);

@@ -18,7 +18,7 @@ import { closedPort } from '../../support/tcp-server.ts';
 
 const SECOND_MS = 1_000;
 const DAY_MS = 86_400_000;
-const UNKNOWN = { type: 'AccountRenamed', data: { account_id: 7 } } as unknown as AccountEvent;
+const UNKNOWN = { type: 'AccountFrozen', data: { account_id: 7 } } as unknown as AccountEvent;
 
 async function withServer() {
   const smtp = await startSmtpServer();
@@ -154,7 +154,7 @@ describe('a notice', () => {
     const parked = await subscriptions.parked(NOTICES_GROUP);
     expect(parked.map(({ event, reason }) => [event.type, reason])).toEqual([
       ['WebhookDisabled', 'the stream account-7 can not be read to its end'],
-      ['AccountRenamed', expect.stringContaining('unknown event type')],
+      ['AccountFrozen', expect.stringContaining('unknown event type')],
     ]);
     expect(smtp.mails).toEqual([]);
     expect(lines.filter(({ msg }) => String(msg).includes('given up'))).toEqual([]);

@@ -170,7 +170,7 @@ describe('the notifier', () => {
     const smtp = await startSmtpServer();
     const notifier = await start({ smtpUrl: smtp.url });
     notifier.run();
-    await notifier.record({ type: 'AccountRenamed', data: { account_id: 7 } } as unknown as AccountEvent);
+    await notifier.record({ type: 'AccountFrozen', data: { account_id: 7 } } as unknown as AccountEvent);
     await vi.waitUntil(async () => (await notifier.subscriptions.parked(NOTICES_GROUP)).length === 1, WAIT);
     expect((await notifier.subscriptions.parked(NOTICES_GROUP))[0]?.reason).toContain('unknown event type');
   });

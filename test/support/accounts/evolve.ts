@@ -15,3 +15,12 @@ export function evolve(
   for (const event of events) draft = evolveDraft(draft, event, atMs);
   return draft;
 }
+
+/** The account after all events of its stream, `undefined` where there is none. */
+export function foldAccount(
+  history: Iterable<{ readonly event: AccountEvent; readonly atMs: number }>,
+): Account | undefined {
+  let account: Account | undefined;
+  for (const { event, atMs } of history) account = evolve(account, [event], atMs);
+  return account;
+}

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { type AccountCommand, decide } from '../../../src/domain/account-commands.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
-import { foldAccount } from '../../../src/domain/account-evolve.ts';
+import { foldAccount } from './evolve.ts';
 
 /** `given(events).when(command).thenEvents(events)`: the events of account 7's stream, all recorded at 1,000 ms. */
 export function given(...history: readonly AccountEvent[]) {

@@ -1,6 +1,6 @@
 import type { AccountKey } from '../../../domain/account.ts';
 import { ACCOUNT_STREAMS, type AccountEvent } from '../../../domain/account-events.ts';
-import { EventOrderFault, evolveDraft, issuedKey } from '../../../domain/account-evolve.ts';
+import { issuedKey, nextDraft } from '../../../domain/account-evolve.ts';
 import {
   type AccountState,
   type DirectoryAccount,
@@ -173,19 +173,15 @@ export class Directory {
     if (entry.unreadable !== null) return undefined;
     if (!decoded.ok) return decoded.reason;
     const { event, atMs } = decoded;
-    if (event.data.account_id !== entry.id) return `it is about account ${event.data.account_id}`;
     if (event.type === 'KeyIssued') {
       const owner = this.#owners.get(event.data.prefix);
       if (owner !== undefined && owner !== entry) {
         return `key ${event.data.prefix} belongs to account ${owner.id}`;
       }
     }
-    try {
-      entry.evolved(evolveDraft(entry.account, event, atMs));
-    } catch (error) {
-      if (error instanceof EventOrderFault) return error.message;
-      throw error;
-    }
+    const next = nextDraft(entry.account, { event, atMs }, entry.id);
+    if ('fault' in next) return next.fault;
+    entry.evolved(next);
     if (event.type === 'KeyIssued') this.#owners.set(event.data.prefix, entry);
     return undefined;
   }

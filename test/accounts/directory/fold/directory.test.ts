@@ -4,12 +4,11 @@ import { Directory, type DirectoryEvent } from '../../../../src/accounts/directo
 import type { Account } from '../../../../src/domain/account.ts';
 import { decide } from '../../../../src/domain/account-commands.ts';
 import type { AccountEvent } from '../../../../src/domain/account-events.ts';
-import { foldAccount } from '../../../../src/domain/account-evolve.ts';
 import { accountLogs } from '../../../support/accounts/account-logs.ts';
 import { groupAdded, keyIssued, onKey, opened, PREFIX } from '../../../support/accounts/account-samples.ts';
 import { commandSequences } from '../../../support/accounts/arbitrary-commands.ts';
 import { contentOf } from '../../../support/accounts/directory-content.ts';
-import { evolve } from '../../../support/accounts/evolve.ts';
+import { evolve, foldAccount } from '../../../support/accounts/evolve.ts';
 
 const unreadableEvent = { ok: false, reason: 'unknown event type Foo' } as const;
 const readable = (event: AccountEvent) => ({ ok: true, event, atMs: 1_000 }) as const;
