@@ -2,7 +2,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Directory } from '../../src/accounts/directory/fold/directory.ts';
 import { rowOf } from '../../src/accounts/directory/rows/packed-row.ts';
-import type { DirectoryRows, NewRow, RowsCheckpoint } from '../../src/accounts/directory/rows/rows.ts';
+import {
+  type DirectoryRows,
+  type NewRow,
+  pageOf,
+  type RowsCheckpoint,
+  rowsIn,
+} from '../../src/accounts/directory/rows/rows.ts';
 import { statesOf } from '../../src/accounts/directory/rows/shared-rows.ts';
 import {
   type DirectoryContent,
@@ -51,7 +57,7 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
   });
   const all = async (rows: DirectoryRows) =>
     (await Array.fromAsync(rows.rows()))
-      .flat()
+      .flatMap(rowsIn)
       .map((row) => ({ ...row, packed: Buffer.from(row.packed).toString() }));
 
   describe('the rows of a directory', () => {
@@ -366,7 +372,7 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
         },
       };
       await new StoredDirectory(rows, sealKeys(1)).save(m.content, options);
-      const newest = (await Array.fromAsync(m.other.rows())).flat().map(({ position }) => position);
+      const newest = (await Array.fromAsync(m.other.rows())).flatMap(rowsIn).map(({ position }) => position);
       expect(await m.other.checkpoint()).toMatchObject({ anchor: { position: Math.max(...newest) } });
     });
 
@@ -399,9 +405,9 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
       const meanwhile: DirectoryRows = {
         ...m.other,
         async *rows() {
-          const some = (await Array.fromAsync(m.other.rows())).flat();
+          const some = (await Array.fromAsync(m.other.rows())).flatMap(rowsIn);
           if (reads++ === 0) await m.stored.save(m.content, options);
-          if (reads === 1) yield some.slice(1);
+          if (reads === 1) yield pageOf(some.slice(1));
           else yield* m.other.rows();
         },
       };

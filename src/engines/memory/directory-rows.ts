@@ -1,9 +1,9 @@
-import type {
-  DirectoryRow,
-  DirectoryRows,
-  NewRow,
-  RowDigest,
-  RowsCheckpoint,
+import {
+  type DirectoryRows,
+  type NewRow,
+  pageOf,
+  type RowDigest,
+  type RowsCheckpoint,
 } from '../../accounts/directory/rows/rows.ts';
 import { opening } from './opening.ts';
 
@@ -45,16 +45,16 @@ export function openMemoryDirectoryRows(stored: MemoryRows): DirectoryRows {
       stored.owners.clear();
     },
   });
-  async function* inPages<Row>(partOf: (row: NewRow) => Row): AsyncGenerator<readonly Row[]> {
+  async function* inPages<Page>(pageWith: (rows: readonly NewRow[]) => Page): AsyncGenerator<Page> {
     for (let last: number | undefined = -1; last !== undefined; ) {
       const rows: readonly NewRow[] = await methods.page(last);
-      if (rows.length > 0) yield rows.map(partOf);
+      if (rows.length > 0) yield pageWith(rows);
       last = rows.at(-1)?.accountId;
     }
   }
   return {
     ...methods,
-    rows: () => inPages<DirectoryRow>(({ digest: _, prefixes: __, ...row }) => row),
-    digests: () => inPages<RowDigest>(({ packed: _, prefixes: __, ...row }) => row),
+    rows: () => inPages(pageOf),
+    digests: () => inPages((rows) => rows.map(({ packed: _, prefixes: __, ...row }): RowDigest => row)),
   };
 }

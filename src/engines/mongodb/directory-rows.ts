@@ -1,9 +1,10 @@
 import { Binary, type ClientSession, type Collection, type Db, type FindOptions } from 'mongodb';
-import type {
-  DirectoryRow,
-  DirectoryRows,
-  RowDigest,
-  RowsCheckpoint,
+import {
+  type DirectoryRows,
+  pageOf,
+  type RowDigest,
+  type RowsCheckpoint,
+  type RowsPage,
 } from '../../accounts/directory/rows/rows.ts';
 import type { MongoConnection } from './driver/connection.ts';
 import { type CollectionsPlan, PreparedCollections } from './driver/prepared-collections.ts';
@@ -71,10 +72,12 @@ export function openMongoDirectoryRows({ connection }: { connection: MongoConnec
 
   return {
     checkpoint: current,
-    async *rows(): AsyncGenerator<DirectoryRow[]> {
+    async *rows(): AsyncGenerator<RowsPage> {
       const found = inPages({ projection: { ...PLACE, packed: 1 }, limit: ROWS_A_READ });
       for await (const some of found) {
-        yield some.map(({ _id, packed, ...row }) => ({ accountId: _id, ...row, packed: packed.buffer }));
+        yield pageOf(
+          some.map(({ _id, packed, ...row }) => ({ accountId: _id, ...row, packed: packed.buffer })),
+        );
       }
     },
     async *digests(): AsyncGenerator<RowDigest[]> {

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type {
   Anchor,
-  DirectoryRow,
   DirectoryRows,
   RowDigest,
   RowsCheckpoint,
+  RowsPage,
 } from '../../accounts/directory/rows/rows.ts';
 import { Database, type OpenOptions } from './driver/database.ts';
 
@@ -39,7 +39,12 @@ export function openSqliteDirectoryRows(options: {
   const put = db.prepare('INSERT OR REPLACE INTO checkpoint VALUES (1, ?, ?, ?, ?, ?)');
   const columns = 'account_id AS accountId, revision, position';
   const after = 'WHERE account_id > ? ORDER BY account_id LIMIT';
-  const nextRows = db.prepare(`SELECT ${columns}, packed FROM accounts ${after} ${ROWS_A_READ}`);
+  // A page as two values: without an object and an array of bytes for each row it takes two thirds of the time.
+  const nextPage = db.prepare(
+    `SELECT json_group_array(json_array(account_id, revision, position, octet_length(packed))) AS places,
+       CAST(group_concat(CAST(packed AS TEXT), '') AS BLOB) AS packed, max(account_id) AS last
+     FROM (SELECT * FROM accounts ${after} ${ROWS_A_READ})`,
+  );
   const nextDigests = db.prepare(
     `SELECT ${columns}, digest FROM accounts INDEXED BY digests ${after} ${DIGESTS_A_READ}`,
   );
@@ -63,22 +68,27 @@ export function openSqliteDirectoryRows(options: {
     put.run(version, storeId, position, JSON.stringify(anchor), seal);
   }
 
-  async function* inPages<Row extends RowDigest | DirectoryRow>(
-    statement: typeof select,
-  ): AsyncGenerator<Row[]> {
-    for (let last: number | undefined = -1; last !== undefined; ) {
-      await nextTurn();
-      db.assertOpen();
-      const rows = statement.all(last) as unknown as Row[];
-      if (rows.length > 0) yield rows;
-      last = rows.at(-1)?.accountId;
-    }
-  }
-
   return {
     checkpoint: async () => current(),
-    rows: () => inPages<DirectoryRow>(nextRows),
-    digests: () => inPages<RowDigest>(nextDigests),
+    async *rows(): AsyncGenerator<RowsPage> {
+      for (let last = -1; ; ) {
+        await nextTurn();
+        db.assertOpen();
+        const page = nextPage.get(last);
+        if (page?.last == null) return;
+        yield { places: JSON.parse(page.places as string), packed: page.packed as Uint8Array };
+        last = page.last as number;
+      }
+    },
+    async *digests(): AsyncGenerator<RowDigest[]> {
+      for (let last: number | undefined = -1; last !== undefined; ) {
+        await nextTurn();
+        db.assertOpen();
+        const rows = nextDigests.all(last) as unknown as RowDigest[];
+        if (rows.length > 0) yield rows;
+        last = rows.at(-1)?.accountId;
+      }
+    },
     async owners(prefix) {
       db.assertOpen();
       return ownersOf.all(prefix).map((row) => row.account_id as number);

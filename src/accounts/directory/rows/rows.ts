@@ -10,6 +10,38 @@ export interface DirectoryRow {
   readonly packed: Uint8Array;
 }
 
+/** Rows, one after the other in the same bytes: with bytes of their own a hundred thousand take a start twice as long to read. */
+export interface RowsPage {
+  readonly places: readonly (readonly [
+    accountId: number,
+    revision: number,
+    position: Position,
+    bytes: number,
+  ])[];
+  readonly packed: Uint8Array;
+}
+
+export function pageOf(rows: readonly DirectoryRow[]): RowsPage {
+  return {
+    places: rows.map(({ accountId, revision, position, packed }) => [
+      accountId,
+      revision,
+      position,
+      packed.length,
+    ]),
+    packed: Buffer.concat(rows.map(({ packed }) => packed)),
+  };
+}
+
+export function rowsIn({ places, packed }: RowsPage): DirectoryRow[] {
+  let at = 0;
+  return places.map(([accountId, revision, position, bytes]) => {
+    const from = at;
+    at += bytes;
+    return { accountId, revision, position, packed: packed.subarray(from, at) };
+  });
+}
+
 /** What the seal covers of a row. */
 export interface RowDigest extends Omit<DirectoryRow, 'packed'> {
   /** SHA-256 of `packed`, hexadecimal. */
@@ -59,7 +91,7 @@ export interface RowsCheckpoint extends RowsHead {
  */
 export interface DirectoryRows {
   checkpoint(): Promise<RowsCheckpoint | undefined>;
-  rows(): AsyncIterable<readonly DirectoryRow[]>;
+  rows(): AsyncIterable<RowsPage>;
   digests(): AsyncIterable<readonly RowDigest[]>;
   owners(prefix: string): Promise<number[]>;
   save(rows: readonly NewRow[], checkpoint: RowsCheckpoint, expected: string): Promise<boolean>;

@@ -1,6 +1,6 @@
 import type { AccountState } from '../fold/directory-entry.ts';
 import { rowOf, stateOf } from './packed-row.ts';
-import type { DirectoryRow, RowsHead } from './rows.ts';
+import { type DirectoryRow, pageOf, type RowsHead, type RowsPage } from './rows.ts';
 
 /** Rows in memory that the threads of a process share: the text of an account stands there once. */
 export interface SharedRows extends Pick<RowsHead, 'position' | 'anchor'> {
@@ -17,24 +17,14 @@ export interface SharedPage {
 const NUMBERS_A_ROW = 4;
 const ROWS_A_PAGE = 500;
 
-/** As one page. */
-export function sharedPage(rows: readonly DirectoryRow[]): SharedPage {
-  const places = new Float64Array(
-    new SharedArrayBuffer(rows.length * NUMBERS_A_ROW * Float64Array.BYTES_PER_ELEMENT),
-  );
-  const bytes = new Uint8Array(
-    new SharedArrayBuffer(rows.reduce((sum, { packed }) => sum + packed.length, 0)),
-  );
-  let [from, at] = [0, 0];
-  for (const { accountId, revision, position, packed } of rows) {
-    places[at++] = accountId;
-    places[at++] = revision;
-    places[at++] = position;
-    places[at++] = packed.length;
-    bytes.set(packed, from);
-    from += packed.length;
-  }
-  return { places: places.buffer, packed: bytes.buffer };
+export function sharedPage({ places, packed }: RowsPage): SharedPage {
+  const bytes = places.length * NUMBERS_A_ROW * Float64Array.BYTES_PER_ELEMENT;
+  const numbers = new Float64Array(new SharedArrayBuffer(bytes));
+  let at = 0;
+  for (const place of places) for (const number of place) numbers[at++] = number;
+  const text = new Uint8Array(new SharedArrayBuffer(packed.length));
+  text.set(packed);
+  return { places: numbers.buffer, packed: text.buffer };
 }
 
 /** Of a directory that was not read from the store. */
@@ -46,10 +36,10 @@ export function sharedRows(
   let rows: DirectoryRow[] = [];
   for (const state of states) {
     if (rows.push(rowOf(state)) < ROWS_A_PAGE) continue;
-    pages.push(sharedPage(rows));
+    pages.push(sharedPage(pageOf(rows)));
     rows = [];
   }
-  pages.push(sharedPage(rows));
+  pages.push(sharedPage(pageOf(rows)));
   return { ...at, pages };
 }
 

@@ -5,7 +5,15 @@ import type { EventStore } from '../../../event-store/event-store.ts';
 import { storeIdentity } from '../../../event-store/store-identity.ts';
 import type { AccountState } from '../fold/directory-entry.ts';
 import { DIRECTORY_VERSION, digestOf, rowOf } from './packed-row.ts';
-import type { Anchor, DirectoryRow, DirectoryRows, RowDigest, RowsCheckpoint, RowsHead } from './rows.ts';
+import {
+  type Anchor,
+  type DirectoryRow,
+  type DirectoryRows,
+  type RowDigest,
+  type RowsCheckpoint,
+  type RowsHead,
+  rowsIn,
+} from './rows.ts';
 import { Sealing, type SealKeys } from './seal.ts';
 import { type SharedPage, type SharedRows, sharedPage } from './shared-rows.ts';
 
@@ -52,9 +60,9 @@ export class StoredDirectory {
       if (misfit !== undefined) return { kind: 'unusable', checkpoint, reason: misfit };
       const sealing = new Sealing(keys, checkpoint);
       const pages: SharedPage[] = [];
-      for await (const rows of this.#rows.rows()) {
-        sealing.add(rows.map(digested));
-        pages.push(sharedPage(rows));
+      for await (const page of this.#rows.rows()) {
+        sealing.add(rowsIn(page).map(digested));
+        pages.push(sharedPage(page));
       }
       const { seal, position, anchor } = checkpoint;
       if (sealing.seals().includes(seal)) return { kind: 'loaded', loaded: { position, anchor, pages } };
