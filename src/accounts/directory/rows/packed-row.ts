@@ -11,25 +11,28 @@ import type { DirectoryRow, NewRow } from './rows.ts';
 export const DIRECTORY_VERSION = 6;
 const LINE_FEED = 10;
 
-/** The first line of a row, as JSON; the account's text follows. */
-interface RowHead extends Pick<AccountState, 'unreadable'> {
-  readonly known: Omit<PackedAccount, 'bytes' | 'from' | 'to'> | null;
-  readonly lastKeys: readonly (readonly [string, AccountKey])[] | null;
-  readonly keyEvents: readonly (readonly [string, PlacedEvent])[] | null;
+/** The first line of a row, as JSON, without what most accounts lack; the account's text follows. */
+interface RowHead {
+  readonly unreadable?: AccountState['unreadable'];
+  readonly known?: Pick<PackedAccount, 'prefixes' | 'masterKeys'> & { readonly disabledWebhooks?: number };
+  readonly lastKeys?: readonly (readonly [string, AccountKey])[];
+  readonly keyEvents?: readonly (readonly [string, PlacedEvent])[];
 }
 
 export function rowOf(state: AccountState): NewRow {
   const { id, revision, position, unreadable, packed, lastKeys, keyEvents } = state;
-  const { bytes, from, to, ...known } = packed ?? NO_ACCOUNT;
+  const { prefixes, masterKeys, disabledWebhooks, bytes, from, to } = packed ?? NO_ACCOUNT;
   const head: RowHead = {
-    unreadable,
-    known: packed === undefined ? null : known,
-    lastKeys: lastKeys ? [...lastKeys] : null,
-    keyEvents: keyEvents ? [...keyEvents] : null,
+    ...(unreadable && { unreadable }),
+    ...(packed && { known: { prefixes, masterKeys, ...(disabledWebhooks > 0 && { disabledWebhooks }) } }),
+    ...(lastKeys && { lastKeys: [...lastKeys] }),
+    ...(keyEvents && { keyEvents: [...keyEvents] }),
   };
   const row = Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), bytes.subarray(from, to)]);
-  const prefixes = [...known.prefixes, ...(lastKeys?.keys() ?? [])];
-  return { accountId: id, revision, position, packed: row, digest: digestOf(row), prefixes };
+  return {
+    ...{ accountId: id, revision, position, packed: row, digest: digestOf(row) },
+    prefixes: [...prefixes, ...(lastKeys?.keys() ?? [])],
+  };
 }
 
 const NO_ACCOUNT: PackedAccount = {
@@ -39,14 +42,6 @@ const NO_ACCOUNT: PackedAccount = {
 
 export function digestOf(packed: Uint8Array): string {
   return hash('sha256', packed);
-}
-
-/** Without a spread, which takes a microsecond, of a hundred thousand. */
-function packedIn(
-  { prefixes, disabledWebhooks, masterKeys }: NonNullable<RowHead['known']>,
-  { bytes, from, to }: Pick<PackedAccount, 'bytes' | 'from' | 'to'>,
-): PackedAccount {
-  return { bytes, from, to, prefixes, disabledWebhooks, masterKeys };
 }
 
 /** A row among others in the same bytes. */
@@ -60,14 +55,21 @@ export interface RowInBytes extends Omit<DirectoryRow, 'packed'> {
 export function stateOf({ accountId, revision, position, bytes, from, to }: RowInBytes): AccountState {
   const textFrom = bytes.indexOf(LINE_FEED, from) + 1;
   const line = bytes.toString('utf8', from, textFrom);
-  const { unreadable, known, lastKeys, keyEvents } = JSON.parse(line) as RowHead;
+  const { unreadable = null, known, lastKeys, keyEvents } = JSON.parse(line) as RowHead;
   return {
     id: accountId,
     revision,
     position,
     unreadable,
-    packed: known === null ? undefined : packedIn(known, { bytes, from: textFrom, to }),
-    lastKeys: lastKeys === null ? undefined : new Map(lastKeys),
-    keyEvents: keyEvents === null ? undefined : new Map(keyEvents),
+    packed: known && {
+      bytes,
+      from: textFrom,
+      to,
+      prefixes: known.prefixes,
+      masterKeys: known.masterKeys,
+      disabledWebhooks: known.disabledWebhooks ?? 0,
+    },
+    lastKeys: lastKeys && new Map(lastKeys),
+    keyEvents: keyEvents && new Map(keyEvents),
   };
 }
