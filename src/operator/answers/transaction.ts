@@ -187,7 +187,7 @@ export function visibilityFacts({ id, events, isErased, viewPosition }: FoundTra
         'Customers',
         no_access === undefined
           ? state(visible ? 'visible' : 'not visible', visible ? 'good' : 'quiet')
-          : [state('not visible'), `recorded; the account's requests are refused: ${no_access}`],
+          : [state('not visible'), `since the account's requests are refused: ${no_access}`],
       ],
       ['The view', why],
       ['Events', events.length],

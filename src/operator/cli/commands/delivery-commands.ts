@@ -183,15 +183,16 @@ async function redeliverKey(
   dryRun: true | undefined,
 ): Promise<number> {
   const parts = { writer: writer(), queue: engines.queue() };
-  const deliveries = await countRedeliverable(of, { ...parts, signal: abortOnInterrupt() });
   if (dryRun) {
+    const deliveries = await countRedeliverable(of, { ...parts, signal: abortOnInterrupt() });
     out.result({ deliveries }, `would redeliver ${deliveries}`);
     return 0;
   }
-  const lastDueAtMs = clock.now() + (deliveries * 1_000) / REDELIVERED_PER_SECOND;
-  out.note(`${deliveries} deliveries; the last is due at ${formatDateTime(lastDueAtMs)}`);
   let oldestAtMs: number | undefined;
-  const again = {
+  const onPage = (createdAtMs: number): void => {
+    oldestAtMs = createdAtMs;
+  };
+  const options = {
     get again() {
       return of.which === 'failed' || oldestAtMs === undefined
         ? 'run the same command again'
@@ -199,10 +200,11 @@ async function redeliverKey(
     },
     names: NAMES,
   };
-  return longWork(out, again, ({ endLine: _, ...long }) => {
-    const onPage = (createdAtMs: number): void => {
-      oldestAtMs = createdAtMs;
-    };
+  return longWork(out, options, async ({ endLine: _, ...long }) => {
+    const deliveries = await countRedeliverable(of, { ...parts, signal: long.signal });
+    if (long.signal.aborted) return { redelivered: 0, unchanged: 0, refused: 0 };
+    const lastDueAtMs = clock.now() + (deliveries * 1_000) / REDELIVERED_PER_SECOND;
+    out.note(`${deliveries} deliveries; the last is due at ${formatDateTime(lastDueAtMs)}`);
     return redeliverOfKey(of, { ...parts, ...long, onPage });
   });
 }

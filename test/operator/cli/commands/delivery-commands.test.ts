@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { outcomeAnswer, outcomeText } from '../../../../src/operator/answers/delivery.ts';
 import type { AttemptOutcome, DeliveryQueue } from '../../../../src/push/queue/delivery-queue.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../../../support/accounts/account-samples.ts';
@@ -298,6 +298,22 @@ describe('fuel delivery redeliver', () => {
     expect(all.json).toEqual({ redelivered: 1, unchanged: 0, refused: 0 });
     expect((await eventsOf('account-7')).at(-1)).toMatchObject({ data: { since: null, until: null } });
     expect((await fuel('delivery', 'redeliver', '--failed', '--key', other)).code).toBe(1);
+  });
+
+  test('of a key that is interrupted while it counts records nothing', async () => {
+    const { fuel, state, eventsOf } = await start();
+    const before = (await eventsOf('account-7')).length;
+    const { once } = process;
+    const interrupting = vi.spyOn(process, 'once').mockImplementation((name, listener) => {
+      once.call(process, name, listener);
+      if (name === 'SIGINT') process.emit('SIGINT');
+      return process;
+    });
+    const { code, json, stderr } = await fuel('delivery', 'redeliver', '--key', PREFIX, '--failed', '--json');
+    interrupting.mockRestore();
+    expect([code, json]).toEqual([1, { redelivered: 0, unchanged: 0, refused: 0 }]);
+    expect(stderr).toMatch(/interrupted: run the same command again/);
+    expect([(await eventsOf('account-7')).length, await state(2)]).toEqual([before, 'failed']);
   });
 
   test('of a key is counted first, and cancelled', async () => {
