@@ -50,6 +50,11 @@ export const RECORD_COLUMNS: readonly Column<ReturnType<typeof recordAnswer>>[] 
   { head: 'Total', width: 14, number: true, cell: ({ total_amount }) => total_amount },
 ];
 
+/** With why a key got no delivery of it. */
+export const UNSENT_COLUMNS: readonly Column<
+  ReturnType<typeof recordAnswer> & { readonly reason: string }
+>[] = [...RECORD_COLUMNS, { head: 'Why it was not sent', cell: ({ reason }) => reason }];
+
 export interface TransactionParts extends TransactionDeliveriesOptions {
   readonly view: Pick<ViewReads, 'find' | 'checkpoint'>;
   readonly queue: Pick<DeliveryReads, 'page' | 'find'>;

@@ -1,7 +1,7 @@
 import { FuelError } from '../../../base/errors.ts';
 import { pause } from '../../../base/pause.ts';
 import { REDELIVERABLE } from '../../../domain/account-events.ts';
-import { formatDateTime } from '../../../domain/values/date-time.ts';
+import { EARLIEST_MS, formatDateTime, LATEST_MS } from '../../../domain/values/date-time.ts';
 import { DELIVERY_STATES, type DeliverySummary } from '../../../push/queue/delivery-queue.ts';
 import { facts, table } from '../../answers/columns.ts';
 import {
@@ -13,7 +13,9 @@ import {
   withHeldReasons,
 } from '../../answers/delivery.ts';
 import { deliveryFilter, requireRange } from '../../answers/filters.ts';
+import { recordAnswer, UNSENT_COLUMNS } from '../../answers/transaction.ts';
 import { DeliveryChanges } from '../../deliveries/delivery-changes.ts';
+import { listUnsent } from '../../deliveries/list-unsent.ts';
 import {
   cancelRedelivery,
   countRedeliverable,
@@ -23,6 +25,7 @@ import {
   redeliverOfKey,
 } from '../../deliveries/redeliver.ts';
 import { command, noun, type Session } from '../command/command.ts';
+import { deliveryContext } from '../command/deliveries.ts';
 import { accountOf, findKey, requireKnown } from '../command/known-names.ts';
 import { longWork } from '../command/long-work.ts';
 import * as option from '../command/options.ts';
@@ -32,24 +35,28 @@ const DEFAULT_LIMIT = 50;
 const MAX_LISTED = 1_000;
 const FOLLOW_MS = 500;
 
+const LIST = {
+  key: option.prefix('deliveries to this key'),
+  account: option.id('deliveries of this account'),
+  transaction: option.id('deliveries of this transaction'),
+  state: option.choice('state', 'in this state', DELIVERY_STATES),
+  ...option.sinceUntil('created'),
+  limit: option.withDefault(
+    option.valued('n', `at most this many, up to ${MAX_LISTED}`, readLimit),
+    DEFAULT_LIMIT,
+  ),
+  after: option.valued('id', 'continue after this delivery', String),
+  follow: option.flag('print those that are new or have changed too, until interrupted or --until'),
+  unsent: option.flag('transactions, created in the time given, of which --key has no delivery, and why'),
+};
+
 const list = command({
   usage: 'list',
   summary: 'list deliveries, newest first',
   example: 'fuel delivery list --account 7 --state failed --since 2026-09-01T00:00:00Z',
-  options: {
-    key: option.prefix('deliveries to this key'),
-    account: option.id('deliveries of this account'),
-    transaction: option.id('deliveries of this transaction'),
-    state: option.choice('state', 'in this state', DELIVERY_STATES),
-    ...option.sinceUntil('created'),
-    limit: option.withDefault(
-      option.valued('n', `at most this many, up to ${MAX_LISTED}`, readLimit),
-      DEFAULT_LIMIT,
-    ),
-    after: option.valued('id', 'continue after this delivery', String),
-    follow: option.flag('print those that are new or have changed too, until interrupted or --until'),
-  },
+  options: LIST,
   async work(session, _, options) {
+    if (options.unsent) return printUnsent(session, options);
     const { engines } = session;
     const filter = deliveryFilter(options);
     if (options.follow && options.after !== undefined) {
@@ -151,6 +158,27 @@ export const addDeliveryCommands = noun({
   example: 'fuel delivery list --key a1b2c3d4e5 --state failed',
   commands: [list, show, redeliver],
 });
+
+/** What the customer has to pull. */
+async function printUnsent(
+  session: Session,
+  { key, since, until, limit, ...others }: option.Values<typeof LIST>,
+): Promise<void> {
+  const { account, transaction, state, after, follow } = others;
+  if (key === undefined || (account ?? transaction ?? state ?? after ?? follow) !== undefined) {
+    throw option.usage('--unsent goes with --key, and with --since, --until and --limit');
+  }
+  requireRange({ since, until });
+  const accountId = (await findKey(session.engines, key)).entry.id;
+  const of = { accountId, prefix: key, fromMs: since ?? EARLIEST_MS, toMs: until ?? LATEST_MS };
+  const parts = { ...deliveryContext(session), view: session.engines.view() };
+  let printed = 0;
+  for await (const { row, reason } of listUnsent(of, parts)) {
+    await session.out.row(UNSENT_COLUMNS, { ...recordAnswer(accountId, row), reason });
+    printed += 1;
+    if (printed === limit) return;
+  }
+}
 
 /** Prints what is new or has changed, until interrupted or the range is over. */
 async function follow(

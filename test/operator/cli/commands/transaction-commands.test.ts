@@ -178,6 +178,32 @@ describe('fuel transaction show', () => {
     });
   });
 
+  test('is listed by what a key was not sent, the newest first, with the reason', async () => {
+    const { fuel, done, account, append, withEngines } = commandLine();
+    await account(opened(), ...ACCESS, keyIssued(), webhookSet());
+    for (const id of [1, 2, 3]) {
+      const before = { created_at: `2026-08-0${id}T08:00:00.000Z` };
+      await append(`transaction-${id}`, [confirmed(id, id === 2 ? AFTER_URL : before)]);
+    }
+    await done('projection', 'rebuild', 'transactions');
+    await withEngines((engines) => engines.queue().enqueue([newDelivery(2, { prefix: PREFIX })]));
+    const unsent = async (...args: string[]) =>
+      (await fuel('delivery', 'list', '--unsent', '--key', PREFIX, '--json', ...args)).lines;
+    const reason = 'the transaction was created before the webhook URL was set';
+    expect(await unsent()).toMatchObject([
+      { id: 3, account: 7, reason },
+      { id: 1, account: 7, reason },
+    ]);
+    expect(await unsent('--limit', '1')).toMatchObject([{ id: 3 }]);
+    expect(await unsent('--until', '2026-08-02T00:00:00Z')).toMatchObject([{ id: 1 }]);
+    expect((await fuel('delivery', 'list', '--unsent', '--key', PREFIX)).stdout).toMatch(
+      /Why it was not sent\n.* 3 .*URL was set/,
+    );
+    for (const wrong of [['--account', '7'], ['--state', 'failed'], ['--follow']])
+      expect((await fuel('delivery', 'list', '--unsent', '--key', PREFIX, ...wrong)).code).toBe(2);
+    expect((await fuel('delivery', 'list', '--unsent')).code).toBe(2);
+  });
+
   test('says of every key whether it was sent, and why not', async () => {
     const { fuel, done, account, append, withEngines } = commandLine();
     const names = ['klmnopqrst', 'uuuuuuuuuu'].map((prefix) => ({ prefix }));
