@@ -3,7 +3,6 @@ import type { Account } from '../../domain/account.ts';
 import { type Refused, refused } from '../../domain/decision.ts';
 import { type DesiredAccount, decideDesired } from '../../domain/desired-account.ts';
 import type { DomainEvent } from '../../domain/events.ts';
-import type { Append, AppendResult } from '../../event-store/event-store.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { readSkipped, type SkippedEvents } from '../../event-store/skipped-events.ts';
 import { parsedLines } from '../lines/lines.ts';
@@ -25,11 +24,10 @@ export interface ApplyCounts {
 export interface ApplyOptions
   extends Pick<
     RecordLinesOptions<DesiredAccount, DomainEvent>,
-    'store' | 'author' | 'clock' | 'onRefused' | 'signal'
+    'store' | 'author' | 'clock' | 'dryRun' | 'onRefused' | 'signal'
   > {
   readonly input: AsyncIterable<Buffer>;
-  /** Records nothing; `onApplied` is called with what would be recorded. */
-  readonly dryRun: boolean;
+  /** In a dry run with what would be recorded. */
   readonly onApplied?: (events: readonly DomainEvent[]) => Promise<void>;
   readonly onProgress: (counts: ApplyCounts) => void;
 }
@@ -45,21 +43,15 @@ type State = { readonly account: Account | undefined } | Refused;
  * follow in their order. Repeated or interrupted, it records only what is missing.
  */
 export async function applyAccounts(options: ApplyOptions): Promise<ApplyCounts> {
-  const { dryRun, store, onApplied } = options;
-  // Later lines about the same account are judged by what earlier ones would have made of it.
-  const supposed = new Map<string, State>();
+  const { store, onApplied } = options;
   const skipped = await readSkipped({
     readStream: async (stream) => (await store.readStreams([stream]))[0] ?? [],
   });
   const counts = await recordLines<DesiredAccount, DomainEvent>({
     ...options,
     lines: parsedLines(options.input, parseAccountLine),
-    store: dryRun ? { readStreams: (streams) => store.readStreams(streams), append: appendNothing } : store,
     batchCharacters: BATCH_CHARACTERS,
-    decider(stream, history) {
-      const state = supposed.get(stream) ?? stateOf(history, skipped);
-      return deciderAfter(state, (next) => void (dryRun && supposed.set(stream, next)));
-    },
+    decider: (_stream, history) => deciderAfter(stateOf(history, skipped)),
     ...(onApplied && { onRecorded: (_line, events) => onApplied(events) }),
     onProgress: (soFar) => options.onProgress(countsOf(soFar)),
   });
@@ -70,17 +62,13 @@ function countsOf({ recorded, unchanged, refused }: LineCounts): ApplyCounts {
   return { applied: recorded, unchanged, refused };
 }
 
-function deciderAfter(
-  before: State,
-  onState: (state: State) => void,
-): LineDecider<DesiredAccount, DomainEvent> {
+function deciderAfter(before: State): LineDecider<DesiredAccount, DomainEvent> {
   let state = before;
   return (desired, atMs) => {
     if ('kind' in state) return state;
     const decision = decideDesired(desired, state.account, atMs);
     if (decision.kind !== 'events') return decision;
     state = { account: decision.account };
-    onState(state);
     return decision;
   };
 }
@@ -88,9 +76,4 @@ function deciderAfter(
 function stateOf(history: readonly RecordedEvent[], skipped: SkippedEvents): State {
   const folded = foldRecorded(history, skipped);
   return 'fault' in folded ? refused(`it can't be read: ${folded.fault}`) : folded;
-}
-
-/** Answers as a store that nobody else writes to. */
-async function appendNothing(appends: readonly Append[]): Promise<AppendResult[]> {
-  return appends.map(() => ({ kind: 'appended', revision: 0, position: 0 }));
 }

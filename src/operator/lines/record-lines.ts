@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import type { Decision } from '../../domain/decision.ts';
 import type { EventMetadata } from '../../domain/events.ts';
-import type { Append, EventStore, NewEvent } from '../../event-store/event-store.ts';
+import type { Append, AppendResult, EventStore, NewEvent } from '../../event-store/event-store.ts';
 import { type Author, metadataOf, newEventWith, type RecordableEvent } from '../../event-store/new-event.ts';
 import { readInParts } from '../../event-store/reads.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
@@ -28,6 +28,8 @@ export interface RecordLinesOptions<T, E extends RecordableEvent> {
   readonly decider: (stream: string, history: readonly RecordedEvent[]) => LineDecider<T, E>;
   /** Whether a line causes an event where its stream has none. Where one comes first, its stream is read on conflict. */
   readonly beginsStream?: (content: T) => boolean;
+  /** Judges every line as if those before it had been recorded, and records nothing. */
+  readonly dryRun?: boolean | undefined;
   /** Of the text of the lines that are handled together; one line more, so that there is at least one. */
   readonly batchCharacters: number;
   readonly onRefused: (lineNumber: number, reason: string) => void;
@@ -117,6 +119,8 @@ class LineRecorder<T, E extends RecordableEvent> {
   #refused = 0;
   /** Of the streams of the last batch that may have been new. A repeated import finds none: reading first costs it less. */
   #wereMostlyNew = true;
+  /** Of a dry run: the deciders know what the lines before would have made of their streams. */
+  readonly #deciders = new Map<string, LineDecider<T, E>>();
 
   constructor(options: RecordLinesOptions<T, E>) {
     this.#options = options;
@@ -143,7 +147,7 @@ class LineRecorder<T, E extends RecordableEvent> {
     const maybeNew = isFirst ? this.#beginning(byStream) : new Set<string>();
     const plans = await this.#plans(byStream, this.#wereMostlyNew ? maybeNew : new Set());
     const planned = plans.filter(({ append }) => append.events.length > 0);
-    const results = await this.#options.store.append(planned.map(({ append }) => append));
+    const results = await this.#append(planned.map(({ append }) => append));
     const resultOf = new Map(planned.map((plan, index) => [plan, results[index]]));
     const open: Candidate<T>[] = [];
     let existed = 0;
@@ -160,9 +164,15 @@ class LineRecorder<T, E extends RecordableEvent> {
     return open;
   }
 
+  async #append(appends: readonly Append[]): Promise<readonly AppendResult[]> {
+    if (!this.#options.dryRun) return this.#options.store.append(appends);
+    return appends.map(() => ({ kind: 'appended', revision: 0, position: 0 }));
+  }
+
+  /** In a dry run no conflict would tell that one is not new. */
   #beginning(byStream: ReadonlyMap<string, readonly Candidate<T>[]>): ReadonlySet<string> {
-    const { beginsStream } = this.#options;
-    if (beginsStream === undefined) return new Set();
+    const { beginsStream, dryRun } = this.#options;
+    if (beginsStream === undefined || dryRun) return new Set();
     const begins = ([first]: readonly Candidate<T>[]) => first !== undefined && beginsStream(first.content);
     return new Set([...byStream].filter(([, candidates]) => begins(candidates)).map(([stream]) => stream));
   }
@@ -197,7 +207,8 @@ class LineRecorder<T, E extends RecordableEvent> {
   #plan({ stream, history, candidates, atMs, metadata }: PlanOptions<T>): Plan<T, E> {
     const events: NewEvent[] = [];
     const decided: DecidedLine<T, E>[] = [];
-    const decide = this.#options.decider(stream, history);
+    const decide = this.#deciders.get(stream) ?? this.#options.decider(stream, history);
+    if (this.#options.dryRun) this.#deciders.set(stream, decide);
     for (const candidate of candidates) {
       if (events.length >= APPEND_EVENTS) break;
       const decision = decide(candidate.content, atMs);

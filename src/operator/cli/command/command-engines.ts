@@ -6,8 +6,10 @@ import type { Config } from '../../../base/config/config.ts';
 import { FuelError } from '../../../base/errors.ts';
 import { settingsFor } from '../../../engines/engines.ts';
 import { EMBEDDED_FILES } from '../../../engines/sqlite/embedded-files.ts';
+import type { EventStore } from '../../../event-store/event-store.ts';
 import type { Engines } from '../../../service/engines/engines.ts';
 import { boundStore } from './bound-store.ts';
+import type { Output } from './output.ts';
 
 /** Throws `REFUSED` if the events are embedded and their file does not exist. */
 export function requireStore(config: Config, engines: Pick<Engines, 'embedded'>): void {
@@ -77,5 +79,23 @@ export function commandEngines(
     queue: checked(() => engines.queue()),
     coordination: checked(() => engines.coordination()),
     directory: checked(() => engines.directory()),
+  };
+}
+
+/** What a dry run reads: where there is no store yet everything is new, and none is made. */
+export function storeOfDryRun({
+  config,
+  engines,
+  out,
+}: {
+  readonly config: Config;
+  readonly engines: CommandEngines;
+  readonly out: Pick<Output, 'note'>;
+}): Pick<EventStore, 'readStreams' | 'append'> {
+  if (hasStore(config, engines)) return engines.store();
+  out.note(`there is no store in ${resolve(config.FUEL_DATA_DIR)} yet: everything is new`);
+  return {
+    readStreams: async (streams) => streams.map(() => []),
+    append: () => Promise.reject(new Error('a dry run records nothing')),
   };
 }

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import { changeAccount } from '../../../accounts/change-account.ts';
 import type { Directory } from '../../../accounts/directory/fold/directory.ts';
 import type { DirectoryAccount } from '../../../accounts/directory/fold/directory-entry.ts';
@@ -6,7 +5,6 @@ import { loadAccount, loadDirectory } from '../../../accounts/directory/load-dir
 import { FuelError } from '../../../base/errors.ts';
 import type { AccountCommand } from '../../../domain/account-commands.ts';
 import type { DomainEvent } from '../../../domain/events.ts';
-import type { EventStore } from '../../../event-store/event-store.ts';
 import {
   ACCOUNT_COLUMNS,
   accountAnswer,
@@ -21,7 +19,7 @@ import { bytesOf, linesOf } from '../../apply/export-account.ts';
 import { MAX_LINE_BYTES } from '../../lines/lines.ts';
 import { printChange } from '../command/change.ts';
 import { command, noun, type Session } from '../command/command.ts';
-import { hasStore } from '../command/command-engines.ts';
+import { storeOfDryRun } from '../command/command-engines.ts';
 import { sortedAccounts } from '../command/known-names.ts';
 import { longWork, openInput } from '../command/long-work.ts';
 import * as option from '../command/options.ts';
@@ -189,7 +187,7 @@ const apply = command({
           }
         };
         return applyAccounts({
-          store: dryRun ? supposedStore(session) : session.engines.store(),
+          store: dryRun ? storeOfDryRun(session) : session.engines.store(),
           ...{ input, author, clock, dryRun },
           ...(dryRun && { onApplied: show }),
           onRefused: (lineNumber, reason) => onRefused(`line ${lineNumber}`, reason),
@@ -265,16 +263,6 @@ async function change(session: Session, command: AccountCommand): Promise<void> 
       'Records that were made before keep the group they had: only newer ones are found by the new group.',
     );
   }
-}
-
-/** What a dry run reads: where there is no store yet everything is new, and none is made. */
-function supposedStore({ config, engines, out }: Session): Pick<EventStore, 'readStreams' | 'append'> {
-  if (hasStore(config, engines)) return engines.store();
-  out.note(`there is no store in ${resolve(config.FUEL_DATA_DIR)} yet: everything is new`);
-  return {
-    readStreams: async (streams) => streams.map(() => []),
-    append: () => Promise.reject(new Error('a dry run records nothing')),
-  };
 }
 
 function eventText({ type, data }: DomainEvent): string {

@@ -21,6 +21,7 @@ import {
 import { eraseTransaction } from '../../erase/erase-transaction.ts';
 import { importTransactions } from '../../import/import-transactions.ts';
 import { command, noun, type Session } from '../command/command.ts';
+import { storeOfDryRun } from '../command/command-engines.ts';
 import { deliveryContext } from '../command/deliveries.ts';
 import { accountOf, findAccount, isShown } from '../command/known-names.ts';
 import { longWork, openInput } from '../command/long-work.ts';
@@ -50,12 +51,15 @@ const importFile = command({
   summary: 'record transaction events from a file of JSON lines, or from standard input (-)',
   example: 'fuel transaction import september.jsonl',
   args: [String],
-  changes: true,
+  options: { dryRun: option.flag('judge every line and record nothing') },
+  changes: ({ dryRun }) => dryRun !== true,
   shown: true,
-  work({ writer, out }, [file]) {
-    return longWork(out, { again: 'import the same file again' }, async ({ onRefused, ...parts }) =>
+  work({ config, engines, clock, author, out }, [file], { dryRun }) {
+    const names = dryRun ? { recorded: 'would record' } : {};
+    return longWork(out, { again: 'import the same file again', names }, async ({ onRefused, ...parts }) =>
       importTransactions({
-        ...writer(),
+        store: dryRun ? storeOfDryRun({ config, engines, out }) : engines.store(),
+        ...{ clock, author, dryRun },
         input: await openInput(file, parts.signal),
         onRefused: (lineNumber, reason) => onRefused(`line ${lineNumber}`, reason),
         ...parts,

@@ -30,6 +30,46 @@ const ACCESS = [
 const AFTER_URL = { created_at: '2026-09-03T08:00:00.000Z' };
 
 describe('fuel transaction import', () => {
+  test('in a dry run judges every line as if those before it were recorded, and records nothing', async () => {
+    const { fuel, file, append, withEngines } = commandLine();
+    await append('transaction-1', [confirmed(1)]);
+    const head = () => withEngines((engines) => engines.store().head());
+    const before = await head();
+    const filler = Array.from({ length: 1_100 }, (_, n) => confirmed(100 + n)); // the lines behind are another batch
+    const other = { ...confirmed(2), data: confirmedData({ transaction_id: 2, odometer_reading: 1 }) };
+    const lines = [
+      confirmed(1),
+      confirmed(2),
+      voided(2),
+      ...filler,
+      confirmed(2),
+      other,
+      voided(2),
+      voided(9),
+      voided(1),
+    ];
+    const path = file('many.jsonl', linesOf(lines));
+    const { code, json, stderr } = await fuel('transaction', 'import', path, '--dry-run', '--json');
+    expect([code, json]).toEqual([1, { recorded: 1_103, unchanged: 3, refused: 2 }]);
+    expect(stderr).toMatch(
+      /line 1105: transaction-2: it was voided.*\nline 1107: transaction-9: it was never recorded/,
+    );
+    expect(await head()).toBe(before);
+    const { recorded, unchanged, refused } = (await fuel('transaction', 'import', path, '--json')).json;
+    expect({ recorded, unchanged, refused }).toEqual(json);
+    const again = await fuel('transaction', 'import', path, '--dry-run');
+    expect(again.stdout).toBe('would record 0, unchanged 1106, refused 2\n');
+  });
+
+  test('in a dry run makes no store', async () => {
+    const { fuel, file } = commandLine({}, { hasStore: false });
+    const path = file('one.jsonl', linesOf([confirmed(1)]));
+    const { code, json, stderr } = await fuel('transaction', 'import', path, '--dry-run', '--json');
+    expect([code, json]).toEqual([0, { recorded: 1, unchanged: 0, refused: 0 }]);
+    expect(stderr).toMatch(/there is no store in .* yet: everything is new/);
+    expect((await fuel('transaction', 'show', '1')).code).toBe(1);
+  });
+
   test('says what it recorded, and names each refused line; the rest goes in', async () => {
     const { fuel, file, eventsOf } = commandLine();
     const good = file('good.jsonl', linesOf([confirmed(1), confirmed(2), confirmed(1)]));
