@@ -7,6 +7,7 @@ import {
 import { objectKeyFault, textFault } from '../src/domain/values/bounds.ts';
 import { parseDateTime, printedDateTime } from '../src/domain/values/date-time.ts';
 import { printDecimal } from '../src/domain/values/decimal.ts';
+import { isRedacted, type RenderedRecord, redactedRecord, sameRecord } from './record.ts';
 
 /**
  * Goes up whenever the rendered text changes: rows of another rendering are rebuilt from the events.
@@ -14,23 +15,6 @@ import { printDecimal } from '../src/domain/values/decimal.ts';
  * 3: neither is one with a text that is not Unicode, or an image's key with a segment . or ..
  */
 export const RENDERING_VERSION = 3;
-
-/**
- * The transaction's record as JSON text, printed once, in segments between what varies per request: `head`, mobile
- * number, `fees`, image URLs. The members have the order of the specification. A view returns the segments of a page as
- * UTF-8 bytes, which are joined as they are.
- */
-export interface RenderedRecord<Segment extends string | Uint8Array = string> {
-  /** From `{"id":` to the driver's name, without the driver's closing brace. */
-  readonly head: Segment;
-  /** A JSON string, `null` when none was recorded. */
-  readonly mobileNumber: Segment | null;
-  /** The `fees` object. */
-  readonly fees: Segment;
-  /** Object keys in the photo store. */
-  readonly pump: string | null;
-  readonly odometer: string | null;
-}
 
 /**
  * What a record is found by, beside its account, its status and its time: the parameters of the API, and the columns of
@@ -113,9 +97,12 @@ export function transition(
   const { accountId } = change.kind === 'show' ? change.row : change;
   if (before.accountId !== accountId) return { illegal: `it belongs to account ${before.accountId}` };
   if (change.kind === 'hide') return before.shown === null ? 'stale' : 'apply';
-  if (before.shown === null) return { illegal: 'it was voided or cancelled before' };
-  return sameRecord(before.shown, change.row)
-    ? 'stale'
+  // An engine that can't change what it holds records a redacted transaction anew, at the end of its stream.
+  if (before.shown === null)
+    return isRedacted(change.row) ? 'stale' : { illegal: 'it was voided or cancelled before' };
+  if (sameRecord(before.shown, change.row)) return 'stale';
+  return sameRecord(redactedRecord(before.shown), change.row)
+    ? 'apply'
     : { illegal: 'it was recorded before, with other content' };
 }
 
@@ -124,16 +111,6 @@ export function stateAfter(change: TransactionChange): RowState {
   const { revision } = change;
   if (change.kind === 'show') return { revision, accountId: change.row.accountId, shown: change.row };
   return { revision, accountId: change.kind === 'hide' ? change.accountId : NO_ACCOUNT, shown: null };
-}
-
-function sameRecord(one: RenderedRecord, other: RenderedRecord): boolean {
-  return (
-    one.head === other.head &&
-    one.mobileNumber === other.mobileNumber &&
-    one.fees === other.fees &&
-    one.pump === other.pump &&
-    one.odometer === other.odometer
-  );
 }
 
 function hide(data: Fields, timeField: string, revision: number): TransactionChange {

@@ -35,11 +35,11 @@ const MEMORY = /^src\/engines\/memory\//;
 /** What works on the embedded files themselves. */
 const FILES_OF_SQLITE = [
   'src/operator/backup/backup.ts',
+  'src/operator/backup/check-backup.ts',
   'src/operator/checks/data-directory.ts',
   'src/operator/checks/store.ts',
   'src/operator/cli/command/command-engines.ts',
   'src/operator/cli/commands/store-commands.ts',
-  'src/operator/cli/commands/transaction-commands.ts',
   'src/operator/console/figures/console-parts.ts',
   'src/operator/erase/erased-bytes.ts',
 ];

@@ -22,6 +22,12 @@ interface MasterKey {
   readonly bytes: Buffer;
 }
 
+/** What identifies a master key without disclosing it; ciphertexts name the id. */
+export interface MasterKeyIdentity {
+  readonly fingerprint: string;
+  readonly master_key_id: string;
+}
+
 /** The master keys of a deployment: the first encrypts webhook secrets, all of them decrypt. */
 export class MasterKeys {
   readonly #keys: readonly MasterKey[];
@@ -61,11 +67,6 @@ export class MasterKeys {
     return id === this.#current.id;
   }
 
-  /** As ciphertexts name them; in the same order. */
-  ids(): string[] {
-    return this.#keys.map(({ id }) => id);
-  }
-
   /** Throws `SECRET_UNREADABLE` where no master key fits, or the text is not what was encrypted for the prefix. */
   decryptSecret(prefix: string, encrypted: Ciphertext): string {
     const masterKey = this.#keys.find((key) => key.id === encrypted.master_key_id);
@@ -89,9 +90,13 @@ export class MasterKeys {
     }
   }
 
-  /** They identify the keys without disclosing them; in the same order. */
-  fingerprints(): string[] {
-    return this.deriveKeys(FINGERPRINT).map((bytes) => bytes.toString('hex', 0, FINGERPRINT_BYTES));
+  /** In the same order. */
+  identities(): MasterKeyIdentity[] {
+    const derived = this.deriveKeys(FINGERPRINT);
+    return this.#keys.map(({ id }, at) => ({
+      fingerprint: derived[at]?.toString('hex', 0, FINGERPRINT_BYTES) ?? '',
+      master_key_id: id,
+    }));
   }
 
   /** Keys of 32 bytes for one purpose, by HKDF-SHA256: one for each master key, the first is current. */

@@ -9,7 +9,7 @@ import { type Author, newEvent } from '../event-store/new-event.ts';
 import { operationOf, recordOperations } from '../event-store/operations.ts';
 import { storeIdentity } from '../event-store/store-identity.ts';
 import type { Directory } from './directory/fold/directory.ts';
-import { findMasterKeys, type MasterKeys, openMasterKeys } from './master-key.ts';
+import { findMasterKeys, type MasterKeyIdentity, type MasterKeys, openMasterKeys } from './master-key.ts';
 
 /** Keys whose secrets can't be read. */
 const MAX_NAMED = 5;
@@ -54,7 +54,7 @@ export async function bindStore(
     const binding = await readBinding(store);
     if (needsKey) assertBound(binding, config);
     else assertEnvironment(binding, config);
-    const missing = missingOf(binding, config, needsKey ? identitiesOf(openMasterKeys(config)) : []);
+    const missing = missingOf(binding, config, needsKey ? openMasterKeys(config).identities() : []);
     if (missing.length === 0) return storeId;
     const events = missing.map((event) => newEvent(event, AUTHOR, clock.now()));
     const expected = binding.revision ?? 'none'; // of several processes that start at once only one records it
@@ -93,10 +93,10 @@ export async function trustMasterKey(
   store: EventStore,
   config: BindingConfig,
   how: { readonly author: Author; readonly reason: string; readonly clock: Clock },
-): Promise<{ readonly fingerprint: string; readonly master_key_id: string }> {
+): Promise<MasterKeyIdentity> {
   await storeIdentity(store, how.clock);
   assertEnvironment(await readBinding(store), config);
-  const [key] = identitiesOf(openMasterKeys(config));
+  const [key] = openMasterKeys(config).identities();
   if (key === undefined) throw new Error('there is a first master key');
   await recordOperations(store, [{ type: 'MasterKeyAdded', data: { ...key, reason: how.reason } }], how);
   return key;
@@ -171,10 +171,11 @@ async function readBinding(store: EventStore): Promise<Binding> {
 function assertBound(binding: Binding, config: BindingConfig): void {
   assertEnvironment(binding, config);
   if (binding.masterKeys.size === 0) return;
-  const keys = findMasterKeys(config);
-  if (keys?.fingerprints().some((fingerprint) => binding.masterKeys.has(fingerprint))) return;
+  const keys = findMasterKeys(config)?.identities();
+  if (keys?.some(({ fingerprint }) => binding.masterKeys.has(fingerprint))) return;
   const known = [...binding.masterKeys.values()].map(({ fingerprint, id }) => id ?? fingerprint).join(', ');
-  const found = keys === undefined ? 'there is none' : `given is ${keys.ids().join(', ')}`;
+  const given = keys?.map(({ master_key_id }) => master_key_id).join(', ');
+  const found = given === undefined ? 'there is none' : `given is ${given}`;
   throw new FuelError(
     'STORE_MISMATCH',
     `the store's master key is ${known}, and ${found}: restore ${config.FUEL_DATA_DIR}/master.key ` +
@@ -192,15 +193,10 @@ function assertEnvironment({ environment }: Binding, { FUEL_ENVIRONMENT: given }
   );
 }
 
-function identitiesOf(keys: MasterKeys): { readonly fingerprint: string; readonly master_key_id: string }[] {
-  const ids = keys.ids();
-  return keys.fingerprints().map((fingerprint, at) => ({ fingerprint, master_key_id: ids[at] ?? '' }));
-}
-
 function missingOf(
   binding: Binding,
   { FUEL_ENVIRONMENT: environment }: BindingConfig,
-  given: readonly { readonly fingerprint: string; readonly master_key_id: string }[],
+  given: readonly MasterKeyIdentity[],
 ): OperationsEvent[] {
   const added = given.filter(({ fingerprint }) => binding.masterKeys.get(fingerprint)?.id === undefined);
   return [

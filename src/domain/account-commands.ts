@@ -109,10 +109,10 @@ export function decide(command: AccountCommand, account: Account | undefined): A
       if (sameJson(account.emails, command.emails)) return unchanged;
       return record({ type: 'AccountContactsSet', data: { account_id: id, emails: [...command.emails] } });
     case 'EnableIntegration':
-      if (account.integrationEnabled) return unchanged;
+      if (account.integration.enabled) return unchanged;
       return record({ type: 'IntegrationEnabled', data: { account_id: id } });
     case 'DisableIntegration':
-      if (!account.integrationEnabled) return unchanged;
+      if (!account.integration.enabled) return unchanged;
       return record({ type: 'IntegrationDisabled', data: { account_id: id, ...reasonOf(command) } });
     case 'SetChargingProfile':
       return setChargingProfile(command, account);
@@ -141,7 +141,7 @@ function closeAccount({ accountId, reason }: Command<'CloseAccount'>, account: A
   if (account.closed !== null) return unchanged;
   const data = { account_id: accountId, reason };
   const keys = [...account.keys.values()].filter(({ active }) => active);
-  const off: AccountEvent[] = account.integrationEnabled ? [{ type: 'IntegrationDisabled', data }] : [];
+  const off: AccountEvent[] = account.integration.enabled ? [{ type: 'IntegrationDisabled', data }] : [];
   return record(
     ...off,
     ...keys.map(({ prefix }): AccountEvent => ({ type: 'KeySwitchedOff', data: { ...data, prefix } })),

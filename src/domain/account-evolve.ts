@@ -1,4 +1,4 @@
-import type { Account, AccountKey } from './account.ts';
+import { type Account, type AccountKey, profileAccess } from './account.ts';
 import type { AccountEvent } from './account-events.ts';
 import { parseDateTime } from './values/date-time.ts';
 
@@ -46,7 +46,7 @@ export function evolveDraft(
   event: AccountEvent,
   atMs: number,
 ): AccountDraft {
-  if (event.type === 'AccountOpened') return open(draft, event);
+  if (event.type === 'AccountOpened') return open(draft, event, atMs);
   if (draft === undefined) throw new EventOrderFault(`${event.type} before the account was opened`);
   if (event.data.account_id !== draft.id) {
     throw new EventOrderFault(`${event.type} of account ${event.data.account_id} on account ${draft.id}`);
@@ -55,15 +55,20 @@ export function evolveDraft(
   return draft;
 }
 
-function open(draft: AccountDraft | undefined, event: Extract<AccountEvent, { type: 'AccountOpened' }>) {
+function open(
+  draft: AccountDraft | undefined,
+  event: Extract<AccountEvent, { type: 'AccountOpened' }>,
+  atMs: number,
+) {
   if (draft !== undefined) throw new EventOrderFault(`account ${draft.id} was opened before`);
   return {
     id: event.data.account_id,
     name: event.data.name,
     closed: null,
     emails: [],
-    integrationEnabled: false,
+    integration: { enabled: false, sinceMs: atMs },
     profiles: new Map(),
+    noProfileSinceMs: null,
     groups: new Map(),
     corporates: new Map(),
     keys: new Map(),
@@ -92,11 +97,14 @@ function change(
       return;
     case 'IntegrationEnabled':
     case 'IntegrationDisabled':
-      draft.integrationEnabled = event.type === 'IntegrationEnabled';
+      draft.integration = { enabled: event.type === 'IntegrationEnabled', sinceMs: atMs };
       return;
     case 'ChargingProfileSet': {
       const { profile, from, to } = event.data;
-      draft.profiles.set(profile, { fromMs: instant(from), toMs: to === null ? null : instant(to) });
+      const period = { fromMs: instant(from), toMs: to === null ? null : instant(to) };
+      const wasActive = profileAccess(draft, atMs).active;
+      draft.profiles.set(profile, period);
+      if (wasActive && !profileAccess(draft, atMs).active) draft.noProfileSinceMs = atMs;
       return;
     }
     case 'CorporateGroupAdded':

@@ -27,11 +27,28 @@ export const operationsEvents = {
   /** It is to be used again, in spite of the `StoreMoved` before. */
   StoreUnmarked: type({ reason: string() }),
   TransactionErased: type({ transaction_id: id, account_id: nullable(id), reason: string() }),
+  /** In every transaction of the account that was recorded before, this driver's name and number are gone. */
+  DriverRedacted: type({ driver_id: id, account_id: id, reason: string() }),
   /**
    * In the stream `notices-<account id>`: this audience was notified of an event, so that neither a copied store nor a
    * lost subscription notifies it again.
    */
   NoticeSent: type({ account_id: id, event_id: string(), audience: enums(['customer', 'operator']) }),
+  /**
+   * In the stream `imports-<month>`, as is its end: before anything of it is recorded. What it records has the correlation
+   * id of this event.
+   */
+  ImportStarted: type({ import_id: string(), source: text }),
+  /** In the stream `import-<import id>`: the transactions that its next append is about, before that append. */
+  ImportPlanned: type({ import_id: string(), transactions: array(id) }),
+  /** Missing where the import was killed. `accounts`: those of what it recorded, the first `MAX_IMPORT_ACCOUNTS`. */
+  ImportEnded: type({
+    import_id: string(),
+    recorded: integer,
+    unchanged: integer,
+    refused: integer,
+    accounts: array(id),
+  }),
 } as const;
 
 export type OperationsEventType = keyof typeof operationsEvents;
@@ -40,6 +57,13 @@ export type OperationsEvent = {
 }[OperationsEventType];
 
 export const OPERATIONS_STREAM = 'operations';
+/** So that the event stays small. */
+export const MAX_IMPORT_ACCOUNTS = 1_000;
+export const IMPORTS_STREAMS = 'imports-';
+/** The plans of one import. */
+export const importStream = (importId: string): string => `import-${importId}`;
+/** The imports that began in a month: `2026-09`. */
+export const importsStream = (month: string): string => `${IMPORTS_STREAMS}${month}`;
 export const noticesStream = (accountId: number): string => `notices-${accountId}`;
 
 export function isOperationsEventType(type: string): type is OperationsEventType {

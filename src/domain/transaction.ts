@@ -65,8 +65,16 @@ function isRecorded(state: Exclude<TransactionState, { kind: 'none' }>, event: T
   return state.kind === 'withdrawn' && same(state.withdrawal, event);
 }
 
+/** The record of before its driver was redacted is the same too. */
 function same(recorded: TransactionEvent | undefined, event: TransactionEvent): boolean {
-  return recorded?.type === event.type && sameJson(recorded.data, event.data);
+  if (recorded?.type !== event.type) return false;
+  if (sameJson(recorded.data, event.data)) return true;
+  return (
+    isRecording(recorded) &&
+    isRecording(event) &&
+    isWithoutDriver(recorded.data) &&
+    sameJson(recorded.data, withoutDriver(event.data))
+  );
 }
 
 function refusedRecording(state: Exclude<TransactionState, { kind: 'none' }>): Decision<TransactionEvent> {
@@ -81,4 +89,25 @@ function refusedRecording(state: Exclude<TransactionState, { kind: 'none' }>): D
 
 function doneBy(withdrawal: Withdrawal): string {
   return withdrawal.type === 'TransactionVoided' ? 'voided' : 'cancelled';
+}
+
+/** In place of a driver's name, once the driver was redacted. */
+export const REDACTED = 'REDACTED';
+
+/** As an event's data has it. */
+export interface WithDriver {
+  readonly driver: {
+    readonly id: number;
+    readonly name: string;
+    readonly mobile_number?: string | null | undefined;
+  };
+}
+
+/** The record without its driver's name and number, and without whatever else is said of the driver. */
+export function withoutDriver<Data extends WithDriver>(data: Data): Data {
+  return { ...data, driver: { id: data.driver.id, name: REDACTED, mobile_number: null } };
+}
+
+export function isWithoutDriver({ driver }: WithDriver): boolean {
+  return driver.name === REDACTED && (driver.mobile_number ?? null) === null;
 }

@@ -1,4 +1,4 @@
-import { type Account, type AccountKey, type AccountWebhook, activeProfile } from './account.ts';
+import { type Account, type AccountKey, type AccountWebhook, accessOf } from './account.ts';
 import type { AccountEvent, Ciphertext, Redeliverable } from './account-events.ts';
 import {
   type Decision,
@@ -151,12 +151,13 @@ function webhookIneligibleReason(key: AccountKey): Refused | undefined {
 }
 
 function accessIneligibleReason(account: Account, atMs: number): Refused | undefined {
-  if (!account.integrationEnabled) {
+  const access = accessOf(account, atMs);
+  if (access.open) return undefined;
+  if (access.code === 'API_INTEGRATION_NOT_ENABLED') {
     return refused(
       `the integration of account ${account.id} is off: run fuel account integration ${account.id} on first`,
     );
   }
-  if (activeProfile(account, atMs) !== undefined) return undefined;
   return refused(
     `account ${account.id} has no current charging profile: run fuel account profile ${account.id} … first`,
   );

@@ -1,7 +1,7 @@
 import { type DomainEventType, faultsOf, SCHEMA_VERSION, schemaOf } from '../domain/events.ts';
 import { MAX_NESTING, nestsDeeperThan, shortened } from '../domain/values/bounds.ts';
 import { formatDateTime, parseDateTime } from '../domain/values/date-time.ts';
-import { type RecordedEvent, Unreadable } from './recorded-event.ts';
+import { type Position, type RecordedEvent, Unreadable } from './recorded-event.ts';
 
 /** An event in the present version of its schema, or why that is not possible. */
 export type Decoded =
@@ -85,6 +85,22 @@ export function recordedAtMs(event: RecordedEvent): number {
   const { at } = membersOf(event.metadata);
   const commandMs = typeof at === 'string' ? parseDateTime(at) : undefined;
   return commandMs ?? event.recordedAtMs;
+}
+
+/** Whether it stands in place of another event, which an engine could not change: nothing happened when it was recorded. */
+export function isRewritten(event: RecordedEvent): boolean {
+  return firstPosition(event) !== event.position;
+}
+
+/** Of the event, or of the one in whose place it stands. */
+export function firstPosition({ position, metadata }: RecordedEvent): Position {
+  const { recorded_position: first } = membersOf(metadata);
+  return Number.isSafeInteger(first) ? (first as Position) : position;
+}
+
+/** The metadata of an event that is to stand in this one's place. */
+export function rewrittenMetadata(event: RecordedEvent): Readonly<Record<string, unknown>> {
+  return { ...membersOf(event.metadata), at: recordedAt(event), recorded_position: firstPosition(event) };
 }
 
 function upcastData(

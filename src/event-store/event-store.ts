@@ -85,6 +85,9 @@ export interface BackwardsBatch {
  *   unavailable it waits, retries, and continues where it was.
  * - `readBackwards`: the matching events before `before`, or those at the end of the log, newest first: at most `limit`,
  *   and fewer or none where much does not match, so that a step is short. Those of erased streams as in `subscribe`.
+ * - `rewrite`: takes all events of a stream, in order, with other data, in place of what it holds; false, and nothing is
+ *   changed, where the stream has more events by now, or was erased. An engine that can't change what it holds appends
+ *   them anew (see `isRewritten`), and keeps and shows the former ones as it does those of an erased stream.
  * - `erase`: removes the stream's events permanently; the stream takes no event again. An engine may keep the bytes
  *   until its log is cleaned up, and `subscribe` may return the events until then (see `STREAM_ERASED`).
  * - `head`: the position of the last event that can be read, 0 for an empty store.
@@ -114,6 +117,7 @@ export interface EventStore {
   end?(): Position;
   hasReached(position: Position): Promise<boolean>;
   findDamage(signal?: AbortSignal): Promise<readonly Damage[]>;
+  rewrite(events: readonly RecordedEvent[]): Promise<boolean>;
   erase(stream: string): Promise<void>;
   close(): Promise<void>;
 }

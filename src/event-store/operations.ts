@@ -18,7 +18,11 @@ export async function readOperations(store: Pick<EventStore, 'readStream'>): Pro
 
 /** `undefined` for an event of another stream, and for one that can't be read. */
 export function operationOf(recorded: RecordedEvent): Operation | undefined {
-  if (recorded.stream !== OPERATIONS_STREAM) return undefined;
+  return recorded.stream === OPERATIONS_STREAM ? readOperation(recorded) : undefined;
+}
+
+/** As `operationOf`, of whatever stream. */
+export function readOperation(recorded: RecordedEvent): Operation | undefined {
   const decoded = decodeStrict(recorded);
   if (!decoded.ok || !isOperationsEventType(decoded.type)) return undefined;
   return { type: decoded.type, data: decoded.data, recorded } as Operation;

@@ -4,7 +4,7 @@ import type { Log } from '../base/log.ts';
 import type { Environment } from '../domain/account-events.ts';
 import { type Refusal, refuse, type Step } from './answers.ts';
 import type { ApiMetrics } from './api-metrics.ts';
-import { clientAddress, type IpAddress, isAllowed, trustedProxies } from './edge/addresses.ts';
+import { type IpAddress, isAllowed } from './edge/addresses.ts';
 import type { RateWindows } from './edge/rate-windows/rate-windows.ts';
 
 /** How many wrong keys with a known prefix are counted; beyond that the oldest is forgotten. */
@@ -55,12 +55,11 @@ export function identify(deployment: { directory: AccessDirectory; environment: 
 }
 
 /** Checks 1 and 2, made here. */
-export function embeddedEdge(windows: EdgeWindows, proxies: readonly string[]): Step {
-  const trusts = trustedProxies(proxies);
+export function embeddedEdge(windows: EdgeWindows): Step {
   return async (ctx, next) => {
-    const { caller } = ctx.state;
+    const { caller, address } = ctx.state;
     if (caller === undefined) throw new Error('the edge needs the caller identified');
-    const refusal = await checkEdge(caller, clientAddress(ctx.req, trusts), windows);
+    const refusal = await checkEdge(caller, address, windows);
     if (refusal !== undefined) return refuse(ctx, refusal);
     await next();
   };

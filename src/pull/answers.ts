@@ -2,6 +2,8 @@ import { STATUS_CODES } from 'node:http';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { Caller } from '../accounts/caller.ts';
 import { errorKind } from '../base/errors.ts';
+import type { IpAddress } from './edge/addresses.ts';
+import type { ListQuery } from './parameters.ts';
 
 /** Every refusal that a client can get. This is the one place where errors have HTTP statuses. */
 export const refusals = {
@@ -99,10 +101,14 @@ export interface RequestState {
   /** The text after `?`. */
   rawQuery: string;
   caller?: Caller;
+  /** Where it comes from. */
+  address?: IpAddress | undefined;
   /** To be called when check 3 is passed. */
   keyAccepted?: () => void;
   code?: RefusalCode;
   rows?: number;
+  /** What was asked for, once it was read. */
+  query?: ListQuery;
 }
 
 export type Context = ParameterizedContext<RequestState>;

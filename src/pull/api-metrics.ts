@@ -28,6 +28,11 @@ export function apiMetrics(registry: Registry) {
       labelNames: ['check', 'code'],
       registers,
     }),
+    requestsNotKept: new Counter({
+      name: 'fuel_requests_not_kept_total',
+      help: 'Requests that fuel key requests does not know, since their store was unavailable for long.',
+      registers,
+    }),
     pageRows: new Counter({
       name: 'fuel_page_rows_total',
       help: 'Transaction records returned.',

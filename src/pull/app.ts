@@ -1,7 +1,6 @@
 import type { RequestListener } from 'node:http';
 import Koa from 'koa';
 import type { AccessDirectory } from '../accounts/caller.ts';
-import type { Log } from '../base/log.ts';
 import type { Environment } from '../domain/account-events.ts';
 import {
   type EdgeOptions,
@@ -14,29 +13,26 @@ import {
 } from './admission.ts';
 import { type RequestState, refuse, type Step } from './answers.ts';
 import { keepProvenConnections } from './proven-connections.ts';
-import { requestLog } from './request-log.ts';
+import { type RequestLogOptions, requestLog } from './request-log.ts';
 import { listTransactions, type TransactionsOptions } from './transactions.ts';
 
 export const BASE_PATH = '/api/v1/integration';
 
-export interface ApiOptions extends TransactionsOptions {
+export interface ApiOptions extends TransactionsOptions, RequestLogOptions {
   readonly environment: Environment;
   readonly directory: AccessDirectory;
   /** `ready` while the directory has caught up and is fresh enough to judge access. */
   readonly availability: () => 'ready' | 'unavailable';
   readonly edge: EdgeOptions;
-  /** CIDRs whose `X-Forwarded-For` is believed. */
-  readonly proxies: readonly string[];
   /** A trusted proxy in front ends TLS, and says so on each request. */
   readonly tlsTerminated: boolean;
-  readonly log: Log;
   /** Another time, for tests. */
   readonly unprovenIdleMs?: number;
 }
 
 /** The pull API as a request listener. The order of its steps is the order of acceptance. */
 export function createApi(options: ApiOptions): RequestListener {
-  const { log, edge, proxies } = options;
+  const { log, edge } = options;
   const app = new Koa<RequestState>();
   // Errors of a request are answered and logged by its steps; what arrives here is a broken connection.
   app.on('error', (error: unknown) => log.info({ err: error }, 'the connection ended before the answer did'));
@@ -48,7 +44,7 @@ export function createApi(options: ApiOptions): RequestListener {
   if (edge.kind === 'external') app.use(externalEdge(edge.tokens, options));
   app.use(requireAvailability(options.availability));
   if (options.tlsTerminated) app.use(requireForwardedHttps);
-  if (edge.kind === 'embedded') app.use(embeddedEdge(edge.windows, proxies));
+  if (edge.kind === 'embedded') app.use(embeddedEdge(edge.windows));
   app.use(route);
   app.use(listTransactions(options));
   const handle = app.callback();

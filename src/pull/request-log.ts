@@ -2,6 +2,17 @@ import { randomUUID } from 'node:crypto';
 import type { Log } from '../base/log.ts';
 import { type Context, type RefusalCode, refusalOf, refuse, type Step } from './answers.ts';
 import type { ApiMetrics } from './api-metrics.ts';
+import { clientAddress, trustedProxies } from './edge/addresses.ts';
+import type { RequestRecorder } from './request-journal.ts';
+
+export interface RequestLogOptions {
+  readonly log: Log;
+  readonly metrics: ApiMetrics;
+  /** CIDRs whose `X-Forwarded-For` is believed. */
+  readonly proxies: readonly string[];
+  /** Gets each request with a proven key. */
+  readonly requests: Pick<RequestRecorder, 'add'>;
+}
 
 const MAX_LOGGED_PATH = 200;
 /** The five access checks, by the code with which each refuses. */
@@ -15,13 +26,19 @@ const CHECKS: Partial<Readonly<Record<RefusalCode, string>>> = {
 
 /**
  * The outermost step: gives the request its id, turns what is thrown into an answer, and writes one log line.
- * The line names the key by its prefix; the query, the address and the secret are not in it.
+ * The line names the key by its prefix; the query, the address and the secret are not in it. What a proven key asked for is
+ * kept apart from the log.
  */
-export function requestLog({ log, metrics }: { log: Log; metrics: ApiMetrics }): Step {
+export function requestLog({ log, metrics, proxies, requests }: RequestLogOptions): Step {
+  const trusts = trustedProxies(proxies);
   for (const [code, check] of Object.entries(CHECKS)) metrics.accessRefusals.inc({ check, code }, 0);
   return async (ctx, next) => {
     const startedAtMs = performance.now();
-    Object.assign(ctx.state, { requestId: randomUUID(), ...splitTarget(ctx.req.url ?? '') });
+    Object.assign(ctx.state, {
+      requestId: randomUUID(),
+      address: clientAddress(ctx.req, trusts),
+      ...splitTarget(ctx.req.url ?? ''),
+    });
     try {
       await next();
     } catch (error) {
@@ -37,6 +54,10 @@ export function requestLog({ log, metrics }: { log: Log; metrics: ApiMetrics }):
     if (check !== undefined) metrics.accessRefusals.inc({ check, code });
     metrics.requestDuration.observe({ status: ctx.status }, durationMs / 1000);
     log.info(lineOf(ctx, durationMs), 'request');
+    const { caller, address, code: refused = null, rows = null, query = null } = ctx.state;
+    if (!caller?.proven || caller.prefix === undefined) return;
+    const asked = { status: ctx.status, code: refused, rows, query };
+    requests.add({ prefix: caller.prefix, address: address?.toString() ?? null, ...asked });
   };
 }
 

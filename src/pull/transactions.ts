@@ -1,6 +1,6 @@
 import type { Caller } from '../accounts/caller.ts';
 import type { Clock } from '../base/clock.ts';
-import { type Account, type AccountKey, activeProfile } from '../domain/account.ts';
+import { type Account, type AccountKey, accessOf } from '../domain/account.ts';
 import { formatDateTime } from '../domain/values/date-time.ts';
 import { answer, goodAnswer, type RefusalCode, refuse, type Step } from './answers.ts';
 import type { ApiMetrics } from './api-metrics.ts';
@@ -39,6 +39,7 @@ export function listTransactions(options: TransactionsOptions): Step {
       cursors.decode(text, { accountId, filters }),
     );
     if (!parameters.ok) return refuse(ctx, { code: 'VALIDATION_FAILED', fields: parameters.fields });
+    ctx.state.query = parameters.query;
     const foreign = findForeign(parameters.query, access.account);
     if (foreign !== undefined) return refuse(ctx, { code: foreign });
 
@@ -58,12 +59,8 @@ export function listTransactions(options: TransactionsOptions): Step {
 function checkAccess(caller: Caller | undefined, nowMs: number): Access | RefusalCode {
   if (caller?.known === undefined || !caller.proven || !caller.known.key.active) return 'INVALID_API_KEY';
   const { key, entry } = caller.known;
-  const { account } = entry;
-  if (entry.unreadable !== null || account === undefined) return 'SERVICE_UNAVAILABLE';
-  if (!account.integrationEnabled) return 'API_INTEGRATION_NOT_ENABLED';
-  const profile = activeProfile(account, nowMs);
-  if (profile === undefined) return 'NO_ACTIVE_CHARGING_PROFILE';
-  return { account, key, endsAtMs: profile.endsAtMs };
+  const access = accessOf(entry.unreadable === null ? entry.account : undefined, nowMs);
+  return access.open ? { account: access.account, key, endsAtMs: access.endsAtMs } : access.code;
 }
 
 /** The refusal if the group or a corporate is not the account's now, or not in the group; the group comes first. */

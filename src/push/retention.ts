@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { schedule } from 'node-cron';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
+import { removeHourly } from '../base/time/hourly.ts';
 import { DAY_MS } from '../domain/values/date-time.ts';
 import type { DeliveryControl } from './queue/delivery-queue.ts';
 
-const EVERY_HOUR = '23 * * * *';
 const BATCH = 100;
 /** Between the clocks of those who record, store and withdraw. */
 const CLOCK_SKEW_MS = DAY_MS;
@@ -21,18 +20,7 @@ export interface RetentionOptions {
 
 /** Removes ended deliveries once they are older than the retention, every hour, until the signal aborts. */
 export function startRetention(options: RetentionOptions): void {
-  const { log, signal } = options;
-  const purge = async (): Promise<void> => {
-    try {
-      const removed = await purgeEnded(options);
-      if (removed > 0) log.info({ removed }, 'ended deliveries removed after their retention');
-    } catch (error) {
-      if (!signal.aborted)
-        log.warn({ err: error }, 'ended deliveries could not be removed; trying next hour');
-    }
-  };
-  const task = schedule(EVERY_HOUR, purge, { noOverlap: true });
-  signal.addEventListener('abort', () => void task.destroy(), { once: true });
+  removeHourly('ended deliveries', () => purgeEnded(options), options);
 }
 
 /**

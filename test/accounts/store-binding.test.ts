@@ -101,7 +101,7 @@ describe('a store', () => {
 
   test('records the id of a master key that was recorded without one, once', async () => {
     const { fuel, binding, append } = start({ FUEL_MASTER_KEY: KEYS[0] });
-    const [fingerprint = ''] = new MasterKeys([Buffer.alloc(32, 1)]).fingerprints();
+    const fingerprint = new MasterKeys([Buffer.alloc(32, 1)]).identities()[0]?.fingerprint;
     await append('operations', [{ type: 'StoreNamed', data: { store_id: 'older' } }]);
     await append('operations', [{ type: 'MasterKeyAdded', data: { fingerprint, reason: null } }]);
     for (const args of [OPEN, ['account', 'integration', '7', 'on']])

@@ -111,6 +111,38 @@ export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTe
     });
   });
 
+  describe('a redaction', () => {
+    test('takes the driver out of every record of a transaction, and what receivers said, and leaves the rest', async () => {
+      const record = { ...one.record, mobileNumber: '"+15550100"' };
+      const [first, second] = [newDelivery(1, { record }), newDelivery(1, { prefix: 'bbbbbbbbbb' })];
+      const { queue, claim, stateOf } = await opened(first, second, newDelivery(2));
+      const claims = (await claim(1_000)) as ClaimedDelivery[];
+      const claimed = claims.find(({ transactionId }) => transactionId === 1) as ClaimedDelivery;
+      const said = { status: 503, headers: { 'x-for': 'x' }, body: 'no x' };
+      const outcome = { ok: false, kind: 'status', detail: '', answer: said } as const;
+      await queue.report([retryAt(claimed, 1_000, 2_000, outcome)]);
+      expect(await queue.redact(1)).toBe(2);
+      const redacted = { ...one.record, head: '{"id":1,"driver":{"id":1,"name":"REDACTED"' };
+      for (const { id } of [first, second])
+        expect(await queue.find(id)).toMatchObject({ state: 'pending', record: redacted });
+      const [attempt] = (await queue.find(claimed.id))?.attempts ?? [];
+      expect(attempt?.outcome.answer).toEqual({ status: 503, headers: {}, body: '' });
+      expect((await queue.find(newDelivery(2).id))?.record).toEqual(newDelivery(2).record);
+      expect(await queue.redact(1)).toBe(0);
+      expect(await queue.redact(99)).toBe(0);
+      const due = (await claim(9_000)) as ClaimedDelivery[];
+      expect(due.find(({ id }) => id === first.id)?.record).toEqual(redacted);
+      expect(await stateOf(first)).toBe('pending');
+    });
+
+    test('leaves an erased record empty', async () => {
+      const { queue } = await opened(one);
+      await queue.erase(1, 2_000);
+      expect(await queue.redact(1)).toBe(0);
+      expect((await queue.find(one.id))?.record.head).toBe('');
+    });
+  });
+
   describe('a withdrawal', () => {
     test('is final in either order of arrival', async () => {
       const { queue, claim, stateOf } = await opened(one);

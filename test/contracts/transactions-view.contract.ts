@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { redactedRecord } from '../../projections/record.ts';
 import type { PageQuery, PageRow, TransactionsView } from '../../src/pull/view/transactions-view.ts';
 import { openedView, WHOLE } from '../support/transactions/opened-view.ts';
 import { hiding, sampleRow, showing } from '../support/transactions/records.ts';
@@ -256,6 +257,23 @@ export function transactionsViewContract(open: () => Promise<TransactionsView>):
       await apply(showing({ id: 1 }, { revision: 4 }));
       expect(await rowIn(view, 1)).toBe('hidden');
       expect(await ids(view)).toEqual([]);
+    });
+
+    test('the record again without its driver replaces it, and leaves hidden what was hidden', async () => {
+      const { view, apply } = await opened();
+      const driver = { mobileNumber: '"+15550100"' };
+      await apply(showing({ id: 1, ...driver }), showing({ id: 2, ...driver }), hiding(2));
+      const redacted = (id: number) => redactedRecord(sampleRow({ id, ...driver }));
+      const later = { revision: 4, position: 90 };
+      const other = { ...redacted(1), fees: '{"other":1}' };
+      await apply(showing(redacted(1), later), showing(redacted(2), later));
+      expect(await view.countParked()).toBe(0);
+      expect(await rowIn(view, 1)).toEqual(redacted(1));
+      expect(await rowIn(view, 2)).toBe('hidden');
+      await apply(showing(other, { revision: 5, position: 91 }));
+      expect(await view.parked()).toMatchObject([
+        { position: 91, reason: 'it was recorded before, with other content' },
+      ]);
     });
 
     test('a replacement replaces the row, whatever it was, and an empty one removes it', async () => {

@@ -129,6 +129,14 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
       expect(await ids(view)).toEqual([2, 1]);
     });
 
+    test('a replacement counts for it too, and the same event that is applied later changes nothing of it', async () => {
+      const { view } = await served();
+      await view.startBuild('store-1', 4);
+      await view.replace(3, [showing({ id: 3, fees: '{"replaced":true}' })]);
+      const generation = await built(view, 4);
+      expect(await rowIn(view, 3, generation)).toMatchObject({ fees: '{"replaced":true}' });
+    });
+
     test('an erasure counts for it too, whatever is applied later', async () => {
       const { view } = await served();
       await view.startBuild('store-1', 4);

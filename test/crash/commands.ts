@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../src/customers/sample/random.ts';
 import type { CommandResult } from '../support/service/command-result.ts';
 import { folder, startFuel } from '../support/service/commands.ts';
-import { linesOf } from '../support/transactions/e2e-samples.ts';
+import { type EventLine, linesOf } from '../support/transactions/e2e-samples.ts';
 import { crashingAt } from './environment.ts';
 import { judgeErasedBytes } from './erased-bytes.ts';
 import { drawAll, type PointLists } from './point-lists.ts';
@@ -12,6 +12,7 @@ import type { Stage } from './stage.ts';
 import type { Workload } from './workload.ts';
 
 const IMPORTED = [500, 2_500] as const;
+const MISTAKES = [1, 1_500] as const;
 const PAUSE_MS = [200, 1_000] as const;
 /** A command that is killed at random is killed this long after its start. */
 const KILLED_AFTER_MS = [100, 1_500] as const;
@@ -31,7 +32,7 @@ export class Commands {
   readonly #stage: Stage;
   readonly #workload: Workload;
   readonly #random: Random;
-  readonly #points: Readonly<Record<'import' | 'erase' | 'rebuild', Run['points']>>;
+  readonly #points: Readonly<Record<keyof Omit<PointLists, 'start' | 'serve'>, Run['points']>>;
 
   constructor(
     stage: Stage,
@@ -43,6 +44,8 @@ export class Commands {
     this.#random = new Random(seed);
     this.#points = {
       import: drawAll(points.import, this.#random),
+      void: drawAll(points.void, this.#random),
+      redact: drawAll(points.redact, this.#random),
       erase: drawAll(points.erase, this.#random),
       rebuild: drawAll(points.rebuild, this.#random),
     };
@@ -53,8 +56,10 @@ export class Commands {
     const random = this.#random;
     while (!signal.aborted) {
       const dice = random.next();
-      if (dice < 0.5) await this.#erase();
-      else if (dice < 0.75) await this.#import();
+      if (dice < 0.4) await this.#erase();
+      else if (dice < 0.55) await this.#import();
+      else if (dice < 0.7) await this.#importByMistake();
+      else if (dice < 0.8) await this.#redact();
       else await this.#rebuild();
       await sleep(random.between(PAUSE_MS));
     }
@@ -74,7 +79,46 @@ export class Commands {
 
   async #import(): Promise<void> {
     const [bulk] = this.#stage.withPurpose('bulk');
-    const lines = this.#workload.make(bulk?.account ?? 0, this.#random.between(IMPORTED), this.#random);
+    this.#workload.recorded(await this.#imported(bulk?.account ?? 0, IMPORTED));
+  }
+
+  /** What a file brought in, in however many runs, is voided import by import. */
+  async #importByMistake(): Promise<void> {
+    const since = new Date().toISOString();
+    const [steady] = this.#stage.withPurpose('steady');
+    const lines = await this.#imported(steady?.account ?? 0, MISTAKES);
+    const points = this.#points.void;
+    const imports = await this.#done({ args: ['import', 'list', '--since', since, '--json'], points });
+    let ended = 0;
+    for (const { id } of imports.lines as { readonly id: string }[]) {
+      const args = ['import', 'void', id, '--reason', 'a test', '--json'];
+      const { voided, already } = (await this.#done({ args, points })).json;
+      ended += voided + already;
+    }
+    if (ended !== lines.length)
+      this.#stage.fault(
+        `of ${lines.length} imported lines ${ended} were voided: ${JSON.stringify(imports.lines)}`,
+      );
+    this.#workload.recorded(lines, 'hidden');
+  }
+
+  /** Each transaction has a driver of its own name, and all of them one id: what was recorded until now is redacted. */
+  async #redact(): Promise<void> {
+    const [steady] = this.#stage.withPurpose('steady');
+    const account = String(steady?.account ?? 0);
+    const args = ['driver', 'redact', '77', '--account', account, '--reason', 'a test', '--json'];
+    const { known, redacted } = this.#workload;
+    const before = [...known].filter(
+      ([, { account: owner, state }]) => owner === steady?.account && state !== 'erased',
+    );
+    if (before.length === 0) return;
+    await this.#done({ args, points: this.#points.redact });
+    for (const [id] of before) redacted.add(id);
+    judgeErasedBytes(this.#stage, [...redacted]);
+  }
+
+  async #imported(account: number, count: readonly [number, number]): Promise<readonly EventLine[]> {
+    const lines = this.#workload.make(account, this.#random.between(count), this.#random);
     const file = join(folder(), 'import.jsonl');
     writeFileSync(file, linesOf(lines));
     const run = { args: ['transaction', 'import', file, '--json'], points: this.#points.import };
@@ -82,7 +126,7 @@ export class Commands {
     if (recorded + unchanged !== lines.length || refused !== 0) {
       this.#stage.fault(`an import of ${lines.length} lines: ${recorded} recorded, ${unchanged} unchanged`);
     }
-    this.#workload.recorded(lines);
+    return lines;
   }
 
   async #rebuild(): Promise<void> {

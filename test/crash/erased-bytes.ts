@@ -2,13 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Stage } from './stage.ts';
 
-/** No file of the data directory holds the driver of a transaction whose erasure has returned 0. */
+/** No file of the data directory holds the driver of a transaction that was erased, or redacted, with exit 0. */
 export function judgeErasedBytes(stage: Stage, erased: readonly number[]): void {
   for (const entry of readdirSync(stage.dataDir, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;
     const bytes = bytesOf(join(entry.parentPath, entry.name));
     for (const id of erased.filter((each) => bytes.includes(`Driver of ${each}"`)))
-      stage.fault(`${entry.name} still holds the driver of transaction ${id}, which was erased`);
+      stage.fault(`${entry.name} still holds the driver of transaction ${id}, which was erased or redacted`);
   }
 }
 

@@ -11,7 +11,7 @@ import { fuel } from '../support/service/commands.ts';
 import { judgeErasedBytes } from './erased-bytes.ts';
 import { judgeDeliveries } from './judge-deliveries.ts';
 import type { Member } from './member.ts';
-import { Model, recordOf } from './model.ts';
+import { isRedacted, Model, recordOf } from './model.ts';
 import type { Customer, Stage } from './stage.ts';
 import { pageOfAll, type Workload } from './workload.ts';
 
@@ -61,7 +61,7 @@ export async function judge(stage: Stage, workload: Workload): Promise<Figures> 
     const repeats = await judgeDeliveries(stage, { workload, model, deliveries, engines });
     await judgeParked(stage, engines);
     await judgeByCommand(stage);
-    judgeErasedBytes(stage, workload.erased());
+    judgeErasedBytes(stage, [...workload.erased(), ...workload.redacted]);
     const counts = { transactions: model.transactions.size, deliveries: deliveries.length };
     return { readyMs, ...counts, repeats, redelivered };
   } finally {
@@ -70,16 +70,18 @@ export async function judge(stage: Stage, workload: Workload): Promise<Figures> 
 }
 
 /** The log has exactly what was acknowledged. */
-function judgeLog(stage: Stage, { known }: Workload, { transactions, faults }: Model): void {
+function judgeLog(stage: Stage, { known, redacted }: Workload, { transactions, faults }: Model): void {
   for (const fault of faults) stage.fault(fault);
   for (const [id, { state, line }] of known) {
     const logged = transactions.get(id);
     const stateInLog = logged === undefined ? 'erased' : logged.isVisible ? 'visible' : 'hidden';
     if (state !== stateInLog)
       stage.fault(`transaction ${id} is ${stateInLog} in the log, and was left ${state}`);
-    if (logged !== undefined && !isDeepStrictEqual(logged.data, line.data)) {
+    if (logged === undefined) continue;
+    if (redacted.has(id) && !isRedacted(logged)) stage.fault(`transaction ${id} still names its driver`);
+    const driver = isRedacted(logged) ? { driver: { id: 77, name: 'REDACTED', mobile_number: null } } : {};
+    if (!isDeepStrictEqual(logged.data, { ...line.data, ...driver }))
       stage.fault(`transaction ${id} is in the log with other data`);
-    }
   }
   for (const id of transactions.keys()) {
     if (!known.has(id)) stage.fault(`transaction ${id} is in the log, and nobody recorded it`);

@@ -47,9 +47,20 @@ export class Model {
     return this.#keyOff.has(account);
   }
 
-  #see({ stream, type, data }: RecordedEvent): void {
-    if (stream.startsWith('transaction-')) this.#seeTransaction(Number(stream.slice(12)), type, data as Data);
+  #see({ stream, type, data, metadata }: RecordedEvent): void {
+    const id = Number(stream.slice(12));
+    if (stream.startsWith('transaction-')) {
+      if ((metadata as Data | null)?.recorded_position === undefined)
+        this.#seeTransaction(id, type, data as Data);
+      else if ('driver' in (data as Data)) this.#redact(id, data as Data);
+    }
     if (stream.startsWith('account-')) this.#seeAccount(Number(stream.slice(8)), type);
+  }
+
+  /** An engine that can't change the event has recorded it anew. */
+  #redact(id: number, data: Data): void {
+    const transaction = this.transactions.get(id);
+    if (transaction !== undefined) this.transactions.set(id, { ...transaction, data });
   }
 
   #seeTransaction(id: number, type: string, data: Data): void {
@@ -71,6 +82,10 @@ export class Model {
     if (type === 'WebhookUrlSet' || type === 'WebhookEnabled') this.#webhookOn.add(account);
     if (type === 'WebhookDisabled') this.#webhookOn.delete(account);
   }
+}
+
+export function isRedacted({ data }: Pick<Modelled, 'data'>): boolean {
+  return (data.driver as Data).name === 'REDACTED';
 }
 
 /** The record as the pull channel prints it, with `expires_at` left out. */

@@ -10,6 +10,8 @@ export interface PointLists {
   readonly start: readonly Drawn[];
   readonly serve: readonly Drawn[];
   readonly import: readonly Drawn[];
+  readonly void: readonly Drawn[];
+  readonly redact: readonly Drawn[];
   readonly erase: readonly Drawn[];
   readonly rebuild: readonly Drawn[];
 }
@@ -39,7 +41,15 @@ const SERVE: readonly Drawn[] = [
   ...bothSides('save-directory', 3),
   ['after', 'seal-rows', 2],
 ];
-const IMPORT = bothSides('append', 3);
+/** Its start, and a plan before each append of transactions. */
+const IMPORT = bothSides('append', 7);
+const VOID = bothSides('append', 2);
+const REDACT: readonly Drawn[] = [
+  ...bothSides('append', 1),
+  ...bothSides('rewrite-events', 4),
+  ...bothSides('replace-row', 4),
+  ...bothSides('redact-deliveries', 4),
+];
 const ERASE: readonly Drawn[] = [
   ...bothSides('append', 1),
   ...bothSides('erase-events', 1),
@@ -56,7 +66,9 @@ const REBUILD: readonly Drawn[] = [
 export const EMBEDDED_POINTS: PointLists = {
   start: [...START, ...bothSides('commit', 8)],
   serve: [...SERVE, ...bothSides('commit', 60)],
-  import: [...IMPORT, ['before', 'commit', 3]],
+  import: [...IMPORT, ['before', 'commit', 7]],
+  void: [...VOID, ['before', 'commit', 2]],
+  redact: [...REDACT, ['before', 'commit', 8]],
   erase: [...ERASE, ['before', 'commit', 4]],
   rebuild: [...REBUILD, ['before', 'commit', 3]],
 };
@@ -65,6 +77,8 @@ export const ENGINE_POINTS: PointLists = {
   start: START,
   serve: [...SERVE, ...bothSides('move-checkpoint', 5), ...bothSides('make-indexes', 1)],
   import: IMPORT,
+  void: VOID,
+  redact: REDACT,
   erase: ERASE,
   rebuild: [
     ...REBUILD,

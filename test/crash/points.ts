@@ -43,6 +43,7 @@ const ADAPTERS: readonly CrashSite[] = [
   ).flatMap(([file, name]) => [
     method('append', file, name, 'append'),
     method('erase-events', file, name, 'erase'),
+    method('rewrite-events', file, name, 'rewrite'),
   ]),
   method('ack', 'src/engines/sqlite/event-store/group-consumer.ts', 'SqliteGroupConsumer', 'ack'),
   method('ack', 'src/engines/eventstoredb/groups/consumer.ts', 'EventStoreDbGroupConsumer', 'ack'),
@@ -59,6 +60,7 @@ const ADAPTERS: readonly CrashSite[] = [
     made('end-lane', file, name, 'endLane'),
     made('resume', file, name, 'resume'),
     made('erase-deliveries', file, name, 'erase'),
+    made('redact-deliveries', file, name, 'redact'),
   ]),
   ...(
     [
@@ -69,6 +71,7 @@ const ADAPTERS: readonly CrashSite[] = [
     method('apply', file, name, 'apply'),
     method('reset-view', file, name, 'reset'),
     method('erase-row', file, name, 'erase'),
+    method('replace-row', file, name, 'replace'),
     method('start-build', file, name, 'startBuild'),
     method('switch-view', file, name, 'serveBuild'),
   ]),
@@ -84,7 +87,7 @@ export const CRASH_SITES: readonly CrashSite[] = [
   /** The write transaction of an embedded file; the point before the commit is after its work. */
   method('commit', 'src/engines/sqlite/driver/database.ts', 'Database', 'write'),
   /** The stored directory: read to be restored, or sealed anew before a commit of rows. */
-  method('seal-rows', 'src/accounts/directory/rows/seal.ts', 'Sealing', 'seals'),
+  method('seal-rows', 'src/accounts/directory/rows/stored-directory.ts', 'Sealing', 'seals'),
   /** A rebuild in MongoDB: a new generation, the switch to it, the former ones dropped, indexes at the end. */
   fn('serve-build', 'src/engines/mongodb/view/generations.ts', 'serveBuild'),
   fn('new-generation', 'src/engines/mongodb/view/generations.ts', 'newGeneration'),

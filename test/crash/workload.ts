@@ -47,6 +47,8 @@ export interface Silence {
 /** The operators' work while processes are killed: each piece is repeated until its outcome is known. */
 export class Workload {
   readonly known = new Map<number, Known>();
+  /** Transactions that may not name their driver any more. */
+  readonly redacted = new Set<number>();
   readonly silences: Silence[] = [];
   readonly #stage: Stage;
   readonly #seed: number;
@@ -93,9 +95,9 @@ export class Workload {
     });
   }
 
-  recorded(lines: readonly EventLine[]): void {
+  recorded(lines: readonly EventLine[], state: Known['state'] = 'visible'): void {
     for (const line of lines) {
-      this.known.set(idOf(line), { account: Number(line.data.account_id), line, state: 'visible' });
+      this.known.set(idOf(line), { account: Number(line.data.account_id), line, state });
     }
   }
 

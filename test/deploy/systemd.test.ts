@@ -40,18 +40,45 @@ describe.each(UNITS)('the unit %s', (unit) => {
     expect(Number(valuesOf(unit, 'TimeoutStopSec')[0])).toBeGreaterThan(10);
   });
 
+  it.runIf(hasSystemd)('is what systemd takes, without a warning', () => verifyUnit(unit));
+});
+
+describe.each(['backup', 'doctor'])('the timer fuel-%s', (name) => {
+  const unit = `fuel-${name}.service`;
+
+  it('starts a unit that runs commands of the program, with the settings of the service', () => {
+    expect(textOf(`fuel-${name}.timer`)).toMatch(/^OnCalendar=\S.*\nRandomizedDelaySec=/m);
+    const commands = valuesOf(unit, 'ExecStart').flatMap(
+      (line) => line.match(/bin\/fuel (?:\w[\w-]* ?){1,2}/g) ?? [],
+    );
+    const expected = {
+      backup: ['bin/fuel store backup ', 'bin/fuel store check-backup '],
+      doctor: ['bin/fuel doctor'],
+    };
+    expect(commands).toEqual(expected[name as 'backup' | 'doctor']);
+    expect(valuesOf(unit, 'EnvironmentFile')).toEqual(valuesOf('fuel.service', 'EnvironmentFile'));
+    expect(valuesOf(unit, 'Environment')).toEqual(valuesOf('fuel.service', 'Environment'));
+    expect(valuesOf(unit, 'Type')).toEqual(['oneshot']);
+  });
+
   it.runIf(hasSystemd)('is what systemd takes, without a warning', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'fuel-systemd-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    // Its program stands elsewhere where the tests run; all else is judged as it is.
-    const program = join(folder, 'fuel');
-    mkdirSync(join(program, 'bin'), { recursive: true });
-    copyFileSync(join(ROOT, 'bin/fuel'), join(program, 'bin/fuel'));
-    const path = join(folder, unit);
-    writeFileSync(path, textOf(unit).replaceAll(PROGRAM, program));
-    const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', path], {
-      encoding: 'utf8',
-    });
-    expect([status, stderr]).toEqual([0, '']);
+    for (const each of [unit, `fuel-${name}.timer`]) verifyUnit(each);
   });
 });
+
+function verifyUnit(unit: string): void {
+  const folder = mkdtempSync(join(tmpdir(), 'fuel-systemd-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  // Its program stands elsewhere where the tests run; all else is judged as it is.
+  const program = join(folder, 'fuel');
+  mkdirSync(join(program, 'bin'), { recursive: true });
+  copyFileSync(join(ROOT, 'bin/fuel'), join(program, 'bin/fuel'));
+  const path = join(folder, unit);
+  writeFileSync(path, textOf(unit).replaceAll(PROGRAM, program));
+  const started = unit.replace('.timer', '.service');
+  writeFileSync(join(folder, started), textOf(started).replaceAll(PROGRAM, program));
+  const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', path], {
+    encoding: 'utf8',
+  });
+  expect([status, stderr]).toEqual([0, '']);
+}

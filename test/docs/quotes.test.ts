@@ -20,7 +20,7 @@ const OPERATIONS = readOperations();
 // Records, so that the compiler names a member that is missing here.
 const KINDS: Record<FailureKind, true> = {
   ...{ dns: true, forbidden: true, connect: true, tls: true },
-  ...{ timeout: true, protocol: true, status: true, cut: true },
+  ...{ timeout: true, protocol: true, status: true, cut: true, fault: true },
 };
 const STATES: Record<DeliveryState, true> = {
   ...{ pending: true, held: true, delivered: true, failed: true, withdrawn: true },

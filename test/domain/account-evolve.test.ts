@@ -103,8 +103,9 @@ test('every type of account event can follow', () => {
     name: 'Other',
     closed: null,
     emails: ['a@example.com'],
-    integrationEnabled: false,
+    integration: { enabled: false, sinceMs: 5_000 },
     profiles: new Map([['standard', { fromMs: Date.parse('2026-09-01T00:00:00Z'), toMs: null }]]),
+    noProfileSinceMs: null,
     groups: new Map([[3, { name: 'Yards' }]]),
     corporates: new Map([[31, { name: 'South', groupId: 3 }]]),
     keys: new Map([

@@ -62,6 +62,7 @@ describe('a file with lines beyond the bounds', () => {
       expect.stringMatching(/\b3: nests deeper than the 64 levels/),
       expect.stringMatching(/\b5: station\.name: must have at most 1000 characters/),
       expect.stringMatching(/\b7: is longer than 65536 bytes/),
+      expect.stringMatching(/^warning: the directory lacks corporate 31 of account 7: /),
     ]);
     const again = await importLines();
     expect([again.code, again.json]).toEqual([1, { recorded: 0, unchanged: 5, refused: 5 }]);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Agent, fetch } from 'undici';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Ledger } from '../../examples/ledger/ledger.ts';
+import { DAY_MS } from '../../src/domain/values/date-time.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { onServers } from '../support/engines/test-engines.ts';
 import { ExampleProcess } from '../support/example-process.ts';
@@ -65,14 +66,15 @@ describe.skipIf(onServers)('fuel mock', () => {
 
   function syncInto(file: string, of = shown): Promise<string> {
     return new ExampleProcess('sync-client/sync-client.ts', {
-      ...{ BASE_URL: of.base_url, API_KEY: of.key, FROM: of.from, TO: '2026-10-01T00:00:00Z' },
+      ...{ BASE_URL: of.base_url, API_KEY: of.key, FROM: of.from },
       ...{ NODE_EXTRA_CA_CERTS: of.ca_file, DATABASE: file },
     }).finished();
   }
 
   it('answers as docs/openapi.yaml describes, refusals included', async () => {
     const dispatcher = new Agent({ connect: { ca: readFileSync(shown.ca_file, 'utf8') } });
-    const range = `from=${shown.from}&to=2026-07-31T00:00:00Z&limit=100`;
+    const to = new Date(Date.parse(shown.from) + 30 * DAY_MS).toISOString();
+    const range = `from=${shown.from}&to=${to}&limit=100`;
     const get = (query: string, key: string) =>
       fetchAnswer(`${shown.base_url}/transactions?${query}`, {
         ...{ method: 'GET', headers: { 'X-API-Key': key }, dispatcher },
@@ -103,7 +105,7 @@ describe.skipIf(onServers)('fuel mock', () => {
     await receiver.shows('listening');
     const url = `https://localhost:${port}/fuel-events`;
     const statuses: Record<string, (number | null)[]> = {};
-    for (const kind of ['good', 'twice', 'unordered', 'test', 'late', 'forged', 'changed']) {
+    for (const kind of ['good', 'twice', 'unordered', 'retry', 'test', 'late', 'forged', 'changed']) {
       const { sent } = await control('/send', { kind, url });
       expect(sent.map(({ as_expected, error }) => [as_expected, error])).toEqual(
         sent.map(() => [true, null]),
@@ -111,11 +113,11 @@ describe.skipIf(onServers)('fuel mock', () => {
       statuses[kind] = sent.map(({ status }) => status);
     }
     expect(statuses).toEqual({
-      ...{ good: [204], twice: [204, 204], unordered: [204, 204], test: [204] },
+      ...{ good: [204], twice: [204, 204], unordered: [204, 204], retry: [204], test: [204] },
       ...{ late: [401], forged: [401], changed: [401] },
     });
     const stored = receiver.output.match(/: stored$/gm) ?? [];
-    expect(stored.length).toBe(4);
+    expect(stored.length).toBe(5);
     expect(receiver.output).toContain(': stored before\n');
 
     // What the webhooks brought is what a pull brings.
@@ -124,9 +126,9 @@ describe.skipIf(onServers)('fuel mock', () => {
     expect(await syncInto(alone)).toContain(`${shown.transactions} transactions pulled`);
     expect(recordsOf(file)).toEqual(recordsOf(alone));
 
-    // A voided one vanishes from the next pull.
-    const [first = ''] = recordsOf(alone);
-    await control('/void', { transaction: `${JSON.parse(first).id}` });
+    // A voided one vanishes from the next pull, which begins a month before now.
+    const [newest = ''] = recordsOf(alone);
+    await control('/void', { transaction: `${JSON.parse(newest).id}` });
     expect(await syncInto(alone)).toContain(' 0 new, 0 changed, 1 removed; ');
   }, 60_000);
 
@@ -142,7 +144,7 @@ describe.skipIf(onServers)('fuel mock', () => {
     const cwd = folder();
     const records: string[][] = [];
     for (const seed of ['5', '5', '6']) {
-      const { mock, shown: other } = await startMock('--seed', seed);
+      const { mock, shown: other } = await startMock('--seed', seed, '--to', '2026-10-01T00:00:00Z');
       const file = join(cwd, `${records.length}.db`);
       await syncInto(file, other);
       records.push(recordsOf(file));

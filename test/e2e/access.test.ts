@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { Answer } from '../support/fetch-answer.ts';
 import { ServiceProcess } from '../support/service/service-process.ts';
 import { openAccount, SEPTEMBER } from '../support/transactions/e2e-samples.ts';
+import { until } from '../support/waiting.ts';
 
 const NO_LIMIT = ['--rate-limit', '100000'];
 
@@ -47,6 +48,31 @@ describe('access in staging', () => {
     expect([answer.status, code, rest]).toEqual([401, 'INVALID_API_KEY', {}]);
     expect(message).toBe((await pull(undefined)).body.error.message);
     expect(id).toBe(answer.headers['x-request-id']);
+  });
+
+  it('leaves what a key was used for, refused requests too, and not what came with a wrong secret', async () => {
+    const own = await openAccount(service, { id: 66 });
+    await pull(own.key);
+    await pull(`svc_test_${own.prefix}_${'a'.repeat(43)}`);
+    await service.get(`/transactions?${SEPTEMBER}&corporate_id=5`, { key: own.key });
+    await service.done(['key', 'off', own.prefix, '--wait']);
+    await pull(own.key);
+    const requests = async () => (await service.done(['key', 'requests', own.prefix, '--json'])).lines;
+    await until(async () => (await requests()).length === 3, 5_000);
+    const range = { from: '2026-09-01T00:00:00.000Z', to: '2026-09-30T23:59:59.999Z' };
+    const from = { at: expect.any(String), address: '127.0.0.1' };
+    expect(await requests()).toMatchObject([
+      { ...from, status: 401, code: 'INVALID_API_KEY', rows: null, from: null },
+      { ...from, status: 404, code: 'CORPORATE_NOT_FOUND', rows: null, ...range, corporate_id: [5] },
+      { ...from, status: 200, code: null, rows: 0, ...range, corporate_id: null, after: null },
+    ]);
+    const [newest] = await requests();
+    expect(
+      (await service.done(['key', 'requests', own.prefix, '--since', newest.at, '--json'])).lines,
+    ).toEqual([newest]);
+    const used = { last_used_at: newest.at, last_used_from: '127.0.0.1' };
+    expect((await service.done(['key', 'list', '--account', '66', '--json'])).json).toMatchObject(used);
+    expect((await service.done(['key', 'show', own.prefix, '--json'])).json).toMatchObject(used);
   });
 
   it('ends with an account that is closed, whose keys stay off when it is reopened', async () => {

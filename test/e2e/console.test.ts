@@ -14,6 +14,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** For whoever looks at the pages: a folder for pictures of them. */
 const PICTURES = process.env.FUEL_TEST_PICTURES;
 const SOON_MS = 10_000;
+const PHONE = 390;
 
 const browser = await startBrowser().catch((error: unknown) => {
   if (process.env.FUEL_TEST_REQUIRE_BROWSER === 'true') throw error;
@@ -111,10 +112,25 @@ describe.runIf(browser !== undefined)('the console in a browser', () => {
       expect((await page.title()) + (await page.innerText('body'))).not.toContain('\u202e');
     }
     await page.goto(at(`/deliveries/${made.failedDelivery}`));
-    await page.click('summary');
-    expect(await page.textContent('pre')).toContain('<script>window.hacked=1</script>');
+    const [sent, answered] = await page.locator('details[open] pre').allTextContents();
+    expect(sent).toContain('"type":"transaction.confirmed"');
+    expect(sent).toContain('"name":"REDACTED"');
+    expect(answered).toContain('<script>window.hacked=1</script>');
     expect(said).toEqual([]);
     expect(asked.filter((url) => !url.startsWith(push.service.opsUrl))).toEqual([]);
+  });
+
+  test('a plate is found, and the transactions of a day are listed', async () => {
+    const page = await open();
+    await page.goto(at(`/find?q=${encodeURIComponent('abc123')}`));
+    expect(await page.innerText('main')).toMatch(/Transaction \d+ of a vehicle with this plate/);
+    await page.goto(at('/accounts/7'));
+    await page.click('form[action="/transactions"] button');
+    const heading = `Transactions of account 7 on ${new Date().toISOString().slice(0, 10)}`;
+    expect(await page.innerText('h1')).toBe(heading);
+    expect(await page.locator('tbody tr').count()).toBeGreaterThan(0);
+    await page.goto(at('/transactions?account=7&day=yesterday'));
+    expect(await page.innerText('main')).toContain('yesterday is no day, such as 2026-09-03');
   });
 
   test('every page is accessible, dark and light', async () => {
@@ -138,6 +154,20 @@ describe.runIf(browser !== undefined)('the console in a browser', () => {
     }
   });
 
+  test('on a phone every page is as wide as the screen, and a row of a list a few lines', async () => {
+    const page = await open({ viewport: { width: PHONE, height: 844 } });
+    for (const [index, path] of paths().entries()) {
+      await page.goto(at(path));
+      await page.evaluate(() => {
+        for (const each of document.querySelectorAll('details')) each.open = true;
+      });
+      const found = await page.evaluate(measurePhone);
+      if (PICTURES !== undefined)
+        await page.screenshot({ path: join(PICTURES, `phone-${index}.png`), fullPage: true });
+      expect.soft({ path, ...found }).toEqual({ path, width: PHONE, cutOff: [], tall: [] });
+    }
+  });
+
   test('a page follows what happens, and keeps what is open, typed and focused', async () => {
     const page = await open();
     await page.goto(at('/'));
@@ -152,11 +182,7 @@ describe.runIf(browser !== undefined)('the console in a browser', () => {
     const change = { accountId: 7, prefix: made.healthy } as const;
     const evidence = { failedInARow: 0, failingSinceMs: null, lastAnswers: [] };
     await push.service.operator.change(7, { type: 'DisableWebhook', ...change, reason: 'test', evidence });
-    await page.waitForFunction(
-      () => document.querySelector('#attention')?.textContent?.includes('2 webhooks are switched off'),
-      null,
-      { timeout: SOON_MS },
-    );
+    await page.waitForSelector(`#attention-disabled-${made.healthy}`, { timeout: SOON_MS });
     await push.service.operator.change(7, { type: 'EnableWebhook', ...change });
     const kept = await page.evaluate(() => ({
       isSamePage: 'isSamePage' in globalThis,
@@ -253,6 +279,25 @@ describe.runIf(browser !== undefined)('the console in a browser', () => {
     expect((await framed?.content()) ?? '').not.toContain('fuel console');
   });
 });
+
+/** Runs in the page: how wide it is, what scrolls sideways in it, and rows of deliveries that are too tall. */
+function measurePhone() {
+  const all = [...document.querySelectorAll<HTMLElement>('body *')];
+  const nameOf = ({ tagName, className, textContent }: HTMLElement): string =>
+    `${tagName}.${className} ${textContent?.slice(0, 60)}`;
+  return {
+    width: document.scrollingElement?.scrollWidth,
+    cutOff: all
+      .filter((each) => each.clientWidth > 0 && !each.matches('caption, thead, thead *, .skip'))
+      .filter(
+        (each) =>
+          each.getBoundingClientRect().right > innerWidth ||
+          (each.matches('.scrolls, pre') && each.scrollWidth > each.clientWidth + 1),
+      )
+      .map(nameOf),
+    tall: all.filter((each) => each.matches('tr[id^="deliveries-"]') && each.offsetHeight > 160).map(nameOf),
+  };
+}
 
 interface Violation {
   readonly id: string;

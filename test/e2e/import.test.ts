@@ -33,7 +33,7 @@ describe('fuel transaction import', () => {
 
   beforeAll(async () => {
     await service.start();
-    ({ key } = await openAccount(service));
+    ({ key } = await openAccount(service, { structure: true }));
   });
 
   it('records a file once, however often it is imported', async () => {

@@ -140,7 +140,7 @@ test('of several engines that are selected for a port the last one of the regist
   expect((await withToy(both, [toy(), second]).open()).remote).toMatchObject([{ name: 'second' }]);
   const withMongo = await withToy({ MONGODB_URL: 'mongodb://host/', TOY_URL: URL }).open();
   expect(withMongo.remote).toMatchObject([
-    { name: 'mongodb', serves: ['view', 'coordination', 'directory', 'rateWindows'] },
+    { name: 'mongodb', serves: ['view', 'coordination', 'directory', 'requests', 'rateWindows'] },
     { name: 'toy', serves: ['queue'] },
   ]);
 });

@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { redactedRecord } from '../../projections/record.ts';
 import { projectTransaction, RecordFault } from '../../projections/transactions.ts';
 import { generateTransactions } from '../../src/customers/sample/generator.ts';
 import { faultsOf, schemaOf } from '../../src/domain/events.ts';
+import { type WithDriver, withoutDriver } from '../../src/domain/transaction.ts';
 import type { TransactionEventType } from '../../src/domain/transaction-events.ts';
 import { recordText } from '../../src/pull/record/record.ts';
 import { faultsOfText } from '../support/openapi/validate.ts';
@@ -129,6 +131,21 @@ describe('the rendering of a record', () => {
       expect(fits(sample)).toBe(true);
       expectAgreement(sample);
     }
+  });
+
+  it('without its driver is what the redacted event renders to, and differs from it in nothing else', () => {
+    const agrees = ({ type, data }: Line): void => {
+      const change = render({ type, data });
+      if (change instanceof RecordFault || change.kind !== 'show') return;
+      const redacted = {
+        type,
+        data: withoutDriver(data as unknown as WithDriver) as unknown as Line['data'],
+      };
+      const rendered = render(redacted);
+      expect(rendered).toEqual({ ...change, row: redactedRecord(change.row) });
+      expect(redactedRecord(redactedRecord(change.row))).toEqual(redactedRecord(change.row));
+    };
+    fc.assert(fc.property(mutatedLines, agrees), { numRuns: 1_000 });
   });
 
   it('refuses exactly what the schema refuses, and prints the rest as recorded', () => {

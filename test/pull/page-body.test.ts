@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { RenderedRecord } from '../../projections/transactions.ts';
+import type { RenderedRecord } from '../../projections/record.ts';
 import { createPresigner } from '../../src/pull/images/presign.ts';
 import { recordText } from '../../src/pull/record/record.ts';
 import { pageBody } from '../../src/pull/transactions.ts';

@@ -2,8 +2,9 @@ import { systemClock } from '../../base/clock.ts';
 import { isUnavailable } from '../../base/errors.ts';
 import { ACCOUNT_STREAMS, accountStream } from '../../domain/account-events.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
-import { readToEnd } from '../../event-store/reads.ts';
-import { readSkipped } from '../../event-store/skipped-events.ts';
+import { readInParts, readToEnd } from '../../event-store/reads.ts';
+import type { RecordedEvent } from '../../event-store/recorded-event.ts';
+import { readSkipped, type SkippedEvents } from '../../event-store/skipped-events.ts';
 import { applyToDirectory, restoreDirectory } from './apply-to-directory.ts';
 import { Directory, type DirectoryKey } from './fold/directory.ts';
 import type { DirectoryAccount } from './fold/directory-entry.ts';
@@ -31,10 +32,30 @@ export async function loadAccount(
   store: Pick<EventStore, 'readStream'>,
   accountId: number,
 ): Promise<DirectoryAccount | undefined> {
-  const directory = new Directory();
   const skipped = await readSkipped(store);
-  for (const event of await store.readStream(accountStream(accountId)))
-    applyToDirectory(directory, event, skipped);
+  return accountBy(await store.readStream(accountStream(accountId)), accountId, skipped);
+}
+
+/** As `loadAccount`, of many accounts; only some are in memory at a time. */
+export async function* loadAccounts(
+  store: Pick<EventStore, 'readStream' | 'readStreams'>,
+  accountIds: readonly number[],
+): AsyncGenerator<readonly [accountId: number, entry: DirectoryAccount | undefined], void> {
+  const skipped = await readSkipped(store);
+  const idOf = new Map(accountIds.map((id) => [accountStream(id), id]));
+  for await (const [stream, events] of readInParts(store, [...idOf.keys()])) {
+    const id = idOf.get(stream) ?? 0;
+    yield [id, accountBy(events, id, skipped)];
+  }
+}
+
+function accountBy(
+  events: readonly RecordedEvent[],
+  accountId: number,
+  skipped: SkippedEvents,
+): DirectoryAccount | undefined {
+  const directory = new Directory();
+  for (const event of events) applyToDirectory(directory, event, skipped);
   return directory.account(accountId);
 }
 

@@ -47,6 +47,7 @@ const core = {
   FUEL_WEBHOOK_RETRY_DELAYS: setting('30s,150s', retryDelays),
   FUEL_WEBHOOK_CA: optional(read.text),
   FUEL_DELIVERY_RETENTION_DAYS: setting('90', read.positiveInteger),
+  FUEL_REQUEST_LOG_DAYS: setting('30', read.positiveInteger),
   FUEL_LOG_LEVEL: setting('info', read.oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent')),
 } as const;
 
@@ -229,6 +230,11 @@ function ruleFaults(values: Partial<Config>, env: Env, roles: readonly Role[]): 
 
 /** How long ended deliveries are kept. */
 export function retentionMs({ FUEL_DELIVERY_RETENTION_DAYS: days }: Config): number {
+  return days * DAY_MS;
+}
+
+/** How long it is known what a key asked for. */
+export function requestLogMs({ FUEL_REQUEST_LOG_DAYS: days }: Config): number {
   return days * DAY_MS;
 }
 

@@ -7,13 +7,15 @@ import { FuelError } from '../../base/errors.ts';
 import { listen } from '../../base/listen.ts';
 import { faultsOf } from '../../domain/events.ts';
 import { id } from '../../domain/values/primitives.ts';
+import { ANSWERS, type AnswerKind } from './mock-answers.ts';
 import { KINDS, type Kind } from './mock-webhooks.ts';
 import type { SentWebhook } from './send-mock.ts';
 
 const HOST = '127.0.0.1';
 const MAX_BODY = '16kb';
 const STATUS = { refused: 400, unknown: 404, failed: 500 } as const;
-const USAGE = 'ask with POST /send (kind, url) or POST /void (transaction), as a form or as JSON';
+const USAGE =
+  'ask with POST /send (kind, url), POST /void (transaction) or POST /answer (kind), as a form or as JSON';
 
 const url: Struct<string, null> = define('url', (value) =>
   /^https?:$/.test(URL.parse(String(value))?.protocol ?? '')
@@ -22,12 +24,15 @@ const url: Struct<string, null> = define('url', (value) =>
 );
 const SEND = object({ kind: enums(Object.keys(KINDS) as Kind[]), url, transaction: optional(id) });
 const VOID = object({ transaction: id });
+const ANSWER = object({ kind: enums(Object.keys(ANSWERS) as AnswerKind[]) });
 
 export interface Controls {
   /** Sends webhooks of a kind. Rejects with `REFUSED` or `USAGE` where that is not possible. */
   send(wish: Infer<typeof SEND>): Promise<SentWebhook[]>;
   /** Voids a transaction and resolves once the API does not show it any more. Rejects with `REFUSED`. */
   void(transactionId: number): Promise<void>;
+  /** Resolves once the API answers so. */
+  answer(kind: AnswerKind): Promise<void>;
 }
 
 /** What asks the mock for webhooks and voids, in plain HTTP on this machine alone. Answers are JSON. */
@@ -57,6 +62,11 @@ function createApp(controls: Controls): Koa {
     await controls.void(transaction);
     ctx.body = { voided: transaction };
   });
+  router.post('/answer', async (ctx) => {
+    const { kind } = read(ANSWER, ctx.request.body);
+    await controls.answer(kind);
+    ctx.body = { answers: kind };
+  });
   const app = new Koa();
   app.use(async (ctx, next) => {
     // Browsers send these: a page that the user visits must not be able to ask for anything.
@@ -76,10 +86,11 @@ function createApp(controls: Controls): Koa {
   return app;
 }
 
-/** Throws `USAGE` for members that are not these; a form has an id as text. */
+/** Throws `USAGE` for members that are not these; a form has an id as text, and JSON may have a kind as a number. */
 function read<T, S>(schema: Struct<T, S>, body: unknown): T {
   const members: Record<string, unknown> = { ...(body as object | undefined) };
   if ('transaction' in members) members.transaction = Number(members.transaction);
+  if (typeof members.kind === 'number') members.kind = String(members.kind);
   const [fault] = faultsOf(schema, members);
   if (fault !== undefined) throw new FuelError('USAGE', fault);
   return members as T;

@@ -6,16 +6,14 @@ import { sampleAccount } from '../sample/sample-directory.ts';
 const ACCOUNT_ID = 7;
 const COUNT = 2_000;
 const DAYS = 90;
-/** Fixed, so that a seed stands for the same transactions whenever it is used. */
-const END_MS = Date.UTC(2026, 9, 1);
 const PREFIX_LENGTH = 10;
 const SECRET_LENGTH = 43;
 
 export type MockData = ReturnType<typeof mockData>;
 
-/** What a mock serves: the same for the same seed. */
-export function mockData(seed: number) {
-  const sample = { seed, count: COUNT, days: DAYS, endMs: END_MS, accountIds: [ACCOUNT_ID] };
+/** What a mock serves: the same for the same seed, but for the times, which lead up to `toMs`. */
+export function mockData(seed: number, toMs: number) {
+  const sample = { seed, count: COUNT, days: DAYS, endMs: toMs, accountIds: [ACCOUNT_ID] };
   const events = [...generateTransactions(sample)];
   const shown = new Set<number>();
   for (const { data } of events) {
@@ -34,8 +32,8 @@ export function mockData(seed: number) {
     /** Of the transactions that are neither voided nor cancelled, in the order of `created_at`. */
     shownIds: [...shown],
     /** All were created from here on, and before `toMs`. */
-    fromMs: END_MS - DAYS * DAY_MS,
-    toMs: END_MS,
+    fromMs: toMs - DAYS * DAY_MS,
+    toMs,
   };
 }
 

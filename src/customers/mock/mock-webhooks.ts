@@ -22,12 +22,14 @@ export interface WebhookTerms {
   readonly nowMs: number;
 }
 
-interface WebhookKind {
+export interface WebhookKind {
   readonly what: string;
   /** How many transactions it needs. */
   readonly transactions: number;
   /** The webhooks in the order in which they are sent; `rows` are in the order of their creation. */
   plan(rows: readonly TransactionRow[], terms: WebhookTerms): PlannedWebhook[];
+  /** The waits before it is planned and sent again, until the receiver does what is expected. */
+  readonly retryDelaysMs?: readonly number[];
 }
 
 const LATE_MS = 10 * 60_000;
@@ -45,6 +47,12 @@ export const KINDS = {
     what: 'two webhooks, the later transaction first',
     transactions: 2,
     plan: (rows, terms) => good(rows, terms).toReversed(),
+  },
+  retry: {
+    what: 'one webhook, again after 1 s and after 5 s until it is accepted',
+    transactions: 1,
+    plan: good,
+    retryDelaysMs: [1_000, 5_000],
   },
   test: {
     what: 'a webhook.test, which holds no transaction',

@@ -1,10 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { changeAccount } from '../../accounts/change-account.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type AccountWriter, changeAccount } from '../../accounts/change-account.ts';
 import { systemClock } from '../../base/clock.ts';
 import { FuelError } from '../../base/errors.ts';
 import { silentLog } from '../../base/log.ts';
+import { SerialWork } from '../../base/serial-work.ts';
 import type { TransactionEvent } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { loadConfig, openEngines } from '../../engines/engines.ts';
@@ -15,13 +17,21 @@ import { configuredPresigner, type Presigner } from '../../pull/images/presign.t
 import type { Engines } from '../../service/engines/engines.ts';
 import { openingCommands } from '../sample/sample-directory.ts';
 import { type Controls, startControlServer } from './control-server.ts';
+import { recordAnswer } from './mock-answers.ts';
 import { type MockData, mockData } from './mock-data.ts';
-import { KINDS } from './mock-webhooks.ts';
-import { type SentWebhook, sendWebhook } from './send-mock.ts';
+import { KINDS, type WebhookKind } from './mock-webhooks.ts';
+import { type SentWebhook, sendWebhook, useUp } from './send-mock.ts';
 
 const HOST = '127.0.0.1';
 const AUTHOR = { actor: 'mock', command: 'fuel mock' };
-const RATE_LIMIT = 60; // that of every key unless agreed otherwise
+
+export interface MockOptions {
+  readonly seed: number;
+  /** Where the times of its transactions end. */
+  readonly toMs: number;
+  /** Requests in 60 s that its key has. */
+  readonly rateLimit: number;
+}
 
 export interface Mock {
   readonly data: MockData;
@@ -42,12 +52,9 @@ export interface Mock {
  * Rejects with `REFUSED` where a port is taken.
  */
 export async function startMock({
-  seed,
   port,
-}: {
-  readonly seed: number;
-  readonly port: number;
-}): Promise<Mock> {
+  ...options
+}: MockOptions & { readonly port: number }): Promise<Mock> {
   const parts = new AsyncDisposableStack();
   const stop = () => parts.disposeAsync();
   try {
@@ -67,13 +74,17 @@ export async function startMock({
     parts.defer(() => service.stop());
     const engines = await openEngines(config, systemClock);
     parts.defer(() => engines.close());
-    const data = mockData(seed);
-    await fill(engines, data);
-    const controls = createControls(engines, data, configuredPresigner(config));
+    const data = mockData(options.seed, options.toMs);
+    await fill(engines, data, options);
+    const { apiUrl: baseUrl = '', failed } = service;
+    const presigner = configuredPresigner(config);
+    const stopping = new AbortController();
+    const { signal } = stopping;
+    const controls = createControls({ ...options, engines, data, presigner, baseUrl, signal });
     const control = await startControlServer(controls, port === 0 ? 0 : port + 1);
     parts.defer(() => control.stop());
+    parts.defer(() => stopping.abort());
     const caFile = join(folder, 'tls-cert.pem');
-    const { apiUrl: baseUrl = '', failed } = service;
     return { data, baseUrl, caFile, controlUrl: control.url, failed, stop };
   } catch (error) {
     await stop();
@@ -81,17 +92,24 @@ export async function startMock({
   }
 }
 
-async function fill(engines: Engines, { account, prefix, secretSha256, events }: MockData): Promise<void> {
-  const writer = { store: engines.store(), clock: systemClock, author: AUTHOR };
-  await changeAccount(writer, account.id, [
+async function fill(
+  engines: Engines,
+  { account, prefix, secretSha256, events }: MockData,
+  { rateLimit }: MockOptions,
+): Promise<void> {
+  await changeAccount(writerOf(engines), account.id, [
     ...openingCommands(account, 0),
     {
       type: 'IssueKey',
       ...{ accountId: account.id, prefix, secretSha256, environment: 'staging', label: 'mock' },
-      ...{ allowList: [], rateLimit: RATE_LIMIT, driverMobile: true },
+      ...{ allowList: [], rateLimit, driverMobile: true },
     },
   ]);
   await record(engines, events);
+}
+
+function writerOf(engines: Engines): AccountWriter {
+  return { store: engines.store(), clock: systemClock, author: AUTHOR };
 }
 
 /** Records the events; resolves once the API shows them. */
@@ -107,6 +125,10 @@ async function record(engines: Engines, events: Iterable<TransactionEvent>): Pro
     onProgress: () => undefined,
     signal: new AbortController().signal,
   });
+  await applied(engines);
+}
+
+async function applied(engines: Engines): Promise<void> {
   const position = await engines.store().head();
   const [coordination, view] = [engines.coordination(), engines.view()];
   await waitUntilApplied({ coordination, view, position });
@@ -116,8 +138,23 @@ async function* linesOf(events: Iterable<TransactionEvent>): AsyncGenerator<Buff
   for (const event of events) yield Buffer.from(`${JSON.stringify(event)}\n`);
 }
 
-function createControls(engines: Engines, data: MockData, presigner: Presigner): Controls {
+function createControls({
+  engines,
+  data,
+  presigner,
+  baseUrl,
+  rateLimit,
+  signal,
+}: MockOptions & {
+  readonly engines: Engines;
+  readonly data: MockData;
+  readonly presigner: Presigner;
+  readonly baseUrl: string;
+  /** Ends the waits between attempts. */
+  readonly signal: AbortSignal;
+}): Controls {
   const { account, prefix, webhookSecret: secret } = data;
+  const answers = new SerialWork();
   /** Those to send next first: the oldest, then from the start again. */
   let queue: readonly number[] = data.shownIds;
   const nextIds = (count: number): number[] => {
@@ -132,15 +169,19 @@ function createControls(engines: Engines, data: MockData, presigner: Presigner):
   };
   return {
     async send({ kind, url, transaction }) {
-      const { transactions: count, plan } = KINDS[kind];
+      const { transactions: count, plan, retryDelaysMs = [] }: WebhookKind = KINDS[kind];
       if (transaction !== undefined && count !== 1) {
         throw new FuelError('USAGE', `transaction: ${kind} takes none`);
       }
       const ids = transaction === undefined ? nextIds(count) : [transaction];
       const rows = await Promise.all(ids.map(find));
       const sent: SentWebhook[] = [];
-      for (const webhook of plan(rows, { url, prefix, secret, presigner, nowMs: systemClock.now() })) {
-        sent.push(await sendWebhook(webhook));
+      for (const waitMs of [0, ...retryDelaysMs]) {
+        await sleep(waitMs, undefined, { signal });
+        for (const webhook of plan(rows, { url, prefix, secret, presigner, nowMs: systemClock.now() })) {
+          sent.push(await sendWebhook(webhook));
+        }
+        if (sent.at(-1)?.as_expected) break;
       }
       return sent;
     },
@@ -151,5 +192,11 @@ function createControls(engines: Engines, data: MockData, presigner: Presigner):
       await record(engines, [{ type: 'TransactionVoided', data: voided }]);
       queue = queue.filter((id) => id !== transaction_id);
     },
+    answer: (kind) =>
+      answers.run(async () => {
+        await recordAnswer(kind, { accountId: account.id, prefix, rateLimit }, writerOf(engines));
+        await applied(engines);
+        if (kind === '429') await useUp(`${baseUrl}/transactions`, data.key);
+      }),
   };
 }

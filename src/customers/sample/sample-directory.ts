@@ -37,13 +37,16 @@ export function sampleAccount(id: number): SampleAccount {
   return { id, name: `${random.pick(COMPANIES)} ${id}`, groups, corporates: [headOffice, ...others] };
 }
 
+/** The charging profile that an account has. */
+export const PROFILE = 'demo';
+
 /** The commands that open the account, with its groups and corporates, and give it access from then on. */
 export function openingCommands({ id: accountId, name, ...account }: SampleAccount, fromMs: number) {
   const { groups, corporates } = account;
   const commands: AccountCommand[] = [
     { type: 'OpenAccount', accountId, name },
     { type: 'EnableIntegration', accountId },
-    { type: 'SetChargingProfile', accountId, profile: 'demo', fromMs, toMs: null },
+    { type: 'SetChargingProfile', accountId, profile: PROFILE, fromMs, toMs: null },
   ];
   for (const group of groups)
     commands.push({ type: 'SetCorporateGroup', accountId, groupId: group.id, name: group.name });

@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { StreamDeletedError } from '@eventstore/db-client';
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
+import type { EventMetadata } from '../../domain/events.ts';
+import { rewrittenMetadata } from '../../event-store/codec.ts';
 import type {
   Append,
   AppendResult,
@@ -106,6 +109,26 @@ export class EventStoreDb implements EventStore {
   /** Version and clock of a node. Rejects with `STORE_UNAVAILABLE` where none answers within some seconds. */
   describe(): Promise<NodeInfo> {
     return readNodeInfo(this.#connection);
+  }
+
+  /** Appended behind the former ones, which then no reader of the stream gets. The server keeps their bytes until it is scavenged. */
+  async rewrite(events: readonly RecordedEvent[]): Promise<boolean> {
+    const last = events.at(-1);
+    if (last === undefined) return false;
+    const { stream, revision: expected } = last;
+    const copies = events.map((event) => ({
+      id: randomUUID(),
+      type: event.type,
+      data: event.data,
+      metadata: rewrittenMetadata(event) as unknown as EventMetadata,
+    }));
+    const [appended] = await this.append([{ stream, expected, events: copies }]);
+    if (appended?.kind !== 'appended') return false;
+    await this.#connection.use(async (client) => {
+      const { metadata = {} } = await client.getStreamMetadata(stream);
+      await client.setStreamMetadata(stream, { ...metadata, truncateBefore: expected + 1 });
+    });
+    return true;
   }
 
   /** The server keeps the events' bytes until it is scavenged. */

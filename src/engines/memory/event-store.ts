@@ -72,6 +72,13 @@ export class MemoryLog {
     return events.filter((event) => event !== undefined).filter(isWanted);
   }
 
+  rewrite(events: readonly RecordedEvent[]): boolean {
+    const stored = this.of(events[0]?.stream ?? '');
+    if (stored.length !== events.length) return false;
+    for (const [n, { data }] of events.entries()) Object.assign(stored[n] ?? {}, { data: jsonText(data) });
+    return true;
+  }
+
   erase(stream: string): void {
     this.erased.add(stream);
     for (const { position } of this.of(stream)) this.events[position - 1] = undefined;
@@ -109,6 +116,7 @@ export function openMemoryEventStore(log: MemoryLog, clock: Clock): EventStore {
     head: async () => log.head,
     hasReached: async (position: Position) => position <= log.head,
     findDamage: async () => [],
+    rewrite: async (events: readonly RecordedEvent[]) => log.rewrite(events),
     async erase(stream: string) {
       log.erase(stream);
     },

@@ -86,6 +86,10 @@ export function openMemoryView(view: MemoryView, clock: Clock): TransactionsView
     if (found === undefined) throw notInUse();
     return found;
   };
+  const replace: TransactionsView['replace'] = async (transactionId, changes) => {
+    for (const generation of [view.served, view.built])
+      generation?.replace(transactionId, changes, clock.now());
+  };
   return opening<Omit<TransactionsView, 'close'>>(NAME, {
     async page(query) {
       assertServable(view.served?.checkpoint);
@@ -123,14 +127,8 @@ export function openMemoryView(view: MemoryView, clock: Clock): TransactionsView
       for (const { position } of changes) view.served?.parked.delete(position);
       view.served?.apply(changes, clock.now());
     },
-    async replace(transactionId, changes) {
-      view.served?.replace(transactionId, changes, clock.now());
-    },
-    async erase(transactionId) {
-      for (const generation of [view.served, view.built]) {
-        generation?.replace(transactionId, [erasure(transactionId)], clock.now());
-      }
-    },
+    replace,
+    erase: (transactionId) => replace(transactionId, [erasure(transactionId)]),
     async reset(storeId, servesFrom) {
       view.served = view.make(storeId, servesFrom, clock.now());
       return { ...view.served.checkpoint };

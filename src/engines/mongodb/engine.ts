@@ -24,7 +24,7 @@ export const mongoDb: Engine = {
   holds: 'view and delivery log',
   oldestVersion: [6, 0],
   settings,
-  ports: ['view', 'queue', 'coordination', 'directory', 'rateWindows'],
+  ports: ['view', 'queue', 'coordination', 'directory', 'requests', 'rateWindows'],
   async assertSettings(config) {
     const { MongoConnection } = await import('./driver/connection.ts');
     await new MongoConnection(placeOf(config)).close();
@@ -39,6 +39,7 @@ export const mongoDb: Engine = {
       coordinations,
       directories,
       windows,
+      requests,
     ] = await Promise.all([
       import('./driver/connection.ts'),
       import('./driver/prepared-collections.ts'),
@@ -48,6 +49,7 @@ export const mongoDb: Engine = {
       import('./coordination.ts'),
       import('./directory-rows.ts'),
       import('./rate-windows.ts'),
+      import('./requests.ts'),
     ]);
     const connection = once(() => new MongoConnection(placeOf(config)));
     const plans: Partial<Record<StoreName, CollectionsPlan>> = {
@@ -62,6 +64,7 @@ export const mongoDb: Engine = {
         queue: once(() => queues.openMongoDeliveryQueue({ connection: connection(), clock })),
         coordination: once(() => coordinations.openMongoCoordination({ connection: connection() })),
         directory: once(() => directories.openMongoDirectoryRows({ connection: connection() })),
+        requests: once(() => requests.openMongoRequests({ connection: connection() })),
         rateWindows: () => windows.createMongoRateWindows({ connection: connection() }),
       },
       async state(store) {

@@ -12,6 +12,7 @@ import { numberedFiles } from './driver/numbered-files.ts';
 import { eventMigrations } from './event-store/event-migrations.ts';
 import { subscriptionMigrations } from './event-store/group.ts';
 import { deliveryMigrations } from './queue/schema.ts';
+import { MIGRATIONS as REQUEST_MIGRATIONS } from './requests.ts';
 import { MIGRATIONS as VIEW_MIGRATIONS } from './view/schema.ts';
 
 /** The embedded files, by what they hold; each is one SQLite database in the data directory. */
@@ -22,6 +23,7 @@ export const EMBEDDED_FILES = {
   subscriptions: 'subscriptions.db',
   control: 'control.db',
   directory: 'directory.db',
+  requests: 'requests.db',
 } as const;
 
 /** The names of the embedded files in the folder; a view may be in several. */
@@ -37,12 +39,18 @@ const FILE_VERSIONS: Readonly<Record<EmbeddedFile, number>> = {
   subscriptions: subscriptionMigrations.length,
   control: COORDINATION_MIGRATIONS.length,
   directory: DIRECTORY_MIGRATIONS.length,
+  requests: REQUEST_MIGRATIONS.length,
 };
 
 export type EmbeddedFile = keyof typeof EMBEDDED_FILES;
 
-/** Nothing is lost with these: a damaged one is put aside, and recreated. */
-export const RECREATED: ReadonlySet<EmbeddedFile> = new Set(['subscriptions', 'control', 'directory']);
+/** Nothing that customers see is lost with these: a damaged one is put aside, and recreated. */
+export const RECREATED: ReadonlySet<EmbeddedFile> = new Set([
+  'subscriptions',
+  'control',
+  'directory',
+  'requests',
+]);
 /** As a damaged file is named when it was put aside. */
 export const PUT_ASIDE = /\.db\.damaged-\w+-\d+$/;
 

@@ -9,6 +9,7 @@ import { EMBEDDED_FILES, type EmbeddedFile, embeddedFile, stateOf } from './embe
 import { openSqliteEventStore, type SqliteEventStore } from './event-store/event-store.ts';
 import { openSqliteSubscriptions } from './event-store/subscriptions.ts';
 import { openSqliteDeliveryQueue } from './queue/queue.ts';
+import { openSqliteRequests } from './requests.ts';
 import { openSqliteView } from './view/view.ts';
 
 const FILE_OF = {
@@ -24,15 +25,16 @@ const FILE_OF = {
 export function openEmbedded(opening: Opening): OpenedEngine & { readonly ports: EnginePorts } {
   const { config, clock, log, once } = opening;
   const file = (store: StoreName) => embeddedFile(config, clock, EMBEDDED_FILES[FILE_OF[store]]);
-  /** How a file is opened with which nothing is lost. */
-  const recreated = (store: StoreName) => ({
-    ...file(store),
+  /** How a file is opened with which nothing is lost that matters to customers. */
+  const putAside = (name: EmbeddedFile) => ({
+    ...embeddedFile(config, clock, EMBEDDED_FILES[name]),
     onPutAside: (aside: string): void =>
       log.error(
-        { file: EMBEDDED_FILES[FILE_OF[store]], aside },
+        { file: EMBEDDED_FILES[name], aside },
         'a damaged file was put aside and is recreated: check the disk',
       ),
   });
+  const recreated = (store: StoreName) => putAside(FILE_OF[store]);
   const store = once(() => openSqliteEventStore(file('store')));
   return {
     state: async (name) => stateOf(config, FILE_OF[name]),
@@ -43,6 +45,7 @@ export function openEmbedded(opening: Opening): OpenedEngine & { readonly ports:
       queue: once(() => openSqliteDeliveryQueue(file('queue'))),
       coordination: once(() => openSqliteCoordination(recreated('coordination'))),
       directory: once(() => openSqliteDirectoryRows(recreated('directory'))),
+      requests: once(() => openSqliteRequests(putAside('requests'))),
       rateWindows: (memory) => createMemoryRateWindows({ memory }),
     },
   };

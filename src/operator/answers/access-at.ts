@@ -1,10 +1,18 @@
 import { Directory } from '../../accounts/directory/fold/directory.ts';
-import { type Account, type AccountKey, activeProfile } from '../../domain/account.ts';
+import {
+  type Account,
+  type AccountKey,
+  accessOf,
+  type ProfileAccess,
+  profileAccess,
+} from '../../domain/account.ts';
 import { accountStream, type Environment } from '../../domain/account-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
+import { type RefusalCode, refusals } from '../../pull/answers.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
+import { type Cell, time } from './columns.ts';
 
 /** Whether a key could read its account's transactions at a time. */
 export interface KeyAccess {
@@ -19,7 +27,7 @@ export interface KeyAccess {
 /** Who could read an account's transactions at a time, by access checks 3 to 5. */
 export interface Access {
   /** Why nobody could; `null` where the account was open. */
-  readonly noAccess: string | null;
+  readonly noAccess: NoAccess | null;
   /** The keys that the account had; `null` where it can't be read. */
   readonly keys: readonly KeyAccess[] | null;
 }
@@ -33,19 +41,16 @@ export async function accessAt(
   const next = events.find((event) => recordedAtMs(event) > atMs);
   const position = next?.position ?? Number.MAX_SAFE_INTEGER;
   const history = new AccountHistory({ store, directory: new Directory() });
-  const judged = await history.asOf({ accountId, position }, (account) => ({
-    noAccess: account === undefined ? 'the account was not open' : (noAccessReason(account, atMs) ?? null),
-    keys: [...(account?.keys.values() ?? [])].map((key) => {
-      const refused = keyRefusal(key, environment) ?? noAccessReason(account, atMs) ?? null;
-      return {
-        key: key.prefix,
-        can_read: refused === null,
-        reason: refused,
-        mobile_number: key.driverMobile,
-      };
-    }),
-  }));
-  return judged.kind === 'known' ? judged.value : { noAccess: 'the account can not be read', keys: null };
+  const judged = await history.asOf({ accountId, position }, (account) => {
+    if (account === undefined) return { noAccess: { reason: 'the account was not open' }, keys: [] };
+    const refused = noAccess(account, atMs);
+    const keys = [...account.keys.values()].map((key) => {
+      const reason = keyRefusal(key, environment) ?? refused?.reason ?? null;
+      return { key: key.prefix, can_read: reason === null, reason, mobile_number: key.driverMobile };
+    });
+    return { noAccess: refused, keys };
+  });
+  return judged.kind === 'known' ? judged.value : { noAccess: noAccess(undefined, atMs), keys: null };
 }
 
 function keyRefusal({ environment, active }: AccountKey, served: Environment): string | undefined {
@@ -53,23 +58,57 @@ function keyRefusal({ environment, active }: AccountKey, served: Environment): s
   return active ? undefined : 'the key was switched off';
 }
 
-/** Why requests of the account are refused (checks 4 and 5, or unreadable); `undefined` where they are not. */
-export function noAccessReason(account: Account | undefined, nowMs: number): string | undefined {
-  if (account === undefined) return 'the account can not be read';
-  if (account.closed !== null) return `closed: ${account.closed.reason}`;
-  return account.integrationEnabled ? noProfileReason(account, nowMs) : 'the integration is off';
+/** Why requests of an account are refused. */
+export interface NoAccess {
+  readonly reason: string;
+  /** With what; since when, where that is known. Nobody has a key of an account that was never opened. */
+  readonly answered?:
+    | { readonly status: number; readonly code: RefusalCode; readonly since: string | null }
+    | undefined;
 }
 
-/** Why check 5 refuses; `undefined` where it does not. */
-export function noProfileReason(account: Account, nowMs: number): string | undefined {
-  if (activeProfile(account, nowMs) !== undefined) return undefined;
-  const profiles = [...account.profiles.values()];
-  const starts = profiles.map(({ fromMs }) => fromMs).filter((fromMs) => fromMs > nowMs);
-  const next = starts.sort((a, b) => a - b)[0];
-  if (next !== undefined) return `its charging profile begins at ${formatDateTime(next)}`;
-  const ends = profiles.map(({ toMs }) => toMs ?? 0);
-  const last = ends.sort((a, b) => b - a)[0];
-  return last === undefined
+/** By access checks 4 and 5; `null` where they are answered. */
+export function noAccess(account: Account | undefined, nowMs: number): NoAccess | null {
+  const access = accessOf(account, nowMs);
+  if (access.open) return null;
+  const { code, sinceMs } = access;
+  const since = sinceMs === undefined ? null : formatDateTime(sinceMs);
+  return { reason: reasonOf(account, nowMs), answered: { status: refusals[code].status, code, since } };
+}
+
+/** What requests of the account get, and why. */
+export function refusalCells({ reason, answered }: NoAccess): Cell[] {
+  if (answered === undefined) return [reason];
+  const { status, code, since } = answered;
+  const told = `the account's requests are answered ${status} ${code}`;
+  return [told, ...(since === null ? [] : ['since', time(since)]), `(${reason})`];
+}
+
+/** Whether requests of an account are answered, until when, or why not. */
+export function accessAnswer(account: Account | undefined, nowMs: number) {
+  const access = accessOf(account, nowMs);
+  const refused = noAccess(account, nowMs);
+  return {
+    access: access.open,
+    access_until: access.open && access.endsAtMs !== null ? formatDateTime(access.endsAtMs) : null,
+    no_access_reason: refused?.reason ?? null,
+    answered: refused?.answered ?? null,
+  };
+}
+
+function reasonOf(account: Account | undefined, nowMs: number): string {
+  if (account === undefined) return 'the account can not be read';
+  if (account.integration.enabled) return profileReason(profileAccess(account, nowMs));
+  return account.closed === null ? 'the integration is off' : `closed: ${account.closed.reason}`;
+}
+
+/** Until when a charging profile gives access, or why none does. */
+export function profileReason(profile: ProfileAccess): string {
+  if (profile.active)
+    return profile.endsAtMs === null ? 'open-ended' : `until ${formatDateTime(profile.endsAtMs)}`;
+  const { sinceMs, startsAtMs } = profile;
+  if (startsAtMs !== undefined) return `its charging profile begins at ${formatDateTime(startsAtMs)}`;
+  return sinceMs === undefined
     ? 'it has no charging profile'
-    : `its charging profile ended at ${formatDateTime(last)}`;
+    : `its charging profile ended at ${formatDateTime(sinceMs)}`;
 }

@@ -1,7 +1,7 @@
 import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
-import { type Account, activeProfile } from '../../domain/account.ts';
+import { type Account, profileAccess } from '../../domain/account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import { noAccessReason } from './access-at.ts';
+import { accessAnswer, refusalCells } from './access-at.ts';
 import { type Column, facts, link, type Section, state, table, time } from './columns.ts';
 import { KEY_COLUMNS, keyAnswer } from './key.ts';
 import { webhookState } from './webhook.ts';
@@ -10,22 +10,17 @@ const WORST_FIRST = ['disabled', 'active'] as const;
 
 /** An account in a list: whether it has access now, its keys and their webhooks. */
 export function accountLine({ id, account, unreadable }: Listed, nowMs: number) {
-  const profile = account && activeProfile(account, nowMs);
-  const noAccess = account === undefined ? 'the account is unreadable' : noAccessReason(account, nowMs);
-  const endsAtMs = profile?.endsAtMs ?? null;
   const keys = [...(account?.keys.values() ?? [])];
   const states = keys.filter(({ active }) => active).map(({ webhook }) => webhookState(webhook).state);
   return {
     id,
     name: account?.name ?? null,
     closed: account?.closed ? formatDateTime(account.closed.sinceMs) : null,
-    integration: account?.integrationEnabled ?? null,
-    charging_profile_active: profile !== undefined,
-    access: noAccess === undefined,
-    access_until: noAccess !== undefined || endsAtMs === null ? null : formatDateTime(endsAtMs),
-    no_access_reason: noAccess ?? null,
-    keys: account?.keys.size ?? null,
-    /** Only those of keys that are on. */
+    integration: account?.integration.enabled ?? null,
+    charging_profile_active: account !== undefined && profileAccess(account, nowMs).active,
+    ...accessAnswer(account, nowMs),
+    /** Those that are on. */
+    keys: account === undefined ? null : states.length,
     webhooks: account === undefined ? null : states.filter((name) => name !== 'none').length,
     webhook_state:
       account === undefined ? null : (WORST_FIRST.find((name) => states.includes(name)) ?? 'none'),
@@ -69,19 +64,19 @@ export const ACCOUNT_COLUMNS: readonly Column<AccountLine>[] = [
 ];
 
 /** An account with all that belongs to it; only why, where it can't be read. */
-export function accountAnswer({ id, account, unreadable }: Listed) {
+export function accountAnswer({ id, account, unreadable }: Listed, nowMs: number) {
   if (account === undefined) return { id, unreadable };
   const keys = [...account.keys.values()].map((key) => keyAnswer(id, key));
-  return { ...accountSummary(account), keys, unreadable };
+  return { ...accountSummary(account), ...accessAnswer(account, nowMs), keys, unreadable };
 }
 
 /** What a command that changes an account prints of it. */
-export function accountSummary({ id, name, closed, integrationEnabled, emails, ...account }: Account) {
+export function accountSummary({ id, name, closed, integration, emails, ...account }: Account) {
   return {
     id,
     name,
     closed: closed && { reason: closed.reason, since: formatDateTime(closed.sinceMs) },
-    integration: integrationEnabled,
+    integration: integration.enabled,
     contacts: emails,
     profiles: [...account.profiles].map(([profile, { fromMs, toMs }]) => ({
       profile,
@@ -98,10 +93,18 @@ export function accountSummary({ id, name, closed, integrationEnabled, emails, .
 }
 
 type Summary = ReturnType<typeof accountSummary>;
+type AccessAnswer = ReturnType<typeof accessAnswer>;
 
-const FACTS: readonly Column<Summary>[] = [
+const FACTS: readonly Column<Summary & AccessAnswer>[] = [
   { head: 'Account', cell: ({ id }) => link('account', id) },
   { head: 'Name', cell: ({ name }) => name },
+  {
+    head: 'Access',
+    cell: ({ access_until: until, no_access_reason: reason, answered }) =>
+      answered === null
+        ? [state('access'), until === null ? 'open-ended' : ['until', time(until)]]
+        : [state('no access'), ...refusalCells({ reason: reason ?? '', answered })],
+  },
   {
     head: 'Closed',
     cell: ({ closed }) => (closed === null ? 'no' : ['since', time(closed.since), `: ${closed.reason}`]),

@@ -6,7 +6,7 @@ export type Tone = 'good' | 'bad' | 'warn' | 'quiet';
 
 /** What a terminal prints as text, and a page as a time, a badge, a meter or a link. */
 export type Mark =
-  | { readonly time: string; readonly exact: boolean }
+  | { readonly time: string }
   | { readonly state: string; readonly tone: Tone }
   | { readonly percent: number }
   | Link;
@@ -67,10 +67,10 @@ export function table<D>(
   return { caption, columns, count: of.length, rows: (limit) => of.slice(0, limit).map(rowOf), empty };
 }
 
-/** An ISO date-time, or milliseconds; to the second on a page, unless it is `exact`. */
-export function time(at: string | number | null | undefined, { exact = false } = {}): Cell {
+/** An ISO date-time, or milliseconds; to the second on a page. */
+export function time(at: string | number | null | undefined): Cell {
   if (at === null || at === undefined) return '–';
-  return { time: typeof at === 'number' ? formatDateTime(at) : at, exact };
+  return { time: typeof at === 'number' ? formatDateTime(at) : at };
 }
 
 const TONES: Readonly<Record<string, Tone>> = {

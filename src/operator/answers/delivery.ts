@@ -1,7 +1,7 @@
 import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { Attempt, AttemptOutcome, DeliverySummary } from '../../push/queue/delivery-queue.ts';
-import { noAccessReason } from './access-at.ts';
+import { noAccess } from './access-at.ts';
 import { type Cell, type Column, link, state, time } from './columns.ts';
 
 /** The account as it is now, from the directory in memory or from its stream. */
@@ -19,8 +19,8 @@ export async function withHeldReasons<T extends DeliverySummary>(
   for (const { state: name, accountId } of deliveries) {
     if (name !== 'held' || reasons.has(accountId)) continue;
     // What the access says now, so that nothing older is stored with the deliveries.
-    const reason = noAccessReason((await accountOf(accountId))?.account, nowMs);
-    reasons.set(accountId, reason ?? 'the account has access again: it is about to be sent');
+    const refused = noAccess((await accountOf(accountId))?.account, nowMs);
+    reasons.set(accountId, refused?.reason ?? 'the account has access again: it is about to be sent');
   }
   return deliveries.map((delivery) =>
     delivery.state === 'held' ? { ...delivery, reason: reasons.get(delivery.accountId) ?? null } : delivery,
@@ -97,7 +97,7 @@ export function resultOf({ ok }: Pick<AttemptAnswer, 'ok'>): Cell {
 }
 
 export const ATTEMPT_COLUMNS: readonly Column<AttemptAnswer>[] = [
-  { head: 'At', cell: ({ at }) => time(at, { exact: true }) },
+  { head: 'At', cell: ({ at }) => time(at) },
   { head: 'Took, ms', number: true, cell: ({ duration_ms }) => duration_ms },
   { head: 'Attempt', cell: attemptName },
   { head: 'Result', cell: resultOf },

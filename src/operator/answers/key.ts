@@ -1,5 +1,8 @@
 import type { AccountKey } from '../../domain/account.ts';
+import { formatDateTime } from '../../domain/values/date-time.ts';
+import type { LastUse, RequestRow } from '../../pull/request-journal.ts';
 import { type Cell, type Column, link, state, time } from './columns.ts';
+import { some } from './names.ts';
 import { webhookState } from './webhook.ts';
 
 /** A key as an operator may see it: no hash, no secret. */
@@ -23,6 +26,56 @@ export function keyAnswer(accountId: number, key: AccountKey) {
 
 export type KeyAnswer = ReturnType<typeof keyAnswer>;
 
+type Used = KeyAnswer & { readonly last_used_at: string | null; readonly last_used_from: string | null };
+
+/** With when it was used last, as it was given its answer: an old one is known, if it is the newest. */
+export function usedKeyAnswer(key: KeyAnswer, last: LastUse | undefined): Used {
+  const last_used_at = last === undefined ? null : formatDateTime(last.atMs);
+  return { ...key, last_used_at, last_used_from: last?.address ?? null };
+}
+
+/** A request with a key: what it asked for, and what it got. */
+export function requestAnswer({ atMs, address, status, code, rows, query }: RequestRow) {
+  const timeOf = (ms: number | undefined): string | null => (ms === undefined ? null : formatDateTime(ms));
+  const { corporate_id = null, corporate_group_id = null } = query?.references ?? {};
+  const after = query?.after;
+  return {
+    at: formatDateTime(atMs),
+    address,
+    status,
+    code,
+    rows,
+    from: timeOf(query?.fromMs),
+    to: timeOf(query?.toMs),
+    statuses: query?.statuses ?? null,
+    ...{ corporate_group_id, corporate_id },
+    limit: query?.limit ?? null,
+    /** What the page continued after; `null` for a first page. */
+    after: after ? { id: after.id, created_at: formatDateTime(after.createdAtMs) } : null,
+  };
+}
+
+type RequestAnswer = ReturnType<typeof requestAnswer>;
+
+export const REQUEST_COLUMNS: readonly Column<RequestAnswer>[] = [
+  { head: 'Time', width: 24, cell: ({ at }) => time(at) },
+  { head: 'From address', width: 15, cell: ({ address }) => address ?? '–' },
+  { head: 'Answer', width: 6, number: true, cell: ({ status }) => status },
+  { head: 'Records', width: 7, number: true, cell: ({ rows }) => rows ?? '–' },
+  { head: 'From', width: 24, cell: ({ from }) => time(from) },
+  { head: 'To', width: 24, cell: ({ to }) => time(to) },
+  { head: 'More', cell: moreOf },
+];
+
+function moreOf({ code, corporate_id: ids, corporate_group_id: group, after }: RequestAnswer): Cell {
+  return [
+    code ?? '',
+    group === null ? '' : `group ${group}`,
+    ids === null ? '' : `corporates ${some(ids.map(String))}`,
+    after === null ? '' : `after transaction ${after.id}`,
+  ];
+}
+
 /** A key as an external gateway needs it for checks 1 and 2. */
 export function edgeKeyAnswer({ prefix, environment, allowList, rateLimit, active }: AccountKey) {
   return { prefix, environment, allow_list: allowList, rate_limit: rateLimit, active };
@@ -44,6 +97,13 @@ export const KEY_COLUMNS: readonly Column<KeyAnswer>[] = [
   { head: 'In 60 s', width: 7, number: true, cell: ({ rate_limit }) => rate_limit },
   { head: 'Mobile numbers', width: 14, cell: ({ driver_mobile }) => (driver_mobile ? 'sent' : 'left out') },
   { head: 'Webhook', cell: webhookCell },
+];
+
+export const USED_KEY_COLUMNS: readonly Column<Used>[] = [
+  ...KEY_COLUMNS.slice(0, -1),
+  { head: 'Last used', width: 24, cell: ({ last_used_at }) => time(last_used_at) },
+  { head: 'From', width: 15, cell: ({ last_used_from }) => last_used_from ?? '–' },
+  ...KEY_COLUMNS.slice(-1),
 ];
 
 function webhookCell({ prefix, webhook_url: url, ...of }: KeyAnswer): Cell {

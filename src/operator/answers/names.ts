@@ -63,3 +63,11 @@ export function unknownAccount(account: number): string {
 export function unknownKey(prefix: string): string {
   return `no key has the prefix ${prefix}: fuel key list shows them all`;
 }
+
+/** Of a list of names in a sentence. */
+const MAX_NAMED = 5;
+
+/** `a, b, c, …` */
+export function some(names: readonly string[]): string {
+  return names.slice(0, MAX_NAMED).join(', ') + (names.length > MAX_NAMED ? ', …' : '');
+}

@@ -94,7 +94,7 @@ export function timelineColumns(
     }
   };
   return [
-    { head: 'Time', cell: ({ at }) => (at === '' ? '–' : time(at, { exact: true })) },
+    { head: 'Time', cell: ({ at }) => (at === '' ? '–' : time(at)) },
     { head: 'What', cell: ({ what }) => WHAT[what] },
     { head: 'Key', cell: (entry) => ('key' in entry ? link('webhook', entry.key) : '') },
     { head: 'Details', cell: details },
@@ -113,4 +113,21 @@ const WHAT = {
 function reasonGiven(event: AppliedEvent['event']): string | null {
   const { reason } = membersOf(printableData(event));
   return typeof reason === 'string' ? reason : null;
+}
+
+export const HIDDEN = 'hidden: --personal';
+
+/** An event's data as text; who drove only where it is `personal`. */
+export function dataText(data: unknown, { personal }: { readonly personal: boolean }): string {
+  const isHidden = !personal && 'driver' in membersOf(data);
+  return JSON.stringify(isHidden ? { ...membersOf(data), driver: HIDDEN } : data);
+}
+
+/** A reason that may quote an event's data, without the driver's name and number. */
+export function withoutDriver(reason: string, data: unknown): string {
+  const { name, mobile_number } = membersOf(membersOf(data).driver);
+  return [name, mobile_number]
+    .filter((value) => value !== null && value !== undefined && value !== '')
+    .flatMap((value) => [JSON.stringify(value), ...(typeof value === 'string' ? [value] : [])])
+    .reduce((text, personal) => text.replaceAll(personal, '…'), reason);
 }

@@ -1,17 +1,18 @@
+import type { RenderedRecord } from '../../../projections/record.ts';
 import type { TransactionRow } from '../../../projections/transactions.ts';
 import { transactionStream, type VisibleStatus } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import { membersOf, printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
+import { printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
 import type { PageRow, ViewReads } from '../../pull/view/transactions-view.ts';
 import type { Delivery, DeliveryReads } from '../../push/queue/delivery-queue.ts';
 import {
   type TransactionDeliveriesOptions,
   transactionDeliveries,
 } from '../deliveries/transaction-deliveries.ts';
-import { accessAt, type KeyAccess, noAccessReason } from './access-at.ts';
+import { accessAt, type KeyAccess, type NoAccess, noAccess, refusalCells } from './access-at.ts';
 import { type Column, type Facts, link, type Section, state, type Table, table, time } from './columns.ts';
 import { type AccountOf, deliveryAnswer, withHeldReasons } from './delivery.ts';
-import { effectsOf, timelineColumns, timelineOf } from './timeline.ts';
+import { dataText, effectsOf, HIDDEN, timelineColumns, timelineOf, withoutDriver } from './timeline.ts';
 
 /** What a list shows of a record's text. */
 interface Head {
@@ -110,11 +111,9 @@ export function isMissing({ events, row, isErased, deliveries }: FoundTransactio
   return events.length === 0 && row === undefined && (isErased || deliveries.length === 0);
 }
 
-async function noAccessOf(accountId: number, accountOf: AccountOf, nowMs: number): Promise<string | null> {
+async function noAccessOf(accountId: number, accountOf: AccountOf, nowMs: number): Promise<NoAccess | null> {
   const entry = await accountOf(accountId);
-  return entry === undefined
-    ? 'the account was never opened'
-    : (noAccessReason(entry.account, nowMs) ?? null);
+  return entry === undefined ? { reason: 'the account was never opened' } : noAccess(entry.account, nowMs);
 }
 
 /** Whether customers see it now, or saw it at a time. A record is visible while requests of its account are answered. */
@@ -122,15 +121,16 @@ export interface Seen {
   readonly at?: string;
   readonly visible: boolean;
   readonly no_access?: string;
+  readonly answered?: NoAccess['answered'];
   readonly record?: string | null;
   /** What each key of the account could read then; `null` where it can't be read. */
   readonly access?: readonly KeyAccess[] | null;
 }
 
 /** With the record where nothing else shows what customers see. */
-export function seenNow({ row, noAccess, events }: FoundTransaction): Seen {
+export function seenNow({ row, noAccess: refused, events }: FoundTransaction): Seen {
   const record = row !== undefined && events.length === 0 ? { record: archivedText(row) } : {};
-  return { ...visibility(row, noAccess), ...record };
+  return { ...visibility(row, refused), ...record };
 }
 
 /** By the events that were recorded until then, and by the account's: the view only knows the present. */
@@ -141,17 +141,18 @@ export async function seenAt(
 ): Promise<Seen> {
   const row = applied.findLast(({ event }) => recordedAtMs(event) <= atMs)?.row;
   const accountId = (row ?? applied.find((each) => each.row !== undefined)?.row)?.accountId;
-  const { noAccess, keys } =
+  const { noAccess: refused, keys } =
     accountId === undefined
       ? { noAccess: null, keys: [] }
       : await accessAt(store, accountId, { atMs, environment });
   const record = row === undefined ? null : archivedText(row);
-  return { at: formatDateTime(atMs), ...visibility(row, noAccess), record, access: keys };
+  return { at: formatDateTime(atMs), ...visibility(row, refused), record, access: keys };
 }
 
-function visibility(row: TransactionRow | undefined, noAccess: string | null): Seen {
-  const isRefused = row !== undefined && noAccess !== null;
-  return { visible: row !== undefined && !isRefused, ...(isRefused && { no_access: noAccess }) };
+function visibility(row: TransactionRow | undefined, refused: NoAccess | null): Seen {
+  if (row === undefined || refused === null) return { visible: row !== undefined };
+  const { reason, answered } = refused;
+  return { visible: false, no_access: reason, ...(answered && { answered }) };
 }
 
 export function transactionAnswer(
@@ -183,28 +184,29 @@ export function visibilityFacts({ id, events, isErased, viewPosition }: FoundTra
       : last.position > viewPosition
         ? `not applied yet: the view is at ${viewPosition} of the log, the newest event at ${last.position}`
         : 'every event of it was applied';
-  const { at, visible, no_access } = seen;
+  const { at, visible, no_access, answered } = seen;
   return {
     facts: [
       ['Transaction', link('transaction', id)],
       ...(at === undefined ? [] : ([['At', time(at)]] as const)),
-      [
-        'Customers',
-        no_access === undefined
-          ? state(visible ? 'visible' : 'not visible', visible ? 'good' : 'quiet')
-          : [state('not visible'), `since the account's requests are refused: ${no_access}`],
-      ],
+      ['Customers', state(visible ? 'visible' : 'not visible', visible ? 'good' : 'quiet')],
+      ...(no_access === undefined
+        ? []
+        : ([['Why not', ['recorded;', ...refusalCells({ reason: no_access, answered })]]] as const)),
       ['The view', why],
       ['Events', events.length],
     ],
   };
 }
 
+/** Who drove only where it is `personal`: reasons may quote the events. */
 export function timelineTable(
   { timeline, applied }: FoundTransaction,
-  hide = (reason: string): string => reason,
+  { personal }: { readonly personal: boolean },
 ): Table {
-  return table('Timeline', timelineColumns(applied, hide), {
+  const hide = (reason: string): string =>
+    applied.reduce((text, { event }) => withoutDriver(text, printableData(event)), reason);
+  return table('Timeline', timelineColumns(applied, personal ? (reason) => reason : hide), {
     of: timeline,
     empty: 'Nothing happened.',
   });
@@ -223,34 +225,29 @@ export function transactionSections(
   { personal }: { readonly personal: boolean },
 ): Section[] {
   const { record: whole, access } = seen;
-  const record = whole == null || personal ? whole : withoutDriver(whole);
-  const data = found.events.map((event) => {
-    const printed = printableData(event);
-    const isHidden = !personal && 'driver' in membersOf(printed);
-    const shown = isHidden ? { ...membersOf(printed), driver: HIDDEN } : printed;
-    return [`${event.type}@${event.revision}`, JSON.stringify(shown)] as const;
-  });
+  const record = whole == null || personal ? whole : recordWithoutDriver(whole);
+  const data = found.events.map(
+    (event) => [`${event.type}@${event.revision}`, dataText(printableData(event), { personal })] as const,
+  );
   return [
     visibilityFacts(found, seen),
     ...(record == null ? [] : [{ facts: [['Record', record]] as const }]),
     ...(access === null ? [{ facts: [['Access', 'the account can not be read: not known']] as const }] : []),
     ...(access?.length ? [table('Access of keys', ACCESS_COLUMNS, { of: access, empty: '' })] : []),
-    timelineTable(found),
+    timelineTable(found, { personal }),
     ...(data.length === 0 ? [] : [{ facts: data }]),
   ];
 }
 
-const HIDDEN = 'hidden: --personal';
-
 /** A record's text; quotes within its texts are escaped, so these are its own members. */
-function withoutDriver(record: string): string {
+function recordWithoutDriver(record: string): string {
   const from = record.lastIndexOf('"driver":{');
   const to = record.indexOf('},"fees":', from) + 1;
   return from === -1 || to === 0 ? record : `${record.slice(0, from)}"driver":"${HIDDEN}"${record.slice(to)}`;
 }
 
 /** A record's text with the photos' names in the store in place of URLs, which only a request makes. */
-function archivedText({ head, mobileNumber, fees, pump, odometer }: TransactionRow): string {
+export function archivedText({ head, mobileNumber, fees, pump, odometer }: RenderedRecord): string {
   const mobile = mobileNumber === null ? '' : `,"mobile_number":${mobileNumber}`;
   return `${head}${mobile}},"fees":${fees},"images":${JSON.stringify({ pump, odometer })}}`;
 }

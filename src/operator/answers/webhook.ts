@@ -34,14 +34,14 @@ type WebhookAnswer = ReturnType<typeof webhookAnswer>;
 
 export const WEBHOOK_FACTS: readonly Column<WebhookAnswer>[] = [
   { head: 'Key', cell: ({ prefix }) => link('key', prefix) },
-  { head: 'Account', cell: ({ account }) => link('account', account) },
-  { head: 'URL', cell: ({ url }) => url ?? 'none' },
-  { head: 'Set at', cell: ({ set_at }) => time(set_at) },
   {
     head: 'State',
     cell: ({ state: name, since, reason }) =>
       since === null ? state(name) : [state(name), 'since', time(since), `(${reason})`],
   },
+  { head: 'Account', cell: ({ account }) => link('account', account) },
+  { head: 'URL', cell: ({ url }) => url ?? 'none' },
+  { head: 'Set at', cell: ({ set_at }) => time(set_at) },
 ];
 
 export const HEALTH_FACTS: readonly Column<WebhookAnswer>[] = [

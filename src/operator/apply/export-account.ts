@@ -23,7 +23,7 @@ export function* linesOf(account: Account): Generator<DesiredAccount, void> {
   const head = {
     account_id: account.id,
     name: account.name,
-    integration: account.integrationEnabled ? 'on' : 'off',
+    integration: account.integration.enabled ? 'on' : 'off',
     contacts: [...account.emails],
   } satisfies DesiredAccount;
   let line: DesiredAccount & Lists = { ...head, ...lists() };

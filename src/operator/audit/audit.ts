@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { ACCOUNT_STREAMS, accountStream, isAccountEventType } from '../../domain/account-events.ts';
-import { isOperationsEventType, OPERATIONS_STREAM } from '../../domain/operations-events.ts';
+import { IMPORTS_STREAMS, isOperationsEventType, OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import { TRANSACTION_STREAMS, transactionStream } from '../../domain/transaction-events.ts';
 import { membersOf, printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
@@ -75,7 +75,7 @@ async function* candidates(
     yield* newest ? events.reverse() : events;
     return;
   }
-  const prefixes = [ACCOUNT_STREAMS, OPERATIONS_STREAM];
+  const prefixes = [ACCOUNT_STREAMS, OPERATIONS_STREAM, IMPORTS_STREAMS];
   if (filter.prefix === undefined && !areOfOtherStreams(filter.types)) prefixes.push(TRANSACTION_STREAMS);
   if (newest) {
     yield* readNewest(store, prefixes, signal);

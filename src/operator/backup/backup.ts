@@ -1,8 +1,12 @@
-import { constants, existsSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { constants, createReadStream, existsSync } from 'node:fs';
 import { copyFile, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import packageJson from '../../../package.json' with { type: 'json' };
 import { assertOwn } from '../../base/config/own-files.ts';
 import { FuelError } from '../../base/errors.ts';
+import { type CopiedPositions, copiedPositions } from '../../engines/sqlite/copied-files.ts';
 import { backupFile } from '../../engines/sqlite/driver/database.ts';
 import { numberedFiles } from '../../engines/sqlite/driver/numbered-files.ts';
 
@@ -11,15 +15,24 @@ import { numberedFiles } from '../../engines/sqlite/driver/numbered-files.ts';
  * the copy is ahead of the copied log. Acknowledgements (`subscriptions.db`) come before the deliveries that they
  * confirm, so that none of these is missing.
  */
-const DATABASES = ['subscriptions.db', 'deliveries.db', 'events.db'];
+const DATABASES = ['requests.db', 'subscriptions.db', 'deliveries.db', 'events.db'];
 /** Copied before them. While it is rebuilt there are two files, and another one is served in the end. */
 const VIEW = 'transactions.db';
 /** The key that secrets are encrypted with, and the certificate that customers may trust. */
 const PLAIN_FILES = ['master.key', 'tls-cert.pem', 'tls-key.pem'];
 
+/** Written last. */
+export const MANIFEST = 'backup.json';
+
 export interface BackupManifest {
   readonly made_at: string;
+  /** The version of this program. */
+  readonly program: string;
+  /** The last event of the log, and the last that the view has applied. */
+  readonly positions: CopiedPositions;
   readonly files: readonly string[];
+  /** SHA-256 of each file, by its name. */
+  readonly checksums: Readonly<Record<string, string>>;
 }
 
 /**
@@ -53,11 +66,12 @@ export async function backupDataDir(
     await copyFile(join(dataDir, name), join(target, name), constants.COPYFILE_EXCL);
     files.push(name);
   }
-  const manifest: BackupManifest = { made_at: madeAt, files };
-  await writeFile(join(target, 'backup.json'), `${JSON.stringify(manifest, null, 2)}\n`, {
-    flag: 'wx',
-    mode: 0o600,
-  });
+  const checksums: Record<string, string> = {};
+  for (const name of files) checksums[name] = await checksumOf(join(target, name));
+  const [program, positions] = [packageJson.version, copiedPositions(target)];
+  const manifest: BackupManifest = { made_at: madeAt, program, positions, files, checksums };
+  const path = join(target, MANIFEST);
+  await writeFile(path, `${JSON.stringify(manifest, null, 2)}\n`, { flag: 'wx', mode: 0o600, flush: true });
   await syncFile(target);
   return manifest;
 }
@@ -86,6 +100,12 @@ async function copyDatabase(
   await backupFile(join(dataDir, name), partial);
   await syncFile(partial);
   await rename(partial, join(target, name));
+}
+
+export async function checksumOf(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
 }
 
 async function syncFile(path: string): Promise<void> {

@@ -5,7 +5,8 @@ import type { Environment } from '../../domain/account-events.ts';
 import { VISIBLE_STATUSES } from '../../domain/transaction-events.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import type { LaneStreak } from '../../push/queue/delivery-queue.ts';
-import { type Finding, right, some, wrong } from './check.ts';
+import { some } from '../answers/names.ts';
+import { type Finding, right, wrong } from './check.ts';
 
 /** What is looked at: the newest records of the accounts that were changed last, which are those set up lately. */
 const MAX_ACCOUNTS = 50;
@@ -45,7 +46,8 @@ export async function checkCorporates(
   const [corporate, account] = first.split(' of account ');
   return wrong(
     `records name corporates that the directory lacks: ${some([...missing])}; ${scope}`,
-    `fuel account corporate ${account} ${corporate} --name NAME, for each of them`,
+    `fuel transaction list --account ${account} --corporate ${corporate}, for each of them: where the account is right, ` +
+      `fuel account corporate ${account} ${corporate} --name NAME; where it is wrong, fuel import list and fuel import void`,
   );
 }
 

@@ -14,9 +14,6 @@ export interface CheckResult extends Finding {
   readonly check: string;
 }
 
-/** Names in one finding; the others are counted. */
-const MAX_NAMED = 5;
-
 export function right(detail: string): Finding {
   return { ok: true, detail, do: null };
 }
@@ -28,11 +25,6 @@ export function wrong(detail: string, remedy: string): Finding {
 /** No second alarm about what is wrong with its causes. */
 export function notChecked(causes: readonly string[]): Finding {
   return right(`not checked, because ${causes.join(' and ')} ${causes.length === 1 ? 'is' : 'are'} wrong`);
-}
-
-/** `a, b, c, …` */
-export function some(names: readonly string[]): string {
-  return names.slice(0, MAX_NAMED).join(', ') + (names.length > MAX_NAMED ? ', …' : '');
 }
 
 /** What to do where this user may not use a file or folder. */

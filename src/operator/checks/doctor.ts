@@ -8,7 +8,7 @@ import { registry as REGISTRY, type Registry } from '../../engines/engines.ts';
 import { configuredPhotoStore } from '../../pull/images/presign.ts';
 import type { Engines } from '../../service/engines/engines.ts';
 import { MAX_BACKLOG_COUNTED } from '../../service/ops/shared-figures.ts';
-import type { FollowerStatus } from '../answers/follower.ts';
+import type { FollowerStatus } from '../answers/followers/follower.ts';
 import { checkContacts, checkCorporates, failingWebhooks, MAX_FAILING, webhooksOf } from './accounts.ts';
 import { type CheckResult, type Finding, notChecked, right, within, wrong } from './check.ts';
 import { checkCertificate, checkConfiguration } from './configuration.ts';
@@ -190,7 +190,10 @@ function checksOfStores({ engines, config, clock, registry }: Doctor, repair: st
     'master-keys': ofDirectory(async (all) => {
       const store = await stores.find('store');
       const recorded = store === undefined ? [] : await recordedMasterKeys(store);
-      return checkMasterKeys(all, findMasterKeys(config), { recorded, otherFile: otherKeyFile(config) });
+      return checkMasterKeys(all, findMasterKeys(config)?.identities() ?? [], {
+        recorded,
+        otherFile: otherKeyFile(config),
+      });
     }),
     'parked-events': ofFollowers('parked-events', ({ parked }) => `${parked}`),
     consumers: ofFollowers('consumers', ({ holder }) => holder ?? 'nothing to do yet'),

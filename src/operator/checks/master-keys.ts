@@ -1,8 +1,9 @@
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
-import type { MasterKeys } from '../../accounts/master-key.ts';
+import type { MasterKeyIdentity } from '../../accounts/master-key.ts';
 import { mayHaveHad, type RecordedMasterKey } from '../../accounts/store-binding.ts';
+import { some } from '../answers/names.ts';
 import { secretsByMasterKey } from '../keys/webhook-secrets.ts';
-import { type Finding, right, some, wrong } from './check.ts';
+import { type Finding, right, wrong } from './check.ts';
 
 /**
  * Which master keys the webhook secrets still need, and which can go: those that encrypt nothing and are older than
@@ -11,13 +12,12 @@ import { type Finding, right, some, wrong } from './check.ts';
  */
 export function checkMasterKeys(
   directory: Pick<Directory, 'accounts'>,
-  keys: Pick<MasterKeys, 'ids' | 'fingerprints'> | undefined,
+  given: readonly MasterKeyIdentity[],
   known: { readonly recorded: readonly RecordedMasterKey[]; readonly otherFile: string | undefined },
 ): Finding {
   const { recorded, otherFile } = known;
-  const given = keys?.ids() ?? [];
   const counts = secretsByMasterKey(directory);
-  const missing = [...counts].filter(([id]) => !given.includes(id));
+  const missing = [...counts].filter(([id]) => !given.some(({ master_key_id }) => master_key_id === id));
   const named = (keys: typeof missing): string =>
     some(keys.map(([id, count]) => `master key ${id} of ${count} webhook secrets`));
   const ours = missing.filter(([id]) => mayHaveHad(recorded, id));
@@ -37,8 +37,8 @@ export function checkMasterKeys(
     const at = recorded.findIndex((known) => known.fingerprint === fingerprint);
     return at === -1 ? recorded.length : at;
   };
-  const ages = (keys?.fingerprints() ?? []).map(ageOf);
-  const [current, ...others] = given.map((id, index) => ({
+  const ages = given.map(({ fingerprint }) => ageOf(fingerprint));
+  const [current, ...others] = given.map(({ master_key_id: id }, index) => ({
     id,
     count: counts.get(id) ?? 0,
     isNewer: (ages[index] ?? 0) > (ages[0] ?? 0),

@@ -11,7 +11,8 @@ import { damagedEvents } from '../../pull/view/parked-events.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import { readStartedLog } from '../../push/delivery-log.ts';
 import type { StoreName } from '../../service/engines/engines.ts';
-import { type Finding, right, some, wrong } from './check.ts';
+import { some } from '../answers/names.ts';
+import { type Finding, right, wrong } from './check.ts';
 import type { Stores } from './stores.ts';
 
 /** What is kept beside the event store; none of it comes into being before that. */

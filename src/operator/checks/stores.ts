@@ -2,7 +2,7 @@ import { loadDirectory } from '../../accounts/directory/load-directory.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import type { Engines, StoreName } from '../../service/engines/engines.ts';
-import { followerStatus } from '../answers/follower.ts';
+import { followerStatus } from '../answers/followers/follower.ts';
 
 export type Stores = ReturnType<typeof storesOf>;
 

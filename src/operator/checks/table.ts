@@ -4,14 +4,17 @@ import { describeDamage, RESTORE_EVENTS } from '../../event-store/damage.ts';
 import type { Damage } from '../../event-store/event-store.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import type { LaneStreak } from '../../push/queue/delivery-queue.ts';
-import { type FollowerStatus, isIdle, MAX_LAG_SECONDS, roleOf } from '../answers/follower.ts';
+import { type FollowerStatus, isIdle, MAX_LAG_SECONDS, roleOf } from '../answers/followers/follower.ts';
+import { some } from '../answers/names.ts';
 import { MAX_FAILING } from './accounts.ts';
-import { type Finding, notChecked, right, some, wrong } from './check.ts';
+import { type Finding, notChecked, right, wrong } from './check.ts';
 
 /** Time for a renewal that takes people. */
 const CERTIFICATE_MS = 14 * DAY_MS;
 /** Two nights. */
 const REPAIRED_WITHIN_MS = 2 * DAY_MS;
+/** Switched-off webhooks that are problems of their own, each with its command. */
+const MAX_ONE_BY_ONE = 3;
 const MAX_OVERDUE_MS = 5 * 60_000;
 
 /** What is known of the service, from a look at its stores or by a process of it; what is not is not judged. */
@@ -253,13 +256,16 @@ function unready({ readiness = {}, engines = [] }: Facts, isWanted: (name: strin
 function switchedOff(disabled: readonly string[]): Problem[] {
   const [first] = disabled;
   if (first === undefined) return [];
-  const isOne = disabled.length === 1;
-  const what = isOne ? `the webhook of key ${first} is` : `${disabled.length} webhooks are`;
-  const which = isOne ? 'nothing is sent to it' : `nothing is sent to ${some(disabled)}`;
-  const href = isOne ? `/webhooks/${first}` : '/webhooks?state=disabled';
-  return [
-    { id: 'disabled', text: `${what} switched off: ${which}`, words: ['webhook', 'show', first], href },
-  ];
+  if (disabled.length > MAX_ONE_BY_ONE) {
+    const text = `${disabled.length} webhooks are switched off: nothing is sent to ${some(disabled)}`;
+    return [{ id: 'disabled', text, words: ['webhook', 'show', first], href: '/webhooks?state=disabled' }];
+  }
+  return disabled.map((prefix) => ({
+    id: `disabled-${prefix}`,
+    text: `the webhook of key ${prefix} is switched off: nothing is sent to it`,
+    words: ['webhook', 'show', prefix],
+    href: `/webhooks/${prefix}`,
+  }));
 }
 
 function failingOnes(failing: readonly LaneStreak[]): Problem[] {

@@ -23,7 +23,10 @@ const PAGES = new Map<string, { all?: Make; parameters?: readonly string[]; one?
   ['', { all: overviewPage }],
   ['webhooks', { all: webhooksPage, parameters: ['state', 'after'], one: webhookPage }],
   ['deliveries', { all: deliveriesPage, parameters: [...DELIVERY_FIELDS, 'after'], one: deliveryPage }],
-  ['transactions', { all: transactionPage, parameters: ['id'], one: transactionPage }],
+  [
+    'transactions',
+    { all: transactionPage, parameters: ['id', 'account', 'day', 'after'], one: transactionPage },
+  ],
   ['accounts', { all: accountsPage, parameters: ['q', 'after'], one: accountPage }],
   ['keys', { one: keyPage }],
   ['projections', { all: projectionsPage }],

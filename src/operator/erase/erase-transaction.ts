@@ -8,31 +8,24 @@ import { recordOperations } from '../../event-store/operations.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
-import { type ErasedBytesOptions, type Remainder, removeErasedBytes } from './erased-bytes.ts';
-
-/** For other readers and writers of the embedded files. */
-const MAX_WAIT_MS = 10_000;
-/** Of a record's text: more than it has in common with other records, and less than a page of the file. */
-const SEARCHED_CHARACTERS = 800;
+import { SEARCHED_CHARACTERS } from './erased-bytes.ts';
 
 export interface ErasureOptions {
   readonly store: EventStore;
   readonly queue: Pick<DeliveryQueue, 'erase'>;
   readonly view: Pick<TransactionsView, 'find' | 'erase'>;
-  /** The embedded files, also where engines are used: a store that was copied leaves its files. */
-  readonly files: Pick<ErasedBytesOptions, 'folder' | 'databases' | 'compact'>;
   readonly clock: Clock;
   readonly author: Author;
   readonly reason: string;
 }
 
 /**
- * Erases a transaction: records `TransactionErased`, then removes the events, the deliveries, the row of the view, and
- * last its bytes from the embedded files. In this order it can be repeated after a crash. Returns the files that may
- * still contain it. Rejects with `REFUSED` where the transaction was never recorded.
+ * Erases a transaction: records `TransactionErased`, then removes the events, the deliveries and the row of the view. In this
+ * order it can be repeated after a crash. Returns texts of it, for `removeErasedBytes`: that comes last. Rejects with
+ * `REFUSED` where the transaction was never recorded.
  */
-export async function eraseTransaction(id: number, options: ErasureOptions): Promise<readonly Remainder[]> {
-  const { store, queue, view, files, clock } = options;
+export async function eraseTransaction(id: number, options: ErasureOptions): Promise<readonly string[]> {
+  const { store, queue, view, clock } = options;
   const stream = transactionStream(id);
   const events = await store.readStream(stream);
   const row = (await view.find([id])).get(id)?.shown;
@@ -45,13 +38,9 @@ export async function eraseTransaction(id: number, options: ErasureOptions): Pro
   }
   await queue.erase(id, clock.now());
   await view.erase(id);
-  return removeErasedBytes({
-    ...files,
-    texts: [...events.map(textOf), row?.head ?? '']
-      .filter((text) => text !== '')
-      .map((text) => text.slice(0, SEARCHED_CHARACTERS)),
-    withinMs: MAX_WAIT_MS,
-  });
+  return [...events.map(textOf), row?.head ?? '']
+    .filter((text) => text !== '')
+    .map((text) => text.slice(0, SEARCHED_CHARACTERS));
 }
 
 /** As it is stored; empty where there is no text to search for. */

@@ -4,20 +4,26 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isLocked } from '../../engines/sqlite/driver/errors.ts';
+import { embeddedFiles } from '../../engines/sqlite/embedded-files.ts';
 
 /** Files up to this size are always rewritten: it takes about a second, in which others wait to write. */
 const REWRITTEN_BYTES = 64 * 1024 * 1024;
 const LOCK_WAIT_MS = 100;
+const MAX_WAIT_MS = 10_000;
+/** A search takes longer with each text. */
+export const MAX_TEXTS = 200;
+/** Of a record's text: more than it has in common with other records, and less than a page of the file. */
+export const SEARCHED_CHARACTERS = 800;
 const CHUNK_BYTES = 4 * 1024 * 1024;
 
 export interface ErasedBytesOptions {
   readonly folder: string;
-  /** The names of the embedded files; some may not exist. */
-  readonly databases: readonly string[];
-  /** No file in the folder may contain these; each text is of the erased record only. */
+  /** The names of the files; those of the embedded stores unless given. Some may not exist. */
+  readonly databases?: readonly string[];
+  /** No file in the folder may contain these, of which the first 200 are looked for; each is of an erased record only. */
   readonly texts: readonly string[];
-  /** How long to wait for readers and writers. */
-  readonly withinMs: number;
+  /** How long to wait for readers and writers: 10 s unless given. */
+  readonly withinMs?: number;
   /** Rewrites files of any size, which may take minutes. */
   readonly compact: boolean;
 }
@@ -34,8 +40,8 @@ export interface Remainder {
  * is sure to leave none. Returns the files that may still contain it.
  */
 export async function removeErasedBytes(options: ErasedBytesOptions): Promise<readonly Remainder[]> {
-  const { folder, databases, texts } = options;
-  const deadlineMs = performance.now() + options.withinMs;
+  const { folder, databases = embeddedFiles(folder), texts, withinMs = MAX_WAIT_MS } = options;
+  const deadlineMs = performance.now() + withinMs;
   const files = await filesBelow(folder);
   const remainders = new Map<string, string>();
   for (const file of databases.map((name) => join(folder, name)).filter((path) => files.includes(path))) {
@@ -45,7 +51,7 @@ export async function removeErasedBytes(options: ErasedBytesOptions): Promise<re
     if (rewritten !== 'done') remainders.set(file, `it could not be rewritten: ${rewritten}`);
     if (truncated !== 'done') remainders.set(`${file}-wal`, `it could not be emptied: ${truncated}`);
   }
-  const needles = texts.map((text) => Buffer.from(text));
+  const needles = texts.slice(0, MAX_TEXTS).map((text) => Buffer.from(text));
   for (const file of await filesBelow(folder)) {
     if (!remainders.has(file) && (await containsAny(file, needles)))
       remainders.set(file, 'it holds the record');

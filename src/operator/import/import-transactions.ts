@@ -80,7 +80,7 @@ class LazyEvent {
   }
 }
 
-function stateOf(history: readonly RecordedEvent[]): TransactionState | 'unreadable' {
+export function stateOf(history: readonly RecordedEvent[]): TransactionState | 'unreadable' {
   let state: TransactionState = NO_TRANSACTION;
   for (const event of history) {
     const decoded = decode(event);

@@ -1,4 +1,9 @@
-import { idOfChange, projectTransaction, RecordFault } from '../../../projections/transactions.ts';
+import {
+  idOfChange,
+  projectTransaction,
+  RecordFault,
+  stateAfter,
+} from '../../../projections/transactions.ts';
 import { faultsOf, schemaOf } from '../../domain/events.ts';
 import {
   isTransactionEventType,
@@ -20,6 +25,9 @@ const LINE = {
 export interface ImportedEvent {
   readonly type: TransactionEventType;
   readonly data: JsonText;
+  readonly accountId: number;
+  /** `null` for a withdrawal. */
+  readonly corporateId: number | null;
 }
 
 /**
@@ -37,8 +45,10 @@ export function parseLine(text: string): ParsedLine<ImportedEvent> {
   }
   try {
     const change = projectTransaction(type, data, 0);
-    const stream = transactionStream(idOfChange(change));
-    return { ok: true, stream, content: { type, data: new JsonText(JSON.stringify(data), data) } };
+    const { accountId, shown } = stateAfter(change);
+    const corporateId = shown?.references.corporate_id ?? null;
+    const content = { type, data: new JsonText(JSON.stringify(data), data), accountId, corporateId };
+    return { ok: true, stream: transactionStream(idOfChange(change)), content };
   } catch (error) {
     if (!(error instanceof RecordFault)) throw error;
     const schema = schemaOf(type);

@@ -28,6 +28,8 @@ export interface RecordLinesOptions<T, E extends RecordableEvent> {
   readonly decider: (stream: string, history: readonly RecordedEvent[]) => LineDecider<T, E>;
   /** Whether a line causes an event where its stream has none. Where one comes first, its stream is read on conflict. */
   readonly beginsStream?: (content: T) => boolean;
+  /** Reads what a line of the first lines would begin, too: where most are recorded already, nothing is appended in vain. */
+  readonly readsFirst?: boolean | undefined;
   /** Judges every line as if those before it had been recorded, and records nothing. */
   readonly dryRun?: boolean | undefined;
   /** Of the text of the lines that are handled together; one line more, so that there is at least one. */
@@ -118,12 +120,13 @@ class LineRecorder<T, E extends RecordableEvent> {
   #unchanged = 0;
   #refused = 0;
   /** Of the streams of the last batch that may have been new. A repeated import finds none: reading first costs it less. */
-  #wereMostlyNew = true;
+  #wereMostlyNew: boolean;
   /** Of a dry run: the deciders know what the lines before would have made of their streams. */
   readonly #deciders = new Map<string, LineDecider<T, E>>();
 
   constructor(options: RecordLinesOptions<T, E>) {
     this.#options = options;
+    this.#wereMostlyNew = options.readsFirst !== true;
     this.#author = { ...options.author, correlationId: options.author.correlationId ?? randomUUID() };
   }
 

@@ -2,14 +2,17 @@ import type { RowState } from '../../../projections/transactions.ts';
 import { RowFold, type ViewChange } from '../../pull/record/project-event.ts';
 import { type DifferenceKind, differenceOf } from '../../pull/view/build/compare.ts';
 
-/** How the view differs from what the events call for, also where it shows the same as of another event than the last. */
+/**
+ * How the view differs from what the events call for, also where it shows the same as of a later event than there is: it
+ * would leave out those that are still to come.
+ */
 export function differenceFromEvents(
   expected: RowState | undefined,
   found: RowState | undefined,
 ): DifferenceKind | undefined {
   const kind = differenceOf(expected?.shown, found?.shown);
   if (kind !== undefined || expected === undefined || found === undefined) return kind;
-  return expected.revision === found.revision ? undefined : 'differing';
+  return found.revision > expected.revision ? 'differing' : undefined;
 }
 
 /** Folds a transaction's events; `undefined` where none of them can be applied. */

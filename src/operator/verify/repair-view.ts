@@ -37,8 +37,8 @@ export async function repairView(
   return remaining;
 }
 
-/** Says whether the row is right now. */
-async function repairRow(
+/** Stores what the transaction's events make; says whether the row is right now. */
+export async function repairRow(
   transactionId: number,
   { store, view }: Pick<RepairViewOptions, 'store' | 'view'>,
 ): Promise<boolean> {

@@ -5,7 +5,7 @@ import { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { Clock } from '../../base/clock.ts';
 import { accountStream, type Environment } from '../../domain/account-events.ts';
 import { isRecordingType, transactionIdOf, transactionStream } from '../../domain/transaction-events.ts';
-import { recordedAtMs } from '../../event-store/codec.ts';
+import { isRewritten, recordedAtMs } from '../../event-store/codec.ts';
 import { DamagedStreams } from '../../event-store/damage.ts';
 import type { Damage, EventStore } from '../../event-store/event-store.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
@@ -109,7 +109,8 @@ export class DeliveryJudge implements Judge {
     const owedOf = new Map<number, readonly OwedDeliveryId[]>();
     for (const { event, projected } of block) {
       const id = transactionIdOf(event.stream);
-      if (id === undefined || !this.#isJudged(event, id)) continue;
+      if (id === undefined || (isRewritten(event) && this.#known.has(id))) continue;
+      if (!this.#isJudged(event, id)) continue;
       // Nearly all events are the first of their stream: a call less for each.
       const isFirst = event.revision === 0 && 'change' in projected;
       const classified = isFirst ? projected : await classify(event, projected, this.#options.store);

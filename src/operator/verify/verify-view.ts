@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { RowState } from '../../../projections/transactions.ts';
 import { transactionIdOf, transactionStream, VISIBLE_STATUSES } from '../../domain/transaction-events.ts';
 import { EARLIEST_MS, LATEST_MS } from '../../domain/values/date-time.ts';
+import { isRewritten } from '../../event-store/codec.ts';
 import { DamagedStreams } from '../../event-store/damage.ts';
 import type { Damage, EventStore } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
@@ -138,7 +139,7 @@ export class ViewJudge implements Judge {
     const begun = new Map<number, ViewChange[]>();
     for (const { event, projected } of block) {
       const id = transactionIdOf(event.stream);
-      if (id === undefined) continue;
+      if (id === undefined || (isRewritten(event) && this.#known.has(id))) continue;
       this.#known.add(id);
       if (event.revision === 0) begun.set(id, [projected]);
       else begun.get(id)?.push(projected);

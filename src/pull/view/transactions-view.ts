@@ -1,9 +1,5 @@
-import type {
-  Reference,
-  RenderedRecord,
-  RowState,
-  TransactionRow,
-} from '../../../projections/transactions.ts';
+import type { RenderedRecord } from '../../../projections/record.ts';
+import type { Reference, RowState, TransactionRow } from '../../../projections/transactions.ts';
 import type { VisibleStatus } from '../../domain/transaction-events.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
 import type { ViewChange } from '../record/project-event.ts';
@@ -78,8 +74,8 @@ export interface ViewReads {
  *   transaction changes atomically, and the checkpoint moves after all of them, never back. Returns what was parked;
  *   changes nothing and returns `reset` where the generation is neither served nor being built.
  * - `retry` applies parked events again; those that still do not fit are parked again, with the new reason.
- * - `replace` replaces what the served view has of a transaction with what its events make.
- * - `erase` leaves the tombstone of a transaction that nothing follows, in a view that is being built too.
+ * - `replace` replaces what the view has of a transaction with what its events make, in one that is being built too; so does
+ *   `erase`, with the tombstone of a transaction that nothing follows.
  * - `reset` puts an empty view in place of the served one: it is at position 0 then, with the next generation.
  * - `startBuild` continues what is being built where it is of the same store and rendering. Otherwise it is dropped, and
  *   another one begins at position 0, complete at `servesFrom`.

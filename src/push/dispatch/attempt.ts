@@ -1,9 +1,8 @@
 import { keyIneligibleReason } from '../../../projections/deliveries.ts';
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
-import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
 import type { Scheduler } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
-import { type AccountKey, activeProfile } from '../../domain/account.ts';
+import { type AccountKey, accessOf } from '../../domain/account.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import type { RequestFor } from '../message/envelope.ts';
 import type { ClaimedDelivery, DeliveryReport } from '../queue/delivery-queue.ts';
@@ -30,23 +29,7 @@ export function checkAttempt(
   if (key === undefined) return { kind: 'end', reason: 'the key is not known' };
   const reason = keyIneligibleReason(key, environment);
   if (reason !== undefined || key.webhook === null) return { kind: 'end', reason: reason ?? 'no webhook' };
-  return accessAt(entry, nowMs).open ? { kind: 'go', url: key.webhook.url, key } : { kind: 'hold' };
-}
-
-/** Access checks 4 and 5 at one moment; where they fail, when a charging profile that is known now starts. */
-export type AccessAt =
-  | { readonly open: true }
-  | { readonly open: false; readonly opensAtMs: number | undefined };
-
-export function accessAt(entry: DirectoryAccount | undefined, nowMs: number): AccessAt {
-  const account = entry?.account;
-  if (account === undefined || !account.integrationEnabled) return { open: false, opensAtMs: undefined };
-  if (activeProfile(account, nowMs) !== undefined) return { open: true };
-  let opensAtMs: number | undefined;
-  for (const { fromMs, toMs } of account.profiles.values()) {
-    if (fromMs > nowMs && (toMs === null || toMs > fromMs)) opensAtMs = Math.min(opensAtMs ?? fromMs, fromMs);
-  }
-  return { open: false, opensAtMs };
+  return accessOf(entry?.account, nowMs).open ? { kind: 'go', url: key.webhook.url, key } : { kind: 'hold' };
 }
 
 /** How attempts are judged and made, and when they are repeated. */

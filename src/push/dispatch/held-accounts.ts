@@ -1,6 +1,6 @@
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
+import { accessOf } from '../../domain/account.ts';
 import type { DeliveryWork } from '../queue/delivery-queue.ts';
-import { accessAt } from './attempt.ts';
 
 /** How often held deliveries are looked for that another process held before it died. */
 const LOOK_EVERY_MS = 60_000;
@@ -43,7 +43,7 @@ export class HeldAccounts {
     for (const [accountId, opensAtMs] of this.#opensAtMs)
       if (opensAtMs <= nowMs) this.#changed.add(accountId);
     for (const accountId of [...this.#changed]) {
-      const access = accessAt(this.#directory.account(accountId), nowMs);
+      const access = accessOf(this.#directory.account(accountId)?.account, nowMs);
       this.#changed.delete(accountId); // first, so that an account that is held meanwhile is checked again
       if (access.open) await this.#resume(accountId, nowMs);
       if (access.open || access.opensAtMs === undefined) this.#opensAtMs.delete(accountId);

@@ -7,7 +7,7 @@ import type { TransactionChange, TransactionRow } from '../../../projections/tra
 import type { Clock } from '../../base/clock.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import { WEBHOOK_TYPES } from '../../domain/transaction-events.ts';
-import { recordedAtMs } from '../../event-store/codec.ts';
+import { firstPosition, recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { projectEvent, RowFold, type ViewChange } from '../../pull/record/project-event.ts';
@@ -53,7 +53,7 @@ export async function decideAsOf(
 ): Promise<DeliveryDecision | { readonly unreadable: string }> {
   const transaction = { createdAtMs: row.createdAtMs, recordedAtMs: recordedAtMs(event) };
   const terms = { retentionMs, nowMs: clock.now(), environment };
-  const place = { accountId: row.accountId, position: event.position };
+  const place = { accountId: row.accountId, position: firstPosition(event) };
   const decided = await history.asOf(place, (account) => decideDeliveries(transaction, account, terms));
   return decided.kind === 'unreadable' ? { unreadable: decided.reason } : decided.value;
 }
@@ -78,7 +78,7 @@ export function newDelivery({
     transactionId: row.id,
     type: WEBHOOK_TYPES[row.status],
     createdAtMs: nowMs,
-    position: event.position,
+    position: firstPosition(event),
     recordedAtMs: recordedAtMs(event),
     record: { head, mobileNumber: mobileNumber ? row.mobileNumber : null, fees, pump, odometer },
   };

@@ -1,15 +1,17 @@
 import { isPastRetention } from '../../../projections/deliveries.ts';
+import { redactedRecord } from '../../../projections/record.ts';
 import type { TransactionRow } from '../../../projections/transactions.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import { batchesOf, jsonBytes } from '../../event-store/batch-bytes.ts';
-import { recordedAtMs } from '../../event-store/codec.ts';
+import { isRewritten, recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore, GroupEvent } from '../../event-store/event-store.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { projectEvent } from '../../pull/record/project-event.ts';
 import type { DeliveryControl, NewDelivery } from '../queue/delivery-queue.ts';
 import type { AccountHistory } from './account-history.ts';
 import { classify, decideAsOf, newDelivery } from './decide-event.ts';
+import { RedactedDrivers } from './redacted-drivers.ts';
 
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 60_000;
@@ -45,9 +47,11 @@ type Owed = readonly NewDelivery[] | { readonly unreadable: string };
 /** Turns transaction events into deliveries and withdrawals. Handling an event again changes nothing. */
 export class FanOut {
   readonly #options: FanOutOptions;
+  readonly #redacted: RedactedDrivers;
 
   constructor(options: FanOutOptions) {
     this.#options = options;
+    this.#redacted = new RedactedDrivers(options.store);
   }
 
   /**
@@ -58,12 +62,19 @@ export class FanOut {
   async handle(events: readonly GroupEvent[]): Promise<FanOutResult[]> {
     const results: FanOutResult[] = [];
     const shown: { event: GroupEvent; row: TransactionRow }[] = [];
+    await this.#redacted.look();
     for (const event of events) {
+      if (isRewritten(event.event)) {
+        results.push({ kind: 'ack', event }); // the one in whose place it stands was fanned out
+        continue;
+      }
       const classified = await classify(event.event, projectEvent(event.event), this.#options.store);
       if ('illegal' in classified) results.push({ kind: 'park', event, reason: classified.illegal });
       else if ('stale' in classified) results.push({ kind: 'ack', event });
-      else if (classified.change.kind === 'show') shown.push({ event, row: classified.change.row });
-      else {
+      else if (classified.change.kind === 'show') {
+        const { row } = classified.change;
+        shown.push({ event, row: this.#redacted.has(event.event) ? redactedRecord(row) : row });
+      } else {
         await this.#options.queue.withdraw(classified.change.id, this.#options.clock.now());
         results.push({ kind: 'ack', event });
       }

@@ -1,5 +1,5 @@
 import { createHmac, hash } from 'node:crypto';
-import type { RenderedRecord } from '../../../projections/transactions.ts';
+import type { RenderedRecord } from '../../../projections/record.ts';
 import type { MasterKeys } from '../../accounts/master-key.ts';
 import { FuelError } from '../../base/errors.ts';
 import type { AccountKey } from '../../domain/account.ts';

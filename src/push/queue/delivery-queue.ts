@@ -1,11 +1,8 @@
-import type { RenderedRecord } from '../../../projections/transactions.ts';
+import type { RenderedRecord } from '../../../projections/record.ts';
 import type { TransactionWebhookType } from '../../domain/transaction-events.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
 
-/**
- * Attempts that are kept of one delivery: it can be redelivered without limit, and must not grow with that. An attempt
- * takes 60 KiB at most, so that all of them fit into a document of MongoDB (16 MiB) several times.
- */
+/** It can be redelivered without limit. One takes 60 KiB at most, and all fit into a document of MongoDB (16 MiB). */
 export const MAX_ATTEMPTS_KEPT = 50;
 
 export const DELIVERY_STATES = ['pending', 'held', 'delivered', 'failed', 'withdrawn'] as const;
@@ -51,7 +48,9 @@ export type LoggedDelivery = Pick<
   'id' | 'prefix' | 'accountId' | 'transactionId' | 'state' | 'recordedAtMs'
 >;
 
-export type FailureKind = 'dns' | 'forbidden' | 'connect' | 'tls' | 'timeout' | 'protocol' | 'status' | 'cut';
+type OfReceiver = 'dns' | 'forbidden' | 'connect' | 'tls' | 'timeout' | 'protocol' | 'status' | 'cut';
+/** `fault`: of this program. */
+export type FailureKind = OfReceiver | 'fault';
 
 export interface ReceiverAnswer {
   readonly status: number;
@@ -243,6 +242,8 @@ export interface DeliveryControl {
   withdraw(transactionId: number, nowMs: number): Promise<void>;
   /** Withdraws, and empties the records of all deliveries of the transaction and what receivers said. */
   erase(transactionId: number, nowMs: number): Promise<void>;
+  /** Takes the driver out of the records of the transaction's deliveries, and what receivers said; says of how many. */
+  redact(transactionId: number): Promise<number>;
   /**
    * Starts a new cycle of a failed delivery, or with `force` of a delivered one; otherwise says why not (`pending` also of
    * a held one). One of a withdrawn transaction is never made due again, also where it was delivered or failed before.
@@ -290,7 +291,6 @@ export interface LaneReads {
     prefix: string,
     limits: { readonly deliveries: number; readonly maxRead: number },
   ): Promise<readonly LaneAttempt[]>;
-  /** Of one lane where given. */
   backlog(limit: number, prefix?: string): Promise<Backlog>;
 }
 

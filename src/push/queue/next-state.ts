@@ -1,4 +1,4 @@
-import type { RenderedRecord } from '../../../projections/transactions.ts';
+import type { RenderedRecord } from '../../../projections/record.ts';
 import type {
   Attempt,
   AttemptOutcome,

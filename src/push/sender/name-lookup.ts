@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../base/clock.ts';
-import { withinTime } from '../../base/within-time.ts';
+import { withinTime } from '../../base/time/within-time.ts';
 import type { ResolveName } from '../targets/resolve-name.ts';
 import type { FoundAddresses, NameLookup } from '../targets/target.ts';
 

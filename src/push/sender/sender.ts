@@ -1,8 +1,8 @@
 import type { SecureContext } from 'node:tls';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
-import { type Log, silentLog } from '../../base/log.ts';
-import { type TimedResult, withinTime } from '../../base/within-time.ts';
+import type { Log } from '../../base/log.ts';
+import { type TimedResult, withinTime } from '../../base/time/within-time.ts';
 import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery-queue.ts';
 import { type ResolveName, resolveName } from '../targets/resolve-name.ts';
 import { forbiddenAmong, type NameLookup, readTarget, type Target } from '../targets/target.ts';
@@ -50,8 +50,8 @@ export interface SenderOptions {
   readonly clock?: Clock | undefined;
   /** How names are looked up: by the hosts file and DNS unless given. */
   readonly resolve?: ResolveName | undefined;
-  /** Gets faults of the program: an attempt that meets one fails as `connect`. */
-  readonly log?: Log | undefined;
+  /** Gets faults of the program: an attempt that meets one fails as `fault`. */
+  readonly log: Log;
 }
 
 interface Parts {
@@ -68,7 +68,7 @@ interface Parts {
  * `close` waits for attempts under way. Throws `CONFIG_INVALID` when `extraCa` can't be read.
  */
 export function createSender(options: SenderOptions): Sender {
-  const { allowPrivate, extraCa, clock = performance, resolve = resolveName, log = silentLog } = options;
+  const { allowPrivate, extraCa, clock = performance, resolve = resolveName, log } = options;
   const parts: Parts = {
     allowPrivate,
     names: createNameLookup({ resolve, clock }),
@@ -79,7 +79,7 @@ export function createSender(options: SenderOptions): Sender {
   /** A receiver must not be able to end this process, not even by a fault of the sender. */
   const unforeseen = (error: unknown): TimedResult<AttemptOutcome> => {
     log.error({ err: error }, 'a webhook could not be sent, by a fault of the program: the attempt failed');
-    return onTime(failure('connect', error instanceof Error ? errorDetail(error) : String(error)));
+    return onTime(failure('fault', error instanceof Error ? errorDetail(error) : String(error)));
   };
   const underWay = new Set<Promise<TimedResult<AttemptOutcome>>>();
   let closed = false;
@@ -107,7 +107,7 @@ export function configuredSender(
     FUEL_WEBHOOK_ALLOW_PRIVATE: allowPrivate,
     FUEL_WEBHOOK_CA: file,
   }: Pick<Config, 'FUEL_WEBHOOK_ALLOW_PRIVATE' | 'FUEL_WEBHOOK_CA'>,
-  log?: Log,
+  log: Log,
 ): Sender {
   return createSender({ allowPrivate, extraCa: file === undefined ? undefined : readPem(file), log });
 }

@@ -9,6 +9,7 @@ import { createApi } from '../../pull/app.ts';
 import { createCursors } from '../../pull/cursor.ts';
 import { createMemoryRateWindows } from '../../pull/edge/rate-windows/memory.ts';
 import { configuredPresigner } from '../../pull/images/presign.ts';
+import { RequestRecorder } from '../../pull/request-journal.ts';
 import type { Certificate } from '../../pull/server/certificate.ts';
 import { createServer, type PublicServer, type SharedListening } from '../../pull/server/server.ts';
 import type { Engines } from '../engines/engines.ts';
@@ -39,10 +40,13 @@ export interface ApiServerParts {
 
 /** The public server of one thread, with the pull API behind it. */
 export function createApiServer(parts: ApiServerParts): PublicServer {
-  const { config, engines, pem, shared, metrics, log } = parts;
+  const { config, engines, pem, shared, metrics, log, clock } = parts;
   const proxies = config.FUEL_TRUSTED_PROXIES ?? [];
+  const journal = engines.requests();
+  const requests = new RequestRecorder({ journal, clock, log, dropped: metrics.requestsNotKept });
   const handler = createApi({
     ...parts,
+    requests,
     environment: config.FUEL_ENVIRONMENT,
     edge: edgeOptions(config, engines, shared),
     proxies,
@@ -51,7 +55,7 @@ export function createApiServer(parts: ApiServerParts): PublicServer {
     presigner: configuredPresigner(config),
     cursors: createCursors(openMasterKeys(config).deriveKeys(CURSOR_PURPOSE)),
   });
-  return createServer({
+  const server = createServer({
     handler,
     pem,
     proxies,
@@ -59,6 +63,13 @@ export function createApiServer(parts: ApiServerParts): PublicServer {
     shared,
     onTurnedAway: (reason) => metrics.connectionsTurnedAway.inc({ reason }),
   });
+  return {
+    ...server,
+    async stop(graceMs) {
+      await server.stop(graceMs);
+      await requests.stop();
+    },
+  };
 }
 
 function edgeOptions(config: Config, engines: Engines, shared: SharedApi | undefined): EdgeOptions {

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { Config } from '../../base/config/config.ts';
+import { type Config, requestLogMs } from '../../base/config/config.ts';
 import { claimPort, urlHost } from '../../base/listen.ts';
 import type { Log } from '../../base/log.ts';
+import { removeHourly } from '../../base/time/hourly.ts';
 import { MAX_UNPROVEN_KEYS } from '../../pull/admission.ts';
 import { BASE_PATH } from '../../pull/app.ts';
 import { windowsMemory } from '../../pull/edge/rate-windows/memory.ts';
@@ -60,7 +61,7 @@ export interface RunningApi {
  * listen; when one fails before, stops the others and rejects with its error.
  */
 export async function startApi(parts: ApiParts): Promise<RunningApi> {
-  const { config, engines, log, host: threadHost, threads: names, ofThreads } = parts;
+  const { config, engines, log, clock, host: threadHost, threads: names, ofThreads } = parts;
   const files = config.FUEL_TLS === 'terminated' ? undefined : await certificateFiles(config, log);
   const pem = files && readCertificate(files);
   const shared = names.length === 0 ? undefined : sharedApi();
@@ -80,7 +81,11 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
     }),
   );
   const failed = Promise.race(threads.map((thread) => thread.failed));
+  const stopped = new AbortController();
+  const trim = () => engines.requests().trim(clock.now() - requestLogMs(config));
+  removeHourly('requests of keys', trim, { log, signal: stopped.signal });
   const stop = async (): Promise<void> => {
+    stopped.abort();
     await Promise.all([server.stop(GRACE_MS), ...threads.map((thread) => thread.stop())]);
   };
   try {

@@ -7,7 +7,10 @@ import type { Engines, PortName, Server, ServerKind, StoreName, StoreState } fro
 
 /** What engines open, each on first use. */
 export interface EnginePorts
-  extends Pick<Engines, 'store' | 'subscriptions' | 'view' | 'queue' | 'coordination' | 'rateWindows'> {
+  extends Pick<
+    Engines,
+    'store' | 'subscriptions' | 'view' | 'queue' | 'coordination' | 'rateWindows' | 'requests'
+  > {
   directory(): DirectoryRows;
 }
 

@@ -5,11 +5,12 @@ import type { Coordination } from '../../base/coordination/coordination.ts';
 import type { Log } from '../../base/log.ts';
 import type { EventStore, PersistentSubscriptions } from '../../event-store/event-store.ts';
 import type { RateWindows } from '../../pull/edge/rate-windows/rate-windows.ts';
+import type { RequestJournal } from '../../pull/request-journal.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
 
 export type StoreName = 'store' | 'subscriptions' | 'view' | 'queue' | 'coordination' | 'directory';
-export type PortName = StoreName | 'rateWindows';
+export type PortName = StoreName | 'rateWindows' | 'requests';
 
 /**
  * Of a store before it is opened: opening one that is missing makes it, one of another version updates it, and one that
@@ -69,6 +70,7 @@ export interface Engines {
   queue(): DeliveryQueue;
   coordination(): Coordination;
   directory(): StoredDirectory;
+  requests(): RequestJournal;
   /** The rate windows of keys: in the memory that threads share, if any; all processes share those of a server. */
   rateWindows(memory?: SharedArrayBuffer): RateWindows;
   /** The stores that are files of the data directory. */

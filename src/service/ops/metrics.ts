@@ -1,7 +1,7 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { DiskState } from '../../base/disk/disk.ts';
 import { droppedLogLines } from '../../base/log.ts';
-import { SharedFigures } from './shared-figures.ts';
+import { sharedFigures } from './shared-figures.ts';
 import { type MetricsJson, workMetrics } from './work-metrics.ts';
 
 /** How often the monitor wakes the process; its default of 10 ms costs half a percent of a core. */
@@ -33,7 +33,7 @@ export function createMetrics() {
     registry,
     counted,
     ...workMetrics(counted),
-    shared: new SharedFigures(registry),
+    shared: sharedFigures(registry),
     agreementRepairs: agreementRepairs(registry),
     contentType: registry.contentType,
     /** All that a thread has counted since its start. */

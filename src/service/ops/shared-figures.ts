@@ -3,13 +3,16 @@ import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import { errorKind } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { aborted, pause } from '../../base/pause.ts';
+import type { GroupStatus } from '../../event-store/event-store.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
-import type { LaneReads } from '../../push/queue/delivery-queue.ts';
+import type { Backlog, LaneReads } from '../../push/queue/delivery-queue.ts';
 import { FOLLOWERS, type Follower, type FollowerReads, placeOf, secondsBehind } from './followers.ts';
 
 /** However often they are scraped, the stores are asked this often. */
 const READ_EVERY_MS = 15_000;
 const MAX_READ_MS = 10_000;
+/** Those of an hour. */
+const READINGS_KEPT = 240;
 /** A backlog is counted up to this many, which takes a few milliseconds. */
 export const MAX_BACKLOG_COUNTED = 10_000;
 
@@ -30,111 +33,111 @@ export interface Reading {
   readonly pending: number | null;
 }
 
+/** By the name of each gauge its help, and how it follows from what its source says. */
+type Figures<T> = Readonly<Record<string, readonly [help: string, of: (read: T) => number]>>;
+type FollowerFigures = GroupStatus & { readonly lag: number; readonly head: number };
+
+const COUNTED = `counted up to ${MAX_BACKLOG_COUNTED}`;
+const OF_DIRECTORY: Figures<Directory['counts']> = {
+  fuel_webhooks_disabled: ['webhooks of active keys that are switched off.', (of) => of.disabledWebhooks],
+  fuel_accounts_unreadable: ['accounts with an event that can not be read.', (of) => of.unreadable],
+};
+const OF_BACKLOG: Figures<Backlog & { readonly nowMs: number }> = {
+  fuel_deliveries_pending: [`deliveries not ended and not held, ${COUNTED}.`, (of) => of.pending],
+  fuel_deliveries_held: [`deliveries whose account has no access, ${COUNTED}.`, (of) => of.held],
+  fuel_deliveries_oldest_due_seconds: [
+    'how long a delivery has been due.',
+    ({ nowMs, nextDueAtMs = nowMs }) => Math.max(0, (nowMs - nextDueAtMs) / 1000),
+  ],
+  fuel_webhooks_failing: [`webhooks with a failure streak, ${COUNTED}.`, (of) => of.failingLanes],
+};
+const OF_FOLLOWER: Figures<FollowerFigures> = {
+  fuel_follower_lag_seconds: [
+    'age of the first event that a follower has not done (transactions, deliveries, notices).',
+    (of) => of.lag,
+  ],
+  fuel_follower_parked_events: ['events that a follower parked.', (of) => of.parked],
+};
+const OF_VIEW: Figures<FollowerFigures> = {
+  fuel_event_store_position: ['where the log of events ends.', (of) => of.head],
+  fuel_view_position: ['up to where the transactions view has applied the log.', (of) => of.position],
+};
+
 /** What the stores hold, as gauges. They are NaN until they are read, and while their engine is unavailable. */
-export class SharedFigures {
-  /** Gets what was read each time. */
-  onReading: (reading: Reading) => void = () => undefined;
-  readonly #lag: Gauge<'follower'>;
-  readonly #parked: Gauge<'follower'>;
-  readonly #position: Gauge;
-  readonly #head: Gauge;
-  readonly #pending: Gauge;
-  readonly #held: Gauge;
-  readonly #oldestDue: Gauge;
-  readonly #failing: Gauge;
-  readonly #disabled: Gauge;
-  readonly #unreadable: Gauge;
+export function sharedFigures(registry: Registry) {
+  const showDirectory = gauges(registry, OF_DIRECTORY);
+  const showBacklog = gauges(registry, OF_BACKLOG);
+  const showFollower = gauges(registry, OF_FOLLOWER, ['follower']);
+  const showView = gauges(registry, OF_VIEW);
+  const readings: Reading[] = [];
 
-  constructor(registry: Registry) {
-    const registers = [registry];
-    const gauge = (name: string, help: string): Gauge => {
-      const made = new Gauge({ name, help: `${SHARED} ${help}`, registers });
-      made.set(Number.NaN);
-      return made;
-    };
-    const ofFollowers = (name: string, help: string): Gauge<'follower'> =>
-      new Gauge({ name, help: `${SHARED} ${help}`, labelNames: ['follower'], registers });
-    this.#lag = ofFollowers(
-      'fuel_follower_lag_seconds',
-      'age of the first event that a follower has not done (transactions, deliveries, notices).',
-    );
-    this.#parked = ofFollowers('fuel_follower_parked_events', 'events that a follower parked.');
-    this.#head = gauge('fuel_event_store_position', 'where the log of events ends.');
-    this.#position = gauge(
-      'fuel_view_position',
-      'the position up to which the transactions view has applied the log.',
-    );
-    const counted = `counted up to ${MAX_BACKLOG_COUNTED}`;
-    this.#pending = gauge('fuel_deliveries_pending', `deliveries not ended and not held, ${counted}.`);
-    this.#held = gauge('fuel_deliveries_held', `deliveries whose account has no access, ${counted}.`);
-    this.#oldestDue = gauge('fuel_deliveries_oldest_due_seconds', 'how long a delivery has been due.');
-    this.#failing = gauge('fuel_webhooks_failing', `webhooks with a failure streak, ${counted}.`);
-    this.#disabled = gauge('fuel_webhooks_disabled', 'webhooks of active keys that are switched off.');
-    this.#unreadable = gauge('fuel_accounts_unreadable', 'accounts with an event that can not be read.');
-  }
-
-  /** Reads everything about every 15 s until `signal` aborts: a scrape reads nothing. */
-  async run(parts: SharedFigureParts, signal: AbortSignal): Promise<void> {
-    const ended = aborted(signal);
-    while (!signal.aborted) {
-      await Promise.race([this.read(parts, signal), ended]);
-      await pause(READ_EVERY_MS, signal);
-    }
-  }
-
-  async read(parts: SharedFigureParts, signal: AbortSignal): Promise<void> {
+  async function read(parts: SharedFigureParts, signal: AbortSignal): Promise<void> {
     const until = AbortSignal.any([signal, AbortSignal.timeout(MAX_READ_MS)]);
-    const { log, directory, clock } = parts;
-    this.#disabled.set(directory.counts.disabledWebhooks);
-    this.#unreadable.set(directory.counts.unreadable);
+    const { queue, log, directory, clock } = parts;
+    showDirectory(directory.counts);
     const lag: Record<string, number> = {};
-    const [pending] = await Promise.all([
-      this.#readBacklog(parts).catch(this.#unknown(log, 'backlog')),
-      ...FOLLOWERS.map((follower) =>
-        this.#readFollower(parts, follower, { signal: until, lag }).catch(this.#unknown(log, follower.name)),
-      ),
+    const [backlog] = await Promise.all([
+      known(queue.backlog(MAX_BACKLOG_COUNTED), log, 'backlog').then((found) => {
+        showBacklog(found && { ...found, nowMs: clock.now() });
+        return found;
+      }),
+      ...FOLLOWERS.map(async (follower) => {
+        const { name } = follower;
+        const found = await known(readFollower(parts, follower, until), log, name);
+        showFollower(found, { follower: name });
+        if (name === VIEW_NAME) showView(found);
+        if (found !== undefined) lag[name] = found.lag;
+      }),
     ]);
-    this.onReading({ atMs: clock.now(), lag, pending: pending ?? null });
+    const count = readings.push({ atMs: clock.now(), lag, pending: backlog?.pending ?? null });
+    if (count > READINGS_KEPT) readings.shift();
   }
 
-  async #readFollower(
-    parts: SharedFigureParts,
-    { name: follower, prefixes }: Follower,
-    { signal, lag }: { readonly signal: AbortSignal; readonly lag: Record<string, number> },
-  ): Promise<void> {
-    const { position, parked } = await placeOf(parts, { name: follower });
-    this.#parked.set({ follower }, parked);
-    if (follower === VIEW_NAME) {
-      this.#head.set(await parts.store.head());
-      this.#position.set(position);
-    }
-    lag[follower] = await secondsBehind(parts, { prefixes, after: position }, signal);
-    this.#lag.set({ follower }, lag[follower]);
-  }
-
-  async #readBacklog({ queue, clock }: SharedFigureParts): Promise<number> {
-    const { pending, held, failingLanes, nextDueAtMs: dueAtMs } = await queue.backlog(MAX_BACKLOG_COUNTED);
-    this.#pending.set(pending);
-    this.#held.set(held);
-    this.#failing.set(failingLanes);
-    this.#oldestDue.set(dueAtMs === undefined ? 0 : Math.max(0, (clock.now() - dueAtMs) / 1000));
-    return pending;
-  }
-
-  /** What can't be read is no number. Only a fault of the program is worth a line of the log. */
-  #unknown(log: Log, what: string): (error: unknown) => undefined {
-    return (error) => {
-      if (what === 'backlog') {
-        for (const gauge of [this.#pending, this.#held, this.#oldestDue, this.#failing])
-          gauge.set(Number.NaN);
-      } else {
-        this.#lag.set({ follower: what }, Number.NaN);
-        this.#parked.set({ follower: what }, Number.NaN);
-        if (what === VIEW_NAME) for (const gauge of [this.#head, this.#position]) gauge.set(Number.NaN);
+  return {
+    /** Of the last hour, oldest first. */
+    readings: readings as readonly Reading[],
+    read,
+    /** Reads everything about every 15 s until `signal` aborts: a scrape reads nothing. */
+    async run(parts: SharedFigureParts, signal: AbortSignal): Promise<void> {
+      const ended = aborted(signal);
+      while (!signal.aborted) {
+        await Promise.race([read(parts, signal), ended]);
+        await pause(READ_EVERY_MS, signal);
       }
-      const isTimeout = error instanceof Error && ['AbortError', 'TimeoutError'].includes(error.name);
-      if (!isTimeout && errorKind(error) === 'fault')
-        log.error({ err: error, figure: what }, 'a figure of the metrics can not be read');
-    };
+    },
+  };
+}
+
+/** Shows what was read, or that nothing was. */
+function gauges<T, L extends string = never>(registry: Registry, figures: Figures<T>, labelNames: L[] = []) {
+  const made = Object.entries(figures).map(([name, [help, of]]) => {
+    const gauge = new Gauge({ name, help: `${SHARED} ${help}`, labelNames, registers: [registry] });
+    if (labelNames.length === 0) gauge.set(Number.NaN);
+    return { gauge, of };
+  });
+  return (read: T | undefined, labels?: Record<L, string>): void => {
+    for (const { gauge, of } of made) gauge.set({ ...labels }, read === undefined ? Number.NaN : of(read));
+  };
+}
+
+async function readFollower(
+  parts: SharedFigureParts,
+  { name, prefixes }: Follower,
+  signal: AbortSignal,
+): Promise<FollowerFigures> {
+  const { position, parked } = await placeOf(parts, { name });
+  const head = await parts.store.head();
+  return { position, parked, head, lag: await secondsBehind(parts, { prefixes, after: position }, signal) };
+}
+
+/** What can't be read is not known. Only a fault of the program is worth a line of the log. */
+async function known<T>(reading: Promise<T>, log: Log, figure: string): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    const isTimeout = error instanceof Error && ['AbortError', 'TimeoutError'].includes(error.name);
+    if (!isTimeout && errorKind(error) === 'fault')
+      log.error({ err: error, figure }, 'a figure of the metrics can not be read');
+    return undefined;
   }
 }

@@ -3,20 +3,35 @@ import { matches } from '../../../src/accounts/key-text.ts';
 import { mockData } from '../../../src/customers/mock/mock-data.ts';
 import { parseKey } from '../../support/accounts/parse-key.ts';
 
+const TO_MS = Date.parse('2026-10-01T00:00:00.000Z');
+
 describe('the data of a mock', () => {
-  const data = mockData(7);
+  const data = mockData(7, TO_MS);
 
   it('is the same for the same seed, and other data for another', () => {
-    expect(mockData(7)).toEqual(data);
-    const other = mockData(8);
+    expect(mockData(7, TO_MS)).toEqual(data);
+    const other = mockData(8, TO_MS);
     expect(other.events).not.toEqual(data.events);
     expect(other.key).not.toBe(data.key);
     expect(other.webhookSecret).not.toBe(data.webhookSecret);
   });
 
+  it('has the same content wherever its times end, up to that end', () => {
+    const laterMs = TO_MS + 3_600_000;
+    const later = mockData(7, laterMs);
+    const fees = ({ events }: typeof data) =>
+      events.map(({ data: one }) => ('fees' in one ? one.fees : null));
+    expect([fees(later), later.shownIds, later.key]).toEqual([fees(data), data.shownIds, data.key]);
+    const last = later.events
+      .flatMap(({ data: one }) => ('created_at' in one ? [one.created_at] : []))
+      .at(-1);
+    const isFresh = Date.parse(last ?? '') > laterMs - 2 * 3_600_000 && Date.parse(last ?? '') <= laterMs;
+    expect([isFresh, later.toMs]).toEqual([true, laterMs]);
+  });
+
   it('has a key and a secret of the form that the service gives, whatever the seed', () => {
     for (const seed of [0, 1, 2, 3, 99, Number.MAX_SAFE_INTEGER]) {
-      const { key, prefix, secretSha256, webhookSecret } = mockData(seed);
+      const { key, prefix, secretSha256, webhookSecret } = mockData(seed, TO_MS);
       const parsed = parseKey(key);
       expect(parsed).toMatchObject({ environment: 'staging', prefix });
       expect(matches(parsed?.secret ?? '', secretSha256)).toBe(true);

@@ -64,7 +64,9 @@ describe('an answer on a page', () => {
   test('has the same columns, with links, badges and times', () => {
     const page = shown([ada]);
     for (const { head } of COLUMNS) expect(page).toContain(`>${head}</th>`);
-    expect(page).toContain('<tr id="ships-7"><td class="number"><a href="/accounts/7">7</a></td>');
+    expect(page).toContain(
+      '<tr id="ships-7"><td class="number" data-head="Id"><a href="/accounts/7">7</a></td>',
+    );
     expect(page).toContain('<span class="badge good">on</span>');
     expect(page).toContain(`title="${ada.at}">2026-09-03 08:15:30Z</time>`);
     expect(render(content(facts(COLUMNS, none)))).toContain('<dt>Left</dt><dd>–</dd>');

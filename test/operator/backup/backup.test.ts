@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
@@ -18,7 +19,10 @@ import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../../src/engines/sqlite/event-store/event-store.ts';
+import { openSqliteView } from '../../../src/engines/sqlite/view/view.ts';
 import { backupDataDir } from '../../../src/operator/backup/backup.ts';
+import { checkBackup } from '../../../src/operator/backup/check-backup.ts';
+import { flipBytes } from '../../support/event-store/flip-bytes.ts';
 import { nameOf, record } from '../../support/event-store/store-events.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { within } from '../../support/waiting.ts';
@@ -43,7 +47,11 @@ async function dataDir(): Promise<{ folder: string; store: SqliteEventStore }> {
   const folder = temporaryFolder();
   const store = eventsIn(folder);
   await record(store, 'account-1', 'a');
-  for (const name of ['transactions.db', 'subscriptions.db', 'deliveries.db', 'directory.db', 'control.db']) {
+  const view = openSqliteView({ path: join(folder, 'transactions.db'), clock: systemClock });
+  onTestFinished(() => view.close());
+  const { generation } = await view.reset('store-1', 0);
+  await view.apply([], { generation, position: 1 });
+  for (const name of ['subscriptions.db', 'deliveries.db', 'directory.db', 'control.db']) {
     database(folder, name);
   }
   for (const name of ['master.key', 'tls-cert.pem', 'tls-key.pem']) {
@@ -74,12 +82,14 @@ describe('a backup', () => {
       'tls-cert.pem',
       'tls-key.pem',
     ];
-    expect(await backupDataDir(folder, target, MADE_AT)).toEqual({ made_at: MADE_AT, files });
+    const manifest = {
+      ...{ made_at: MADE_AT, files, program: expect.stringMatching(/^\d+\.\d+\.\d+$/) },
+      positions: { events: 1, transactions: 1 },
+      checksums: Object.fromEntries(files.map((name) => [name, expect.stringMatching(/^[0-9a-f]{64}$/)])),
+    };
+    expect(await backupDataDir(folder, target, MADE_AT)).toEqual(manifest);
     expect(readdirSync(target).sort()).toEqual([...files, 'backup.json'].sort());
-    expect(JSON.parse(readFileSync(join(target, 'backup.json'), 'utf8'))).toEqual({
-      made_at: MADE_AT,
-      files,
-    });
+    expect(JSON.parse(readFileSync(join(target, 'backup.json'), 'utf8'))).toEqual(manifest);
     expect(readFileSync(join(target, 'master.key'), 'utf8')).toBe('master.key');
     expect(statSync(target).mode & 0o777).toBe(0o700);
     expect(statSync(join(target, 'master.key')).mode & 0o777).toBe(0o600);
@@ -243,5 +253,64 @@ describe('a copied file', () => {
     const folder = temporaryFolder();
     await expect(backupFile(join(folder, 'source.db'), join(folder, 'copy.db'))).rejects.toThrow();
     expect(readdirSync(folder)).toEqual([]);
+  });
+});
+
+describe('a check of a backup', () => {
+  async function backedUp() {
+    const { folder } = await dataDir();
+    const target = join(temporaryFolder(), 'backup');
+    const manifest = await backupDataDir(folder, target, MADE_AT);
+    const faults = async () => (await checkBackup(target)).faults;
+    return { target, manifest, faults };
+  }
+
+  test('finds one that is whole as it is, however often, and leaves nothing in it', async () => {
+    const { target, manifest } = await backedUp();
+    const names = readdirSync(target);
+    const { made_at, program, positions } = manifest;
+    const whole = { made_at, program, positions, files: 7, faults: [] };
+    expect([await checkBackup(target), await checkBackup(target)]).toEqual([whole, whole]);
+    expect(readdirSync(target)).toEqual(names);
+  });
+
+  test('names each file that is missing, changed, or not of it', async () => {
+    const { target, faults } = await backedUp();
+    rmSync(join(target, 'master.key'));
+    flipBytes(join(target, 'deliveries.db'), 100, 1);
+    writeFileSync(join(target, 'events.db-wal'), '');
+    expect(await faults()).toEqual([
+      'deliveries.db was changed since, or is damaged',
+      'master.key is missing',
+      'events.db-wal is not of the backup: something has used the folder',
+    ]);
+  });
+
+  test('finds damage that was copied, and positions that are not those of the files', async () => {
+    const { target, manifest, faults } = await backedUp();
+    const rewrite = (changes: object) =>
+      writeFileSync(join(target, 'backup.json'), JSON.stringify({ ...manifest, ...changes }));
+    rewrite({ positions: { events: 9, transactions: 1 } });
+    expect(await faults()).toEqual(['backup.json names other positions than the files have']);
+    const path = join(target, 'events.db');
+    flipBytes(path, 4_200, 3_000);
+    const checksum = createHash('sha256').update(readFileSync(path)).digest('hex');
+    rewrite({ checksums: { ...manifest.checksums, 'events.db': checksum } });
+    expect(await faults()).toEqual([expect.stringMatching(/^events\.db is damaged, as the file was/)]);
+  });
+
+  test.each([
+    ['that ended before its manifest', undefined, /no backup\.json: the backup is incomplete/],
+    ['of a former version', '{"made_at":"x","files":[]}', /no checksums/],
+    ['whose manifest was cut', '{"made', /is no JSON/],
+  ])('finds one %s not whole', async (_, manifest, fault) => {
+    const { target, faults } = await backedUp();
+    if (manifest === undefined) rmSync(join(target, 'backup.json'));
+    else writeFileSync(join(target, 'backup.json'), manifest);
+    expect(await faults()).toEqual([expect.stringMatching(fault)]);
+  });
+
+  test('refuses a folder that does not exist', async () => {
+    await expect(checkBackup('/nowhere')).rejects.toMatchObject({ code: 'REFUSED' });
   });
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
-import { right, some, within } from '../../../src/operator/checks/check.ts';
+import { right, within } from '../../../src/operator/checks/check.ts';
 
 test('a check that does not end in time is wrong, and says so', async () => {
   const finding = await within(20, 'start it', () => new Promise(() => undefined));
@@ -17,9 +17,4 @@ test('a check that fails is wrong, with the reason and its cause', async () => {
 
 test('what a check finds is its result', async () => {
   expect(await within(1_000, 'nothing', () => right('fine'))).toEqual({ ok: true, detail: 'fine', do: null });
-});
-
-test('many names are cut off', () => {
-  expect(some(['a', 'b'])).toBe('a, b');
-  expect(some(['a', 'b', 'c', 'd', 'e', 'f'])).toBe('a, b, c, d, e, …');
 });

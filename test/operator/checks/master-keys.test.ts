@@ -7,7 +7,7 @@ const directory = directoryOf(opened(), keyIssued(), webhookSet());
 const needed = SECRET.master_key_id;
 const none = { recorded: [], otherFile: undefined };
 /** Keys whose fingerprints are their ids. */
-const keys = (...ids: string[]) => ({ ids: () => ids, fingerprints: () => ids });
+const keys = (...ids: string[]) => ids.map((id) => ({ master_key_id: id, fingerprint: id }));
 const recordedAs = (...ids: string[]) => ids.map((id) => ({ id, fingerprint: id }));
 const given = (...ids: string[]) =>
   checkMasterKeys(directory, keys(...ids), { ...none, recorded: recordedAs('old00000', needed) });
@@ -31,12 +31,12 @@ test('a master key that is needed and not given is wrong', () => {
     detail: `not given: master key ${needed} of 1 webhook secrets`,
     do: expect.stringContaining('FUEL_MASTER_KEY'),
   });
-  expect(checkMasterKeys(directory, undefined, none)).toMatchObject({ ok: false });
+  expect(checkMasterKeys(directory, [], none)).toMatchObject({ ok: false });
   const recorded = [...recordedAs('old00000'), { id: undefined, fingerprint: 'before ids were recorded' }];
   expect(checkMasterKeys(directory, keys('old00000'), { ...none, recorded })).toMatchObject({
     do: expect.stringContaining('FUEL_MASTER_KEY'),
   });
-  expect(checkMasterKeys(directoryOf(opened()), undefined, none)).toMatchObject({ ok: true });
+  expect(checkMasterKeys(directoryOf(opened()), [], none)).toMatchObject({ ok: true });
 });
 
 test('a master key that the store never had concerns the keys that name it', () => {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readDisk } from '../../../src/base/disk/disk.ts';
-import type { FollowerStatus } from '../../../src/operator/answers/follower.ts';
+import type { FollowerStatus } from '../../../src/operator/answers/followers/follower.ts';
 import {
   CHECKS,
   type Check,
@@ -131,8 +131,12 @@ describe('what doctor says', () => {
       ok: true,
       detail: `fine; the webhook of key ${PREFIX} is switched off: nothing is sent to it (fuel webhook show ${PREFIX})`,
     });
-    const { detail } = doctor('webhooks', { disabled: ['aa', 'bb'] });
-    expect(detail).toContain('2 webhooks are switched off: nothing is sent to aa, bb');
+    const three = doctor('webhooks', { disabled: ['aa', 'bb', 'cc'] }).detail;
+    expect(three.match(/fuel webhook show \w+/g)).toEqual(
+      ['aa', 'bb', 'cc'].map((key) => `fuel webhook show ${key}`),
+    );
+    const { detail } = doctor('webhooks', { disabled: ['aa', 'bb', 'cc', 'dd'] });
+    expect(detail).toContain('4 webhooks are switched off: nothing is sent to aa, bb, cc, dd');
   });
 });
 

@@ -9,6 +9,8 @@ import type { ConsoleParts } from '../../../src/operator/console/figures/console
 import { AttemptHistory } from '../../../src/operator/console/figures/history.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import { createOpsServer } from '../../../src/service/ops/ops-server.ts';
+import { keyIssued, opened, PREFIX } from '../../support/accounts/account-samples.ts';
+import { directoryOf } from '../../support/accounts/directory-of.ts';
 import { PushService } from '../../support/deliveries/push-service.ts';
 import { memoryLog } from '../../support/service/api.ts';
 import { linesOf } from '../../support/transactions/e2e-samples.ts';
@@ -198,6 +200,24 @@ describe('the console while no store answers', () => {
       expect(text).toContain('the store is away');
     },
   );
+});
+
+test('a key is shown while what it was used for can not be read', async () => {
+  const { console, url } = await start();
+  console.serve({
+    ...{ environment: 'staging', clock: { now: Date.now } },
+    directory: directoryOf(opened(), keyIssued()),
+    store: { readStream: async () => [] },
+    engines: {
+      requests: () => ({
+        lastUses: async () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'it is away')),
+      }),
+    },
+  } as unknown as ConsoleParts);
+  const { status, text } = await ask(`${url}/keys/${PREFIX}`);
+  expect(status).toBe(200);
+  expect(text).toContain('When it was used last is not known: it is away.');
+  expect(text).toContain('5 charging profile');
 });
 
 test('a parameter that the page does not know makes no other page of it', async () => {

@@ -296,7 +296,7 @@ describe('the access checks of an account', () => {
     const ended = profileSet('2026-01-01T00:00:00.000Z', '2026-09-01T00:00:00.000Z');
     expect(gates(opened(), keyIssued(), enabled, ended)).toEqual([
       '3 key | passes | passes | unknown | the key is on',
-      '4 integration | passes | passes | unknown | the integration is on',
+      '4 integration | passes | passes | 1970-01-01T00:00:01.000Z | the integration is on',
       '5 charging profile | refuses | answers 403 NO_ACTIVE_CHARGING_PROFILE | 2026-09-01T00:00:00.000Z | ' +
         'its charging profile ended at 2026-09-01T00:00:00.000Z',
     ]);
@@ -307,14 +307,14 @@ describe('the access checks of an account', () => {
   test('pass where there is access, until its end', () => {
     const current = profileSet('2026-09-01T00:00:00.000Z', '2027-01-01T00:00:00.000Z');
     expect(gates(opened(), enabled, current)).toEqual([
-      '4 integration | passes | passes | unknown | the integration is on',
+      '4 integration | passes | passes | 1970-01-01T00:00:01.000Z | the integration is on',
       '5 charging profile | passes | passes | 2026-09-01T00:00:00.000Z | until 2027-01-01T00:00:00.000Z',
     ]);
   });
 
   test('refuse where the integration is off, or there never was a profile, or nothing can be read', () => {
     expect(gates(opened())).toEqual([
-      '4 integration | refuses | answers 403 API_INTEGRATION_NOT_ENABLED | unknown | the integration is off',
+      '4 integration | refuses | answers 403 API_INTEGRATION_NOT_ENABLED | 1970-01-01T00:00:01.000Z | the integration is off',
       '5 charging profile | refuses | answers 403 NO_ACTIVE_CHARGING_PROFILE | unknown | it has no charging profile',
     ]);
     const closed: AccountEvent = { type: 'AccountClosed', data: { account_id: 7, reason: 'contract ended' } };

@@ -5,6 +5,7 @@ import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/ev
 import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue.ts';
 import { openSqliteView } from '../../../src/engines/sqlite/view/view.ts';
 import { eraseTransaction } from '../../../src/operator/erase/erase-transaction.ts';
+import { removeErasedBytes } from '../../../src/operator/erase/erased-bytes.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
 import { countByState } from '../../support/deliveries/listed.ts';
 import { named } from '../../support/event-store/store-events.ts';
@@ -28,18 +29,21 @@ async function stores() {
   await queue.enqueue([newDelivery(1)]);
   const { generation } = await view.reset('store-1', 0);
   await view.apply([showing({ id: 1 })], { generation, position: 1 });
-  const erase = (
+  const erase = async (
     id: number,
     { before }: { readonly before: Parameters<typeof interposed>[2] } = new Steps(),
   ) =>
-    eraseTransaction(id, {
-      store: interposed(store, ['append', 'erase'], before),
-      queue: interposed(queue, ['erase'], before),
-      view: interposed(view, ['erase'], before),
-      files: { folder, databases: ['events.db', 'deliveries.db', 'transactions.db'], compact: false },
-      clock,
-      author: { actor: 'test', command: 'erase' },
-      reason: 'asked for',
+    removeErasedBytes({
+      folder,
+      compact: false,
+      texts: await eraseTransaction(id, {
+        store: interposed(store, ['append', 'erase'], before),
+        queue: interposed(queue, ['erase'], before),
+        view: interposed(view, ['erase'], before),
+        clock,
+        author: { actor: 'test', command: 'erase' },
+        reason: 'asked for',
+      }),
     });
   const records = async () => (await store.readStream('operations')).map(({ data }) => data);
   const left = async () => ({

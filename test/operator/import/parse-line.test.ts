@@ -8,11 +8,16 @@ const lineOf = (line: unknown) => parseLine(JSON.stringify(line));
 const refused = (reason: string | RegExp) => ({ ok: false, reason: expect.stringMatching(reason) });
 
 describe('a line of an import', () => {
-  test.each([confirmed(501), external(501), voided(501), cancelled(501)])(
-    'names its event and the stream that it belongs to: $type',
-    (event) => {
+  test.each([
+    [confirmed(501), 31],
+    [external(501), 31],
+    [voided(501), null],
+    [cancelled(501), null],
+  ] as const)(
+    'names its event, the stream that it belongs to, the account and the corporate: %j',
+    (event, corporateId) => {
       const { type, data } = event;
-      const content = { type, data: new JsonText(JSON.stringify(data)) };
+      const content = { type, data: new JsonText(JSON.stringify(data)), accountId: 7, corporateId };
       expect(lineOf({ ...event, more: 1 })).toEqual({ ok: true, stream: 'transaction-501', content });
     },
   );

@@ -17,7 +17,7 @@ const [OLD, NEW, LOST] = [1, 2, 3].map((n) => Buffer.alloc(32, n)) as [Buffer, B
 const old = new MasterKeys([OLD]);
 const rotated = new MasterKeys([NEW, OLD]);
 const fresh = new MasterKeys([NEW]);
-const [oldId = '', newId = ''] = [...old.ids(), ...fresh.ids()];
+const [oldId = '', newId = ''] = [old, fresh].map((keys) => keys.identities()[0]?.master_key_id);
 const other = 'klmnopqrst';
 
 function start() {

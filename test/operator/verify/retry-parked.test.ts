@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { OPERATIONS_STREAM } from '../../../src/domain/operations-events.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
-import { parkedBy } from '../../../src/operator/answers/parked.ts';
+import { parkedBy } from '../../../src/operator/answers/followers/parked.ts';
 import { retryParked } from '../../../src/operator/verify/retry-parked.ts';
 import { VIEW_NAME } from '../../../src/pull/view/projector.ts';
 import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';

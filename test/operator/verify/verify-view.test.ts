@@ -7,8 +7,8 @@ import { projectEvent } from '../../../src/pull/record/project-event.ts';
 import { type VerifyViewOptions, verifyView } from '../../support/agreement/verify.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
+import { interposed } from '../../support/interposed.ts';
 import { confirmed, external, voided } from '../../support/transactions/e2e-samples.ts';
-import { beforeCall } from '../../support/transactions/projector.ts';
 import { hiding, showing } from '../../support/transactions/records.ts';
 import { rowIn } from '../../support/transactions/row-in.ts';
 
@@ -207,7 +207,7 @@ describe('verifying the view', () => {
     const { view, verify, repairing } = await start();
     await view.replace(1, []);
     const { differences } = await verify();
-    const stuck = beforeCall(view, 'find', () => void view.replace(1, []));
+    const stuck = interposed(view, ['find'], () => view.replace(1, []));
     expect(await repairView(differences, { ...repairing, view: stuck })).toEqual(differences);
     expect(await repairView(differences, repairing)).toEqual([]);
   });

@@ -1,15 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { AccountEvent, Environment } from '../../../src/domain/account-events.ts';
-import { accessAt, checkAttempt } from '../../../src/push/dispatch/attempt.ts';
-import {
-  keyIssued,
-  onKey,
-  opened,
-  PREFIX,
-  profileSet,
-  webhookSet,
-} from '../../support/accounts/account-samples.ts';
+import { checkAttempt } from '../../../src/push/dispatch/attempt.ts';
+import { onKey, PREFIX, profileSet, webhookSet } from '../../support/accounts/account-samples.ts';
 import { READY } from '../../support/deliveries/push.ts';
 
 const NOW_MS = Date.parse('2026-09-03T08:00:00.000Z');
@@ -75,33 +68,5 @@ describe('an attempt', () => {
     ].map((reason) => ({ kind: 'end', reason }));
     expect(reasons).toEqual([expected, expected]);
     expect(check(READY, { accountId: 8 })).toEqual({ kind: 'end', reason: 'the key is not known' });
-  });
-});
-
-describe('access', () => {
-  const access = (...events: readonly AccountEvent[]) =>
-    accessAt(directoryOf([opened(), keyIssued(), ...events]).account(7), NOW_MS);
-  const on: AccountEvent = { type: 'IntegrationEnabled', data: { account_id: 7 } };
-
-  test('is open with the integration on and a profile that has started and not ended', () => {
-    expect(access(on, profileSet(at(0), at(1)))).toEqual({ open: true });
-    expect(access(on, profileSet(at(-1), at(0)))).toEqual({ open: false, opensAtMs: undefined });
-  });
-
-  test('opens with the first of the future profiles', () => {
-    const later = profileSet(at(9_000), null, 'later');
-    const sooner = profileSet(at(4_000), at(5_000), 'sooner');
-    expect(access(on, later, sooner)).toEqual({ open: false, opensAtMs: NOW_MS + 4_000 });
-    expect(access(on, sooner, later)).toEqual({ open: false, opensAtMs: NOW_MS + 4_000 });
-    expect(access(on, later)).toEqual({ open: false, opensAtMs: NOW_MS + 9_000 });
-  });
-
-  test('opens at no known time where the profiles are over, or end before they start, or the integration is off', () => {
-    const unknown = { open: false, opensAtMs: undefined };
-    expect(access(on, profileSet(at(-9_000), at(-1)))).toEqual(unknown);
-    expect(access(profileSet(at(4_000), null))).toEqual(unknown);
-    expect(access(on)).toEqual(unknown);
-    expect(accessAt(undefined, NOW_MS)).toEqual(unknown);
-    expect(access(on, profileSet(at(4_000), at(4_000)))).toEqual(unknown); // no command records it
   });
 });

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { projectTransaction, type RenderedRecord } from '../../../projections/transactions.ts';
+import type { RenderedRecord } from '../../../projections/record.ts';
+import { projectTransaction } from '../../../projections/transactions.ts';
 import { createPresigner } from '../../../src/pull/images/presign.ts';
 import { recordText } from '../../../src/pull/record/record.ts';
 import { envelopeBody, pushedRecordText, webhookRequest } from '../../../src/push/message/envelope.ts';

@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { silentLog } from '../../../src/base/log.ts';
 import { createSender } from '../../../src/push/sender/sender.ts';
 import { receiverTrust } from '../../support/deliveries/test-sender.ts';
 import { OK, openReceiver, sendRequest } from '../../support/deliveries/tls-receiver.ts';
@@ -75,7 +76,7 @@ test('the refusal names the address', async () => {
 
 test('where the operator allows it, private addresses and other ports may be called', async () => {
   const receiver = await openReceiver(certificate(), ({ socket }) => socket.write(OK));
-  const sender = createSender({ allowPrivate: true, extraCa: certificate().cert });
+  const sender = createSender({ allowPrivate: true, extraCa: certificate().cert, log: silentLog });
   onTestFinished(() => sender.close());
   for (const host of ['127.0.0.1', 'localhost', '2130706433']) {
     const { outcome } = await sender.send(sendRequest(`https://${host}:${receiver.port}/`));

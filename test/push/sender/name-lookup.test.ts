@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { silentLog } from '../../../src/base/log.ts';
 import { createNameLookup } from '../../../src/push/sender/name-lookup.ts';
 import { createSender } from '../../../src/push/sender/sender.ts';
 import {
@@ -133,7 +134,7 @@ test('zones that never answer delay no other receiver', async () => {
   const receiver = await openReceiver(certificate, ({ socket }) => socket.write(OK));
   const resolve: ResolveName = (name, signal) =>
     name === 'hook.test' ? Promise.resolve(['127.0.0.1']) : never(name, signal);
-  const sender = createSender({ allowPrivate: true, extraCa: certificate.cert, resolve });
+  const sender = createSender({ allowPrivate: true, extraCa: certificate.cert, resolve, log: silentLog });
   onTestFinished(() => sender.close());
   const dead = Array.from({ length: 50 }, (_, i) => sender.send(sendRequest(`https://dead${i}.test/`)));
   const { outcome, durationMs } = await sender.send(sendRequest(`https://hook.test:${receiver.port}/`));

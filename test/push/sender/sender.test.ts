@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { silentLog } from '../../../src/base/log.ts';
 import type { SendResult } from '../../../src/push/sender/sender.ts';
 import { createSender } from '../../../src/push/sender/sender.ts';
 import { areCollected } from '../../support/collected.ts';
@@ -312,7 +313,7 @@ describe('several addresses of a name', () => {
 test('a sender with certificate authorities that can not be read is not made', () => {
   const broken = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
   for (const extraCa of ['', 'no certificate', broken]) {
-    expect(() => createSender({ allowPrivate: true, extraCa })).toThrow('FUEL_WEBHOOK_CA');
+    expect(() => createSender({ allowPrivate: true, extraCa, log: silentLog })).toThrow('FUEL_WEBHOOK_CA');
   }
 });
 
@@ -350,7 +351,7 @@ test('a fault of the sender itself is an error in the log and the outcome of tha
     log: memoryLog(lines),
   });
   const { outcome } = await faulty.send(sendRequest('https://hook.test/'));
-  expect(outcome).toMatchObject({ ok: false, kind: 'connect', detail: expect.stringContaining('clock') });
+  expect(outcome).toMatchObject({ ok: false, kind: 'fault', detail: expect.stringContaining('clock') });
   expect(lines).toMatchObject([{ level: 50, err: { message: 'no such clock' } }]);
   expect((await faulty.send(sendRequest('https://hook.test/'))).outcome).toEqual(failed('forbidden'));
   expect(lines).toHaveLength(1);

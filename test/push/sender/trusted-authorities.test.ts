@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { silentLog } from '../../../src/base/log.ts';
 import type { Sender } from '../../../src/push/sender/sender.ts';
 import { configuredSender, createSender } from '../../../src/push/sender/sender.ts';
 import { outcomeInTime } from '../../support/deliveries/test-sender.ts';
@@ -32,7 +33,8 @@ async function failureTo(certificate: ReceiverCertificate, sender: Sender): Prom
   return outcome.ok ? undefined : outcome.kind;
 }
 
-const trusting = (extraCa: string | undefined) => createSender({ allowPrivate: true, extraCa });
+const trusting = (extraCa: string | undefined) =>
+  createSender({ allowPrivate: true, extraCa, log: silentLog });
 
 test('every authority of the file is trusted, beside the usual ones', async () => {
   const usual = getCACertificates('default');
@@ -56,7 +58,7 @@ test('the sender of the service is the one that its settings say', async () => {
   const file = join(temporaryFolder(), 'ca.pem');
   writeFileSync(file, first.cert);
   const configured = (allowPrivate: boolean, ca: string | undefined) =>
-    configuredSender({ FUEL_WEBHOOK_ALLOW_PRIVATE: allowPrivate, FUEL_WEBHOOK_CA: ca });
+    configuredSender({ FUEL_WEBHOOK_ALLOW_PRIVATE: allowPrivate, FUEL_WEBHOOK_CA: ca }, silentLog);
   expect(await failureTo(first, configured(true, file))).toBeUndefined();
   expect(await failureTo(first, configured(true, undefined))).toBe('tls');
   expect(await failureTo(first, configured(false, file))).toBe('forbidden');

@@ -3,7 +3,7 @@ import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
-import type { Reading, SharedFigureParts } from '../../../src/service/ops/shared-figures.ts';
+import type { SharedFigureParts } from '../../../src/service/ops/shared-figures.ts';
 import { opened as opened7 } from '../../support/accounts/account-samples.ts';
 import { directoryOf } from '../../support/accounts/directory-of.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
@@ -20,8 +20,6 @@ const none = { parked: async () => [] };
 function opened(overrides: Partial<SharedFigureParts> = {}) {
   const stores = openProjection();
   const metrics = createMetrics();
-  const readings: Reading[] = [];
-  metrics.shared.onReading = (reading) => void readings.push(reading);
   const status = async () => ({ position: 0, parked: 400 });
   const queue = stores.openQueue();
   const parts = {
@@ -41,7 +39,7 @@ function opened(overrides: Partial<SharedFigureParts> = {}) {
       shared.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]),
     );
   };
-  return { ...stores, queue, figures, parts: { ...parts, ...overrides }, readings };
+  return { ...stores, queue, figures, parts: { ...parts, ...overrides }, readings: metrics.shared.readings };
 }
 
 describe('the figures that are the same in every process', () => {

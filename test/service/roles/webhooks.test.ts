@@ -1,50 +1,20 @@
-import { randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { join } from 'node:path';
 import { getTasks } from 'node-cron';
-import { Registry } from 'prom-client';
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { DirectoryReach } from '../../../src/accounts/directory/live-directory.ts';
-import { bindStore, trustMasterKey } from '../../../src/accounts/store-binding.ts';
-import { systemClock } from '../../../src/base/clock.ts';
-import type { Config } from '../../../src/base/config/config.ts';
-import { silentLog } from '../../../src/base/log.ts';
-import { openEngines } from '../../../src/engines/engines.ts';
 import type {
   EventStore,
   SubscribeOptions,
   SubscriptionBatch,
 } from '../../../src/event-store/event-store.ts';
-import { newEvent } from '../../../src/event-store/new-event.ts';
 import { THREAD_ENTRY } from '../../../src/operator/serve/threads.ts';
 import type { Engines } from '../../../src/service/engines/engines.ts';
 import type { MetricsJson } from '../../../src/service/ops/work-metrics.ts';
-import { workMetrics } from '../../../src/service/ops/work-metrics.ts';
-import { webhooks } from '../../../src/service/roles/webhooks.ts';
-import type { FromThread } from '../../../src/service/threads/job.ts';
 import { startJob } from '../../../src/service/threads/start-job.ts';
-import { claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
-import { listed } from '../../support/deliveries/listed.ts';
-import { answerWith, WebhookReceiver } from '../../support/deliveries/webhook-receiver.ts';
-import { slowlyLeft, storeWith } from '../../support/event-store/store-with.ts';
-import { Operator, openForUse } from '../../support/service/operator.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
-import { confirmed, linesOf } from '../../support/transactions/e2e-samples.ts';
+import { answerWith } from '../../support/deliveries/webhook-receiver.ts';
+import { slowlyLeft } from '../../support/event-store/store-with.ts';
+import { type Machine, machine, PATH, SOON_MS } from '../../support/service/webhooks-machine.ts';
 import { until } from '../../support/waiting.ts';
-
-const SOON_MS = 15_000;
-const DAY_MS = 86_400_000;
-const ACCOUNT = 7;
-const PATH = '/hook';
-const AUTHOR = { actor: 'test', command: 'test' };
-
-afterEach(() => void vi.useRealTimers());
-
-/** From now on the system's clock starts from this time. */
-function itIs(atMs: number): void {
-  vi.useFakeTimers({ toFake: ['Date'], now: atMs, shouldAdvanceTime: true });
-}
 
 /** Engines whose log is followed like this. */
 function following(
@@ -69,85 +39,6 @@ function replacing<T extends object>(target: T, methods: Partial<T>): T {
       return typeof value === 'function' ? value.bind(whole) : value;
     },
   });
-}
-
-type Machine = Awaited<ReturnType<typeof machine>>;
-
-/** A machine with a customer's receiver, on which the role can be run. */
-async function machine() {
-  const folder = temporaryFolder();
-  const receiver = await WebhookReceiver.open();
-  writeFileSync(join(folder, 'ca.pem'), receiver.ca);
-  const operator = new Operator({
-    FUEL_DATA_DIR: join(folder, 'data'),
-    FUEL_WEBHOOK_ALLOW_PRIVATE: 'true',
-    FUEL_WEBHOOK_CA: join(folder, 'ca.pem'),
-    FUEL_WEBHOOK_RETRY_DELAYS: '100ms,300ms',
-    FUEL_DELIVERY_RETENTION_DAYS: '10',
-  });
-  const engines = await openEngines(operator.config, systemClock);
-  const runs: (() => Promise<void>)[] = [];
-  onTestFinished(async () => {
-    for (const stop of runs) await stop();
-    await engines.close();
-  });
-
-  const provision = () =>
-    operator.provision(ACCOUNT, openForUse(ACCOUNT), { webhookUrl: receiver.url(PATH) });
-  /** Records a transaction that is created now. */
-  const record = (id: number) => {
-    const now = new Date().toISOString();
-    const event = confirmed(id, { account_id: ACCOUNT, created_at: now, confirmed_at: now });
-    return operator.import(linesOf([event]), { wait: false });
-  };
-  /** Starts the role; `stop` asks it to end and waits until it has. */
-  const start = (on: Engines = engines, config = operator.config) => {
-    const stopping = new AbortController();
-    const { promise: connected, resolve } = Promise.withResolvers<void>();
-    const moved: number[] = [];
-    let connectedAfter: number | undefined;
-    const registry = new Registry();
-    const context = {
-      ...{ config, engines: on, log: silentLog, holder: 'this', signal: stopping.signal },
-      metrics: workMetrics(registry),
-      report(message: FromThread): void {
-        if (message.kind === 'moved') moved.push(message.position);
-        if (message.kind !== 'ready' || message.missing !== undefined) return;
-        connectedAfter = moved.at(-1);
-        resolve();
-      },
-    };
-    const ended = webhooks(context, { directory: undefined });
-    ended.catch(() => undefined); // each test awaits what it is about
-    const stop = async (): Promise<void> => {
-      stopping.abort();
-      await ended.catch(() => undefined);
-    };
-    runs.push(stop);
-    return { ended, connected, stop, moved, registry, connectedAfter: () => connectedAfter };
-  };
-  const switchOff = (prefix: string) =>
-    operator.change(ACCOUNT, { type: 'SwitchKeyOff', accountId: ACCOUNT, prefix, reason: 'x' });
-  const logged = () => listed(engines.queue(), { accountId: ACCOUNT });
-  const settled = (state: string, count = 1) =>
-    until(async () => (await logged()).filter((each) => each.state === state).length === count, SOON_MS);
-  /** The attempts of the only delivery. */
-  const attempts = async () => {
-    const [only] = await logged();
-    return (await engines.queue().find(only?.id ?? ''))?.attempts ?? [];
-  };
-  return {
-    config: operator.config,
-    engines,
-    receiver,
-    provision,
-    record,
-    switchOff,
-    start,
-    logged,
-    settled,
-    attempts,
-  };
 }
 
 describe('the webhooks role', () => {
@@ -440,112 +331,5 @@ describe('the webhooks role', () => {
     const m = await machine();
     const run = m.start(following(m.engines, () => Promise.reject(new TypeError('a fault'))));
     await expect(run.ended).rejects.toThrow('a fault');
-  });
-});
-
-describe('a master key that is not given any more', () => {
-  test('while a webhook needs it: the role does not start, and no delivery fails for it', async () => {
-    const m = await machine();
-    await m.provision();
-    await m.record(501);
-    const rotated: Config = { ...m.config, FUEL_MASTER_KEY: [randomBytes(32)] };
-    await expect(m.start(m.engines, rotated).ended).rejects.toMatchObject({
-      code: 'SECRET_UNREADABLE',
-      message: expect.stringContaining('FUEL_MASTER_KEY'),
-    });
-    expect(await m.logged()).toEqual([]);
-    m.start();
-    await m.settled('delivered');
-  });
-
-  test('and that this store never had: the role starts, and what can not be signed for that key ends as failed', async () => {
-    const m = await machine();
-    await bindStore(m.engines.store(), m.config, { clock: systemClock });
-    await m.provision();
-    await m.record(501);
-    const stream = `account-${ACCOUNT}`;
-    const history = await m.engines.store().readStream(stream);
-    const set = JSON.stringify(history.find(({ type }) => type === 'WebhookUrlSet')?.data);
-    const data = JSON.parse(set.replace(/"master_key_id":"\w+"/, '"master_key_id":"deadbeef"'));
-    const event = newEvent({ type: 'WebhookSecretRewrapped', data }, AUTHOR, Date.now());
-    await m.engines.store().append([{ stream, expected: 'any', events: [event] }]);
-    const run = m.start();
-    await m.settled('failed');
-    expect(await m.logged()).toMatchObject([{ reason: expect.stringContaining('could not be signed') }]);
-    await run.stop();
-    await expect(run.ended).resolves.toBeUndefined();
-  });
-
-  test('is noticed before any attempt: a delivery that is due stays as it is', async () => {
-    const m = await machine();
-    m.receiver.answer(PATH, answerWith(503));
-    await m.provision();
-    await m.record(501);
-    const first = m.start();
-    await until(async () => (await m.attempts()).length > 0, SOON_MS);
-    await first.stop();
-    const before = await m.attempts();
-    const store = m.engines.store();
-    const slow = storeWith(store, {
-      async readStream(...given) {
-        await new Promise((resolve) => setTimeout(resolve, 150)); // longer than until the next attempt is due
-        return store.readStream(...given);
-      },
-    });
-    const rotated: Config = { ...m.config, FUEL_MASTER_KEY: [randomBytes(32)] };
-    await expect(m.start({ ...m.engines, store: () => slow }, rotated).ended).rejects.toMatchObject({
-      code: 'SECRET_UNREADABLE',
-    });
-    expect([await m.logged(), await m.attempts()]).toMatchObject([[{ state: 'pending' }], before]);
-  });
-
-  test('and was said to be lost: the role starts, and what can not be signed ends as failed', async () => {
-    const m = await machine();
-    await m.provision();
-    await m.record(501);
-    const config: Config = { ...m.config, FUEL_MASTER_KEY: [randomBytes(32)] };
-    await trustMasterKey(m.engines.store(), config, { author: AUTHOR, reason: 'lost', clock: systemClock });
-    m.start(m.engines, config);
-    await m.settled('failed');
-    expect(await m.logged()).toMatchObject([{ reason: expect.stringContaining('could not be signed') }]);
-    expect(m.receiver.to(PATH)).toEqual([]);
-  });
-});
-
-describe('the retention of the delivery log', () => {
-  test('is how long after its recording an event is still fanned out', async () => {
-    const m = await machine();
-    const nowMs = Date.now();
-    itIs(nowMs - 20 * DAY_MS);
-    await m.provision();
-    itIs(nowMs - 10.1 * DAY_MS);
-    await m.record(501);
-    itIs(nowMs - 9.9 * DAY_MS);
-    await m.record(502);
-    itIs(nowMs);
-    m.start();
-    await m.settled('delivered');
-    expect((await m.logged()).map(({ transactionId }) => transactionId)).toEqual([502]);
-  });
-
-  test('is how long an ended delivery is kept, which is judged each hour', async () => {
-    const m = await machine();
-    await m.provision();
-    // Every hour at 23 minutes: a moment before it.
-    const nowMs = new Date().setMinutes(22, 59, 0);
-    const queue = m.engines.queue();
-    for (const [n, endedAtMs] of [
-      [501, nowMs - 10.1 * DAY_MS],
-      [502, nowMs - 9.9 * DAY_MS],
-    ] as const) {
-      await queue.enqueue([newDelivery(n, { createdAtMs: endedAtMs })]);
-      const [claim] = await queue.claim(claimOptions(endedAtMs));
-      if (claim !== undefined) await queue.report([delivered(claim, endedAtMs)]);
-    }
-    expect(await m.logged()).toHaveLength(2);
-    itIs(nowMs);
-    await m.start().connected;
-    await until(async () => (await m.logged()).length < 2, SOON_MS);
-    expect((await m.logged()).map(({ transactionId }) => transactionId)).toEqual([502]);
   });
 });

@@ -1,4 +1,4 @@
-import type { SealKeys } from '../../../src/accounts/directory/rows/seal.ts';
+import type { SealKeys } from '../../../src/accounts/directory/rows/stored-directory.ts';
 
 /** The keys of a deployment with these master keys, named by a number: the first seals. */
 export function sealKeys(...names: readonly number[]): SealKeys {

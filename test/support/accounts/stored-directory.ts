@@ -1,8 +1,8 @@
 import type { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { Anchor, DirectoryRows, RowsHead } from '../../../src/accounts/directory/rows/rows.ts';
-import { Sealing } from '../../../src/accounts/directory/rows/seal.ts';
 import {
   type DirectoryContent,
+  Sealing,
   StoredDirectory,
 } from '../../../src/accounts/directory/rows/stored-directory.ts';
 import type { Clock } from '../../../src/base/clock.ts';

@@ -1,4 +1,5 @@
 import { beforeAll, onTestFinished } from 'vitest';
+import { silentLog } from '../../../src/base/log.ts';
 import type { AttemptOutcome } from '../../../src/push/queue/delivery-queue.ts';
 import type { Sender, SendRequest } from '../../../src/push/sender/sender.ts';
 import { createSender, type SenderOptions } from '../../../src/push/sender/sender.ts';
@@ -18,7 +19,12 @@ export function receiverTrust() {
     certificate,
     /** May call private addresses by default; closed when the test is over. */
     sender(options: Partial<SenderOptions> = {}): Sender {
-      const opened = createSender({ allowPrivate: true, extraCa: certificate().cert, ...options });
+      const opened = createSender({
+        allowPrivate: true,
+        extraCa: certificate().cert,
+        log: silentLog,
+        ...options,
+      });
       onTestFinished(() => opened.close());
       return opened;
     },

@@ -38,6 +38,8 @@ export class ScopedStore implements EventStore {
   };
 
   isErased: EventStore['isErased'] = (stream) => this.#store.isErased(this.scope + stream);
+  rewrite: EventStore['rewrite'] = (events) =>
+    this.#store.rewrite(events.map((event) => ({ ...event, stream: this.scope + event.stream })));
   erase: EventStore['erase'] = (stream) => this.#store.erase(this.scope + stream);
   head: EventStore['head'] = () => this.#store.head();
   hasReached: EventStore['hasReached'] = (position) => this.#store.hasReached(position);

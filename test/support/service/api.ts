@@ -134,6 +134,7 @@ export async function startTestApi(
     cursors: createCursors([Buffer.alloc(32, 1)]),
     clock,
     metrics: createMetrics(),
+    requests: { add: () => undefined },
     ...overrides,
   });
   const { tlsTerminated = false, proxies = [], limits } = overrides;

@@ -160,6 +160,9 @@ export class RealisticStore implements EventStore {
   hasReached(position: number) {
     return this.#store.hasReached(position);
   }
+  rewrite(...args: Parameters<EventStore['rewrite']>) {
+    return this.#store.rewrite(...args);
+  }
   erase(stream: string) {
     return this.#store.erase(stream);
   }

@@ -1,9 +1,13 @@
+import type { Clock } from '../../../src/base/clock.ts';
+import type { EventStore } from '../../../src/event-store/event-store.ts';
+import { type RecordedImport, recordImport } from '../../../src/operator/import/import-log.ts';
 import {
   type ImportCounts,
   type ImportOptions,
   importTransactions,
 } from '../../../src/operator/import/import-transactions.ts';
 import { openPushStores } from '../deliveries/push-stores.ts';
+import { storeWith } from '../event-store/store-with.ts';
 import { type EventLine, linesOf } from './e2e-samples.ts';
 
 export type ImportStore = ImportOptions['store'];
@@ -15,7 +19,7 @@ export async function* inChunks(chunks: readonly (string | Buffer)[]): AsyncGene
 
 /** Imports into an embedded store of the test's own. */
 export function startImports() {
-  const { store, clock, append } = openPushStores();
+  const { store, clock, append, openQueue } = openPushStores();
   const run = async (events: readonly EventLine[] | string, options: Partial<ImportOptions> = {}) => {
     const refused: [lineNumber: number, reason: string][] = [];
     const progress: ImportCounts[] = [];
@@ -32,5 +36,36 @@ export function startImports() {
     return { counts, refused, progress };
   };
   const typesOf = async (id: number) => (await store.readStream(`transaction-${id}`)).map(({ type }) => type);
-  return { store, clock, append, run, typesOf };
+  return { store, clock, append, openQueue, run, typesOf };
+}
+
+/** An import that is recorded, of these lines. */
+export function importAll({
+  store,
+  clock,
+  lines,
+  source = 'lines.jsonl',
+}: {
+  readonly store: ImportStore;
+  readonly clock: Clock;
+  readonly lines: string;
+  readonly source?: string;
+}): Promise<RecordedImport> {
+  return recordImport({
+    ...{ store, clock, source, author: IMPORT_AUTHOR, input: inChunks([lines]) },
+    onRefused: () => undefined,
+    onProgress: () => undefined,
+    signal: new AbortController().signal,
+  });
+}
+
+/** The store, which takes so many appends and fails from then on. */
+export function endingAfter(appends: number, store: EventStore): EventStore {
+  let left = appends;
+  return storeWith(store, {
+    async append(some) {
+      if (left-- <= 0) throw new Error('ended');
+      return store.append(some);
+    },
+  });
 }

@@ -8,7 +8,7 @@ import type { DirectoryRow, NewRow } from './rows.ts';
  * Of the form below and of what accounts are folded to. Raise it when either changes: an `Account` with another shape,
  * or an event with another meaning. Up to version 4 the accounts were stored in parts, without rows.
  */
-export const DIRECTORY_VERSION = 6;
+export const DIRECTORY_VERSION = 7;
 const LINE_FEED = 10;
 
 /** The first line of a row, as JSON, without what most accounts lack; the account's text follows. */

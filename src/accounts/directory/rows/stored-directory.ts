@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHmac, type Hmac, randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../../base/clock.ts';
 import type { EventStore } from '../../../event-store/event-store.ts';
@@ -14,7 +14,6 @@ import {
   type RowsHead,
   rowsIn,
 } from './rows.ts';
-import { Sealing, type SealKeys } from './seal.ts';
 import { type SharedPage, type SharedRows, sharedPage } from './shared-rows.ts';
 
 /** Of a checkpoint whose rows are not all saved yet. */
@@ -29,6 +28,14 @@ export type Loading =
   | { readonly kind: 'loaded'; readonly loaded: SharedRows }
   /** The events must be read from the first on, and the rows be saved anew. */
   | { readonly kind: 'unusable'; readonly checkpoint: RowsCheckpoint; readonly reason: string };
+
+/** Keys that the rows are sealed with, derived from the master keys. */
+export interface SealKeys {
+  /** Those to check a seal with; none where there is no master key yet. */
+  known(): readonly Buffer[];
+  /** The one to seal with. */
+  current(): Buffer;
+}
 
 /** A directory as of now. */
 export interface DirectoryContent {
@@ -174,4 +181,31 @@ async function sealOf(key: Buffer, head: RowsHead, digests: ReadonlyMap<number, 
   }
   const [seal = ''] = sealing.seals();
   return seal;
+}
+
+/**
+ * The HMAC-SHA256 over the checkpoint, and of every row its account, revision, position and digest, in the order of the
+ * account ids. Rows of different moments are never sealed together, so none can be removed, or replaced by an older one.
+ */
+export class Sealing {
+  readonly #hmacs: readonly Hmac[];
+
+  /** Under each of the keys. */
+  constructor(keys: readonly Buffer[], { version, storeId, position, anchor }: RowsHead) {
+    const { position: at, stream, revision, eventId } = anchor;
+    const head = JSON.stringify([version, storeId, position, at, stream, revision, eventId]);
+    this.#hmacs = keys.map((key) => createHmac('sha256', key).update(`${head}\n`));
+  }
+
+  add(rows: readonly RowDigest[]): void {
+    let lines = '';
+    for (const { accountId, revision, position, digest } of rows)
+      lines += `${accountId} ${revision} ${position} ${digest}\n`;
+    for (const hmac of this.#hmacs) hmac.update(lines);
+  }
+
+  /** Hexadecimal, in the order of the keys. */
+  seals(): string[] {
+    return this.#hmacs.map((hmac) => hmac.digest('hex'));
+  }
 }

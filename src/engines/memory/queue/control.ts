@@ -1,3 +1,4 @@
+import { type RenderedRecord, redactedRecord } from '../../../../projections/record.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { renameRefused } from '../../../push/delivery-log.ts';
 import {
@@ -9,20 +10,26 @@ import { NO_RECORD, redeliveryRefusal, withoutWords } from '../../../push/queue/
 import type { Entry, MemoryDeliveries } from './deliveries.ts';
 
 export function memoryControl(log: MemoryDeliveries, clock: Clock): DeliveryControl {
+  const change = (transactionId: number, recordOf: (record: RenderedRecord) => RenderedRecord): number => {
+    let changed = 0;
+    for (const entry of log.all(({ owed }) => owed.transactionId === transactionId)) {
+      const record = recordOf(entry.owed.record);
+      if (record === entry.owed.record) continue;
+      entry.owed = { ...entry.owed, record };
+      entry.attempts = entry.attempts.map((each) => ({ ...each, outcome: withoutWords(each.outcome) }));
+      changed += 1;
+    }
+    return changed;
+  };
   return {
     async withdraw(transactionId, nowMs) {
       log.withdraw(transactionId, nowMs);
     },
     async erase(transactionId, nowMs) {
       log.withdraw(transactionId, nowMs);
-      for (const entry of log.all(({ owed }) => owed.transactionId === transactionId)) {
-        entry.owed = { ...entry.owed, record: NO_RECORD };
-        entry.attempts = entry.attempts.map((attempt) => ({
-          ...attempt,
-          outcome: withoutWords(attempt.outcome),
-        }));
-      }
+      change(transactionId, () => NO_RECORD);
     },
+    redact: async (transactionId) => change(transactionId, redactedRecord),
     async redeliver(id, { force, dueAtMs }) {
       const entry = log.entries.get(id);
       if (entry === undefined) return 'not known';

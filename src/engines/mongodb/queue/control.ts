@@ -1,4 +1,5 @@
 import type { Collection, Filter } from 'mongodb';
+import { type RenderedRecord, redactedRecord } from '../../../../projections/record.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { renameRefused } from '../../../push/delivery-log.ts';
 import type {
@@ -8,6 +9,7 @@ import type {
   StoredDelivery,
 } from '../../../push/queue/delivery-queue.ts';
 import { NO_RECORD, redeliveryRefusal, transitionOf, withoutWords } from '../../../push/queue/next-state.ts';
+import { fromStored, RECORD } from '../../stored/delivery.ts';
 import { type DeliveryCollections, insertMissing, LONG_QUERY_MS, type Use } from './collections.ts';
 import { guardOf, toDocument, toLaneDocument, toRecordDocument, updateOf } from './documents.ts';
 import { endWithdrawn, withdraw } from './withdrawals.ts';
@@ -21,8 +23,10 @@ export function mongoControl(use: Use, clock: Clock, notify: () => void): Delive
     erase: (transactionId, nowMs) =>
       use(async (collections) => {
         await withdraw(collections, transactionId, nowMs);
-        await eraseRecords(collections, transactionId);
+        await changeRecords(collections, transactionId, () => NO_RECORD);
       }),
+    redact: (transactionId) =>
+      use((collections) => changeRecords(collections, transactionId, redactedRecord)),
     async redeliver(id, options) {
       const answer = await use((collections) => redeliver(collections, id, options));
       if (answer === 'due') notify();
@@ -85,19 +89,29 @@ async function redeliver(
   throw changedTooFast(`delivery ${id}`);
 }
 
-/** Empties the records, then what receivers said: attempts that are stored meanwhile keep no words already. */
-async function eraseRecords({ deliveries }: DeliveryCollections, transactionId: number): Promise<void> {
-  const ofTransaction = { transaction_id: transactionId };
-  await deliveries.updateMany(ofTransaction, { $set: { record: toRecordDocument(NO_RECORD) } });
+/** And empties what receivers said, which may repeat the record. One that changes meanwhile is looked at again. */
+async function changeRecords(
+  { deliveries }: DeliveryCollections,
+  transactionId: number,
+  change: (record: RenderedRecord) => RenderedRecord,
+): Promise<number> {
+  let changed = 0;
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    let isErased = true;
-    for await (const { _id, attempts, cycle, attempts_in_cycle } of deliveries.find(ofTransaction)) {
+    let isDone = true;
+    for await (const document of deliveries.find({ transaction_id: transactionId })) {
+      const { _id, record: stored, attempts, cycle, attempts_in_cycle } = document;
+      const before = fromStored<RenderedRecord>(RECORD, { ...stored });
+      const record = change(before);
+      if (record === before) continue;
       const silent = attempts.map((attempt) => ({ ...attempt, outcome: withoutWordsOf(attempt.outcome) }));
-      const unchanged = { _id, cycle, attempts_in_cycle };
-      const { matchedCount } = await deliveries.updateOne(unchanged, { $set: { attempts: silent } });
-      if (matchedCount === 0) isErased = false;
+      const { matchedCount } = await deliveries.updateOne(
+        { _id, cycle, attempts_in_cycle },
+        { $set: { record: toRecordDocument(record), attempts: silent } },
+      );
+      if (matchedCount === 0) isDone = false;
+      else changed += 1;
     }
-    if (isErased) return;
+    if (isDone) return changed;
   }
   throw changedTooFast(`a delivery of transaction ${transactionId}`);
 }

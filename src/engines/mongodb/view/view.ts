@@ -187,25 +187,13 @@ class MongoTransactionsView implements TransactionsView {
   }
 
   async erase(transactionId: number): Promise<void> {
-    const erase = (generation: Generation) =>
-      eraseRow(generation, { transactionId, atMs: this.#clock.now() });
-    // A build that begins after this look reads a log without the transaction; one that is served meanwhile is erased.
-    const build = await this.#collections.use(READ_MS, (db) => readBuild(db));
-    if (build !== undefined) {
-      await this.#collections.use(WRITE_MS, (db) => erase(generationOf(db, build.generation)));
-    }
-    await this.#inGeneration(WRITE_MS, erase);
-    // Nor must a generation keep it that an interrupted switch has left.
-    await this.#collections.use(WRITE_MS, async (db) => {
-      const served = await readCheckpoint(db);
-      if (served !== undefined) await dropUnused(db, served.generation);
-    });
+    const atMs = this.#clock.now();
+    await this.#inEach((generation) => eraseRow(generation, { transactionId, atMs }));
   }
 
   async replace(transactionId: number, changes: readonly ViewChange[]): Promise<void> {
-    await this.#inGeneration(WRITE_MS, (generation) =>
-      replaceRow(generation, { transactionId, changes, atMs: this.#clock.now() }),
-    );
+    const atMs = this.#clock.now();
+    await this.#inEach((generation) => replaceRow(generation, { transactionId, changes, atMs }));
   }
 
   async startBuild(storeId: string, servesFrom: number): Promise<BuildCheckpoint> {
@@ -225,6 +213,19 @@ class MongoTransactionsView implements TransactionsView {
 
   async close(): Promise<void> {
     this.#collections.close();
+  }
+
+  /** A build that begins after the first look reads a log in which that is so already; one that is served meanwhile has it too. */
+  async #inEach(write: (generation: Generation) => Promise<void>): Promise<void> {
+    const build = await this.#collections.use(READ_MS, (db) => readBuild(db));
+    if (build !== undefined)
+      await this.#collections.use(WRITE_MS, (db) => write(generationOf(db, build.generation)));
+    await this.#inGeneration(WRITE_MS, write);
+    // Nor must a generation keep the former row that an interrupted switch has left.
+    await this.#collections.use(WRITE_MS, async (db) => {
+      const served = await readCheckpoint(db);
+      if (served !== undefined) await dropUnused(db, served.generation);
+    });
   }
 
   /** The complete generation that was in use less than `KNOWN_FOR_MS` ago. */

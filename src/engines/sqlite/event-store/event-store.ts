@@ -22,6 +22,7 @@ import { eventMigrations } from './event-migrations.ts';
 import { damageIn, EVENT_COLUMNS, type EventRow, EventRows, PLACES, type PlaceRow } from './event-rows.ts';
 import { findDamage } from './find-damage.ts';
 import { type ReadAllOptions, type ReadBackwardsOptions, SqliteLogReader } from './log-reader.ts';
+import { rewriteStream } from './rewrite-stream.ts';
 
 const HEARTBEAT_MS = 1_000;
 const BATCH_SIZE = 500;
@@ -183,6 +184,12 @@ export class SqliteEventStore implements EventStore {
     return this.#reader.head();
   }
 
+  async rewrite(events: readonly RecordedEvent[]): Promise<boolean> {
+    const isDone = await rewriteStream(this.#db, events);
+    this.#cutLog();
+    return isDone;
+  }
+
   async erase(stream: string): Promise<void> {
     await this.#db.write(() => {
       this.#db
@@ -190,13 +197,17 @@ export class SqliteEventStore implements EventStore {
         .run(stream, this.#clock.now());
       this.#db.prepare('DELETE FROM events WHERE stream = ?').run(stream);
     });
-    // The write-ahead log still holds the old pages: truncate it now.
-    this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    this.#cutLog();
   }
 
   async close(): Promise<void> {
     this.#db.close();
     this.commits.close();
+  }
+
+  /** The write-ahead log still holds the old pages: truncate it now. */
+  #cutLog(): void {
+    this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   }
 
   #appendOne(append: PreparedAppend, nowMs: number): AppendResult {

@@ -1,3 +1,4 @@
+import { type RenderedRecord, redactedRecord } from '../../../../projections/record.ts';
 import { renameRefused } from '../../../push/delivery-log.ts';
 import {
   type DeliveryControl,
@@ -5,8 +6,8 @@ import {
   MAX_ATTEMPTS_KEPT,
   type StoredDelivery,
 } from '../../../push/queue/delivery-queue.ts';
-import { redeliveryRefusal } from '../../../push/queue/next-state.ts';
-import { toProgress } from '../../stored/delivery.ts';
+import { NO_RECORD, redeliveryRefusal } from '../../../push/queue/next-state.ts';
+import { fromStored, RECORD, toProgress } from '../../stored/delivery.ts';
 import { attemptValues, deliveryValues, recordValues, type Statements } from './statements.ts';
 import { changeRows, type QueueParts } from './work.ts';
 
@@ -23,9 +24,11 @@ export function sqliteControl(parts: QueueParts): DeliveryControl {
     async erase(transactionId, nowMs) {
       await db.write(() => {
         withdraw(transactionId, nowMs);
-        statements.eraseRecords.run(transactionId);
-        statements.eraseAnswers.run(transactionId);
+        changeRecords(statements, transactionId, () => NO_RECORD);
       });
+    },
+    async redact(transactionId) {
+      return db.write(() => changeRecords(statements, transactionId, redactedRecord));
     },
     async redeliver(id, { force, dueAtMs }) {
       const answer = await db.write(() => {
@@ -71,6 +74,24 @@ function adopt({ log, anyDelivery, renameLog }: Statements, { id, startedAtMs }:
   if (own === id) return;
   if (anyDelivery.get() !== undefined) throw renameRefused(own, id);
   renameLog.run(id, startedAtMs);
+}
+
+/** And empties what receivers said, which may repeat the record. */
+function changeRecords(
+  { recordsOf, setRecord, eraseAnswers }: Statements,
+  transactionId: number,
+  change: (record: RenderedRecord) => RenderedRecord,
+): number {
+  let changed = 0;
+  for (const row of recordsOf.all(transactionId)) {
+    const before = fromStored<RenderedRecord>(RECORD, row);
+    const record = change(before);
+    if (record === before) continue;
+    setRecord.run(row.seq as number, ...recordValues(record));
+    eraseAnswers.run(row.seq as number);
+    changed += 1;
+  }
+  return changed;
 }
 
 function put(statements: Statements, delivery: StoredDelivery): void {

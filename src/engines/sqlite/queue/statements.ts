@@ -70,13 +70,10 @@ export function prepareStatements(db: Database) {
       `INSERT INTO withdrawals VALUES (?, ?)
        ON CONFLICT (transaction_id) DO UPDATE SET made_at = max(made_at, excluded.made_at)`,
     ),
-    eraseRecords: db.prepare(
-      `UPDATE records SET head = '', mobile_number = NULL, fees = '', pump = NULL, odometer = NULL
-       WHERE delivery IN (SELECT seq FROM deliveries WHERE transaction_id = ?)`,
-    ),
+    recordsOf: db.prepare(`${WITH_RECORD} WHERE transaction_id = ?`),
     eraseAnswers: db.prepare(
       `UPDATE attempts SET outcome = json_replace(outcome, '$.answer.headers', json('{}'), '$.answer.body', '')
-       WHERE delivery IN (SELECT seq FROM deliveries WHERE transaction_id = ?)`,
+       WHERE delivery = ?`,
     ),
     purge: db.prepare(
       `DELETE FROM deliveries WHERE seq IN (

@@ -13,7 +13,7 @@ import {
   type ParkedTransactionEvent,
 } from '../../../pull/view/checkpoint.ts';
 import type { PageQuery, ViewPage } from '../../../pull/view/transactions-view.ts';
-import { erasure, foldHistory, freshState, groupChanges } from '../../stored/fold-changes.ts';
+import { foldHistory, freshState, groupChanges } from '../../stored/fold-changes.ts';
 import { Database } from '../driver/database.ts';
 import { PageReader } from './page.ts';
 import { ROW_COLUMNS, type RowValues, stateOf, valuesOf } from './row-values.ts';
@@ -154,10 +154,6 @@ export class SqliteGeneration {
       this.#statements.unparkStream.run(transactionStream(transactionId));
       this.#apply(changes);
     });
-  }
-
-  async erase(transactionId: number): Promise<void> {
-    await this.replace(transactionId, [erasure(transactionId)]);
   }
 
   /** Ends the serving of this file, unless it is ahead of `position`. */

@@ -17,6 +17,7 @@ import type {
   TransactionsView,
   ViewPage,
 } from '../../../pull/view/transactions-view.ts';
+import { erasure } from '../../stored/fold-changes.ts';
 import { GenerationFiles } from './files.ts';
 import type { SqliteGeneration } from './generation.ts';
 
@@ -80,12 +81,13 @@ export class SqliteTransactionsView implements TransactionsView {
   }
 
   async replace(transactionId: number, changes: readonly ViewChange[]): Promise<void> {
+    // A build that begins after this look reads a log in which that is so already; one that is served meanwhile has it too.
+    await this.#files.build()?.replace(transactionId, changes);
     await this.#toServed((served) => served.replace(transactionId, changes));
   }
 
   async erase(transactionId: number): Promise<void> {
-    // A build that begins after the first look reads a log without the transaction.
-    for (const file of this.#files.all()) await file.erase(transactionId);
+    await this.replace(transactionId, [erasure(transactionId)]);
   }
 
   async reset(storeId: string, servesFrom: Position): Promise<Checkpoint> {

@@ -7,6 +7,10 @@ export function boundStore(store: EventStore, bind: () => Promise<unknown>): Eve
       await bind();
       return store.append(appends);
     },
+    async rewrite(events) {
+      await bind();
+      return store.rewrite(events);
+    },
     async erase(stream) {
       await bind();
       return store.erase(stream);

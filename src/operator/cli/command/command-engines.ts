@@ -79,6 +79,7 @@ export function commandEngines(
     queue: checked(() => engines.queue()),
     coordination: checked(() => engines.coordination()),
     directory: checked(() => engines.directory()),
+    requests: checked(() => engines.requests()),
   };
 }
 
@@ -91,10 +92,11 @@ export function storeOfDryRun({
   readonly config: Config;
   readonly engines: CommandEngines;
   readonly out: Pick<Output, 'note'>;
-}): Pick<EventStore, 'readStreams' | 'append'> {
+}): Pick<EventStore, 'readStream' | 'readStreams' | 'append'> {
   if (hasStore(config, engines)) return engines.store();
   out.note(`there is no store in ${resolve(config.FUEL_DATA_DIR)} yet: everything is new`);
   return {
+    readStream: async () => [],
     readStreams: async (streams) => streams.map(() => []),
     append: () => Promise.reject(new Error('a dry run records nothing')),
   };

@@ -20,16 +20,18 @@ export interface LongWork {
  * Work on many things, in the order of which it can be repeated: shows its counts while it proceeds and at its end.
  * Returns 1 where something was refused, or it was interrupted.
  */
-export async function longWork<C extends { readonly refused: number } | { readonly unreadable: number }>(
+export async function longWork(
   out: Output,
   options: { readonly again: string; readonly names?: Readonly<Record<string, string>> },
-  work: (parts: LongWork) => Promise<C>,
+  work: (parts: LongWork) => Promise<object>,
 ): Promise<number> {
   const { names = {} } = options;
   const signal = abortOnInterrupt();
   const progress = progressLine();
   const endLine = (): void => progress.end();
+  let isRefused = false;
   const onRefused = (what: string | number, reason: string): void => {
+    isRefused = true;
     endLine();
     out.note(`${what}: ${reason}`);
   };
@@ -37,8 +39,7 @@ export async function longWork<C extends { readonly refused: number } | { readon
   const counts = await work({ signal, onRefused, onProgress, endLine }).finally(endLine);
   out.result(counts, countsText(counts, names));
   if (signal.aborted) out.note(`interrupted: ${options.again} to continue`);
-  const refused = 'refused' in counts ? counts.refused : counts.unreadable;
-  return refused > 0 || signal.aborted ? 1 : 0;
+  return isRefused || signal.aborted ? 1 : 0;
 }
 
 /** `recorded 5, unchanged 0, refused 1`. */

@@ -82,6 +82,7 @@ export const prefix = (summary: string) => valued('prefix', summary, String);
 
 /** For a command that switches something off. */
 export const reason = text('reason', 'why, for the auditors');
+export const personal = flag('who drove too; with --json it is always there');
 export const actor = text('name', 'who does this (default: the login name)');
 export const json = flag('print one JSON document (lists: one a line) and nothing else');
 /** What was `done` in this time. */

@@ -42,10 +42,10 @@ const show = command({
   summary: 'show one account with its profiles, groups, corporates and keys',
   example: 'fuel account show 7',
   args: [readId],
-  async work({ engines, out }, [accountId]) {
+  async work({ engines, clock, out }, [accountId]) {
     const entry = await loadAccount(engines.store(), accountId);
     if (entry === undefined) throw new FuelError('REFUSED', unknownAccount(accountId));
-    const document = accountAnswer(entry);
+    const document = accountAnswer(entry, clock.now());
     out.answer(document, accountSections(document));
   },
 });

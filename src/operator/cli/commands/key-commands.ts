@@ -1,8 +1,20 @@
 import { loadDirectory } from '../../../accounts/directory/load-directory.ts';
 import { openMasterKeys } from '../../../accounts/master-key.ts';
+import { isUnavailable, reasonOf } from '../../../base/errors.ts';
+import { EARLIEST_MS, LATEST_MS } from '../../../domain/values/date-time.ts';
+import { batchesOf } from '../../../event-store/batch-bytes.ts';
+import type { LastUse } from '../../../pull/request-journal.ts';
 import { facts } from '../../answers/columns.ts';
-import { readId } from '../../answers/filters.ts';
-import { edgeKeyAnswer, KEY_COLUMNS, keyAnswer } from '../../answers/key.ts';
+import { readId, requireRange } from '../../answers/filters.ts';
+import {
+  edgeKeyAnswer,
+  type KeyAnswer,
+  keyAnswer,
+  REQUEST_COLUMNS,
+  requestAnswer,
+  USED_KEY_COLUMNS,
+  usedKeyAnswer,
+} from '../../answers/key.ts';
 import { readPrefix } from '../../answers/names.ts';
 import { issueKey } from '../../keys/issue-key.ts';
 import { rewrapSecrets } from '../../keys/webhook-secrets.ts';
@@ -15,6 +27,7 @@ import * as option from '../command/options.ts';
 import { webhookOptions } from './webhook-commands.ts';
 
 const DEFAULT_RATE_LIMIT = 60;
+const KEYS_PER_READ = 1_000;
 
 const issue = command({
   usage: 'issue <account>',
@@ -78,13 +91,19 @@ const list = command({
       wanted === undefined
         ? sortedAccounts(await loadDirectory(engines.store(), engines.directory()))
         : [await findAccount(engines, wanted)].filter((entry) => entry !== undefined);
+    const keys: KeyAnswer[] = [];
     for (const { id, account, unreadable } of entries) {
       if (unreadable !== null)
         out.note(`account ${id} can't be read, and its keys are not listed: ${unreadable.reason}`);
       for (const key of account?.keys.values() ?? []) {
         if (edge && out.json) await out.line(edgeKeyAnswer(key), '');
-        else await out.row(KEY_COLUMNS, keyAnswer(id, key));
+        else keys.push(keyAnswer(id, key));
       }
+    }
+    for (const some of batchesOf(keys, { most: KEYS_PER_READ, bytesOf: () => 0 })) {
+      const prefixes = some.map(({ prefix }) => prefix);
+      const uses = await lastUses(prefixes, { engines, out });
+      for (const key of some) await out.row(USED_KEY_COLUMNS, usedKeyAnswer(key, uses.get(key.prefix)));
     }
   },
 });
@@ -96,8 +115,24 @@ const show = command({
   args: [readPrefix],
   async work({ engines, out }, [prefix]) {
     const { entry, key: found } = await findKey(engines, prefix);
-    const document = keyAnswer(entry.id, found);
-    out.answer(document, [facts(KEY_COLUMNS, document)]);
+    const uses = await lastUses([prefix], { engines, out });
+    const document = usedKeyAnswer(keyAnswer(entry.id, found), uses.get(prefix));
+    out.answer(document, [facts(USED_KEY_COLUMNS, document)]);
+  },
+});
+
+const requests = command({
+  usage: 'requests <prefix>',
+  summary: 'list what was asked for with a key, newest first: from which address, for what, and what it got',
+  example: 'fuel key requests a1b2c3d4e5 --since 2026-09-01T00:00:00Z',
+  args: [readPrefix],
+  options: option.sinceUntil('asked'),
+  async work({ engines, out }, [prefix], options) {
+    requireRange(options);
+    await findKey(engines, prefix);
+    const range = { sinceMs: options.since ?? EARLIEST_MS, untilMs: options.until ?? LATEST_MS };
+    for await (const row of engines.requests().requestsOf(prefix, range))
+      await out.row(REQUEST_COLUMNS, requestAnswer(row));
   },
 });
 
@@ -164,10 +199,10 @@ const rewrap = command({
     return longWork(out, { again: 'run it again' }, async ({ onRefused, ...parts }) => {
       const onUnreadable = (prefix: string, reason: string): void => onRefused(`key ${prefix}`, reason);
       const counts = await rewrapSecrets(writer(), { directory, masterKeys, onUnreadable, ...parts });
-      const [first, ...others] = masterKeys.ids();
+      const [first, ...others] = masterKeys.identities();
       if (counts.rewrapped === 0 && others.length > 0)
         out.note(
-          `the first key of FUEL_MASTER_KEY, ${first}, encrypts: to change to another, put that first`,
+          `the first key of FUEL_MASTER_KEY, ${first?.master_key_id}, encrypts: to change to another, put that first`,
         );
       return counts;
     });
@@ -178,8 +213,22 @@ export const addKeyCommands = noun({
   name: 'key',
   summary: 'API keys: how customers authenticate',
   example: 'fuel key list --account 7',
-  commands: [issue, list, show, off, on, allow, rateLimit, driverMobile, rewrap],
+  commands: [issue, list, show, requests, off, on, allow, rateLimit, driverMobile, rewrap],
 });
+
+/** Where the uses can't be read, keys are listed all the same. */
+async function lastUses(
+  prefixes: readonly string[],
+  { engines, out }: Pick<Session, 'engines' | 'out'>,
+): Promise<ReadonlyMap<string, LastUse>> {
+  try {
+    return await engines.requests().lastUses(prefixes);
+  } catch (error) {
+    if (!isUnavailable(error)) throw error;
+    out.note(`when they were used last is not known: ${reasonOf(error)}`);
+    return new Map();
+  }
+}
 
 async function change(session: Session, prefix: string, commandOf: KeyChange): Promise<void> {
   const { changed, accountId, key } = await changeKey(session, prefix, commandOf);

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
-import type { Mock } from '../../../customers/mock/mock.ts';
+import { systemClock } from '../../../base/clock.ts';
+import type { Mock, MockOptions } from '../../../customers/mock/mock.ts';
+import { ANSWERS } from '../../../customers/mock/mock-answers.ts';
 import { KINDS } from '../../../customers/mock/mock-webhooks.ts';
-import { formatDateTime } from '../../../domain/values/date-time.ts';
+import { DAY_MS, formatDateTime } from '../../../domain/values/date-time.ts';
 import { readId } from '../../answers/filters.ts';
 import { leaf } from '../command/command.ts';
 import * as option from '../command/options.ts';
@@ -9,6 +11,9 @@ import { abortOnInterrupt, Output } from '../command/output.ts';
 
 const DEFAULT_SEED = 1;
 const DEFAULT_PORT = 8450;
+const DEFAULT_RATE_LIMIT = 60; // that of every key unless agreed otherwise
+const HOUR_MS = 3_600_000;
+const WEEK_MS = 7 * DAY_MS;
 const MAX_PORT = 65_534; // the next one is the control listener's
 
 export const addMockCommand = leaf({
@@ -17,7 +22,11 @@ export const addMockCommand = leaf({
   example: 'fuel mock --seed 7 --port 8450',
   options: {
     seed: option.withDefault(
-      option.valued('n', 'the same seed gives the same transactions, key and secret', readId),
+      option.valued(
+        'n',
+        'the same seed gives the same transactions, key and secret, but for their times',
+        readId,
+      ),
       DEFAULT_SEED,
     ),
     port: option.withDefault(
@@ -28,16 +37,18 @@ export const addMockCommand = leaf({
       ),
       DEFAULT_PORT,
     ),
+    to: option.time('where the times of the transactions end (default: the hour that has begun)'),
+    rateLimit: option.withDefault(option.count('how many requests the key has in 60 s'), DEFAULT_RATE_LIMIT),
     json: option.json,
   },
-  run: (_, { json, ...options }) => serveMock(options, new Output(json === true)),
+  run: (_, { json, to, ...options }) => {
+    const nowMs = systemClock.now();
+    return serveMock({ ...options, toMs: to ?? nowMs - (nowMs % HOUR_MS) }, new Output(json === true));
+  },
 });
 
 /** Runs until SIGTERM or SIGINT (exit 0), or until a part fails. */
-async function serveMock(
-  options: { readonly seed: number; readonly port: number },
-  out: Output,
-): Promise<void> {
+async function serveMock(options: MockOptions & { readonly port: number }, out: Output): Promise<void> {
   const signal = abortOnInterrupt();
   const { startMock } = await import('../../../customers/mock/mock.ts'); // loads the servers, which no other command needs
   const mock = await startMock(options);
@@ -53,12 +64,14 @@ async function serveMock(
 
 function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
   const { key, webhookSecret, shownIds } = data;
-  const [from, to] = [formatDateTime(data.fromMs), formatDateTime(data.toMs)];
+  const [from, week, to] = [data.fromMs, data.toMs - WEEK_MS, data.toMs].map(formatDateTime);
   const document = {
     ...{ base_url: baseUrl, ca_file: caFile, key, webhook_secret: webhookSecret, control_url: controlUrl },
     ...{ from, to, transactions: shownIds.length },
   };
-  const kinds = Object.entries(KINDS).map(([kind, { what }]) => `#   ${kind.padEnd(9)}  ${what}`);
+  const kindLine = (kind: string, what: string): string => `#   ${kind.padEnd(9)}  ${what}`;
+  const kinds = Object.entries(KINDS).map(([kind, { what }]) => kindLine(kind, what));
+  const answers = Object.entries(ANSWERS).map(([kind, what]) => kindLine(kind, what));
   const text = [
     '# Paste these lines into the shell in which you try your programs:',
     `export BASE_URL=${baseUrl}`,
@@ -66,7 +79,7 @@ function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
     `export WEBHOOK_SECRET=${webhookSecret}`,
     `export CURL_CA_BUNDLE='${caFile}' NODE_EXTRA_CA_CERTS='${caFile}'`,
     `export MOCK=${controlUrl}`,
-    `export FROM=${from} TO=${to}`,
+    `export FROM=${from} WEEK=${week} TO=${to}`,
     '',
     `# ${shownIds.length} transactions were created in that time.`,
     '# Ask for a webhook to your receiver:',
@@ -75,6 +88,10 @@ function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
     ...kinds,
     '# Void a transaction, so that the API does not show it any more:',
     `#   curl "$MOCK/void" -d transaction=${shownIds[0]}`,
+    '# Have the API answer otherwise:',
+    '#   curl "$MOCK/answer" -d kind=503',
+    '# Kinds:',
+    ...answers,
     '# Ctrl-C ends it and leaves nothing.',
   ];
   out.result(document, text.join('\n'));

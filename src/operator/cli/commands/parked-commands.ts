@@ -1,5 +1,6 @@
 import { PROCESS_MAX_AGE_MS } from '../../../base/coordination/coordination.ts';
 import { FuelError } from '../../../base/errors.ts';
+import { printableData } from '../../../event-store/codec.ts';
 import { MAX_PARKED_READ } from '../../../event-store/event-store.ts';
 import { recordOperations } from '../../../event-store/operations.ts';
 import type { Place } from '../../../event-store/skipped-events.ts';
@@ -9,8 +10,9 @@ import { NOTICES_GROUP } from '../../../push/notices/notifier.ts';
 import { FOLLOWERS, type GroupName } from '../../../service/ops/followers.ts';
 import { facts } from '../../answers/columns.ts';
 import { readId } from '../../answers/filters.ts';
-import { roleOf } from '../../answers/follower.ts';
-import { PARKED_COLUMNS, type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/parked.ts';
+import { roleOf } from '../../answers/followers/follower.ts';
+import { PARKED_COLUMNS, type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/followers/parked.ts';
+import { dataText, withoutDriver } from '../../answers/timeline.ts';
 import { retryParked } from '../../verify/retry-parked.ts';
 import { skipEvent } from '../../verify/skip-event.ts';
 import { command, type Session } from '../command/command.ts';
@@ -35,11 +37,11 @@ interface Retried {
 
 const show = command({
   usage: 'show <position>',
-  summary: 'show one parked event with its data',
+  summary: 'show one parked event with its data, and why it could not be applied',
   example: 'fuel projection parked show 1042',
   args: [readId],
-  options: { follower },
-  async work(session, [wanted], { follower }) {
+  options: { follower, personal: option.personal },
+  async work(session, [wanted], { follower, personal }) {
     const { engines, out } = session;
     let event: ParkedAnswer | undefined;
     for await (const candidate of parkedOf(session, follower)) {
@@ -47,10 +49,11 @@ const show = command({
     }
     if (event === undefined) throw notParked(wanted);
     const [recorded] = await engines.store().readStream(event.stream, { fromRevision: event.revision });
-    const data = recorded?.data ?? null;
+    const data = recorded === undefined ? null : printableData(recorded);
+    const reason = personal ? event.reason : withoutDriver(event.reason, data);
     out.answer({ ...event, data }, [
-      facts(PARKED_COLUMNS, event),
-      { facts: [['Data', JSON.stringify(data)]] },
+      facts(PARKED_COLUMNS, { ...event, reason }),
+      { facts: [['Data', dataText(data, { personal: personal === true })]] },
     ]);
   },
 });

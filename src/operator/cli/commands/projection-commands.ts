@@ -4,7 +4,7 @@ import { assertViewFits } from '../../../event-store/store-identity.ts';
 import type { RowDifference } from '../../../pull/view/build/compare.ts';
 import { type RebuildResult, rebuildTransactions } from '../../../pull/view/build/rebuild.ts';
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
-import { FOLLOWER_COLUMNS, followerStatus, progressText } from '../../answers/follower.ts';
+import { FOLLOWER_COLUMNS, followerStatus, progressText } from '../../answers/followers/follower.ts';
 import { command, noun } from '../command/command.ts';
 import { requireStore } from '../command/command-engines.ts';
 import { progressLine } from '../command/long-work.ts';

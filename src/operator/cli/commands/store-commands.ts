@@ -9,6 +9,7 @@ import { EMBEDDED_FILES } from '../../../engines/sqlite/embedded-files.ts';
 import { openEmbeddedEvents } from '../../../engines/sqlite/engine.ts';
 import type { PortName } from '../../../service/engines/engines.ts';
 import { backupDataDir } from '../../backup/backup.ts';
+import { checkBackup } from '../../backup/check-backup.ts';
 import type { CopyReport } from '../../copy/copy-store.ts';
 import { command, noun } from '../command/command.ts';
 import { hasStore, requireStore } from '../command/command-engines.ts';
@@ -31,6 +32,23 @@ const backup = command({
     }
     const manifest = await backupDataDir(config.FUEL_DATA_DIR, dir, formatDateTime(clock.now()));
     out.result({ dir, ...manifest }, `copied ${manifest.files.join(', ')} to ${dir}`);
+  },
+});
+
+const check = command({
+  usage: 'check-backup <dir>',
+  summary:
+    'say whether a backup of the embedded files is whole: its files, their bytes, and what SQLite finds in them',
+  example: 'fuel store check-backup /backups/2026-09-03',
+  args: [String],
+  ownStoreCheck: true,
+  async work({ out }, [dir]) {
+    const checked = await checkBackup(dir);
+    for (const fault of checked.faults) out.note(fault);
+    const { events, transactions } = checked.positions ?? { events: null, transactions: null };
+    const text = `whole: ${checked.files} files of ${checked.made_at}, events up to ${events}, the view up to ${transactions}`;
+    out.result({ dir, ...checked }, checked.faults.length === 0 ? text : 'not whole: do not rely on it');
+    return checked.faults.length === 0 ? 0 : 1;
   },
 });
 
@@ -139,7 +157,7 @@ export const addStoreCommands = noun({
   name: 'store',
   summary: 'the stores behind the service',
   example: 'fuel store backup /backups/2026-09-03',
-  commands: [backup, copy, unmarkStore, trustKey],
+  commands: [backup, check, copy, unmarkStore, trustKey],
 });
 
 /** The servers that can serve a port, as a summary names them. */

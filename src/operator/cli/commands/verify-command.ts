@@ -7,7 +7,7 @@ import { damagedEvents } from '../../../pull/view/parked-events.ts';
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
 import { readStartedLog } from '../../../push/delivery-log.ts';
 import { requireRange } from '../../answers/filters.ts';
-import { lagAfter } from '../../answers/follower.ts';
+import { lagAfter } from '../../answers/followers/follower.ts';
 import { judgeInThreads, paysOff, type ThreadedJudges } from '../../serve/judge-in-threads.ts';
 import { threadsOfCommand } from '../../serve/threads.ts';
 import { readLog, type VerifyScope } from '../../verify/read-log.ts';

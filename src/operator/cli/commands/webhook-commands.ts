@@ -1,6 +1,7 @@
 import { openMasterKeys } from '../../../accounts/master-key.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Config } from '../../../base/config/config.ts';
+import { silentLog } from '../../../base/log.ts';
 import { printableLine } from '../../../base/printable.ts';
 import type { AccountKey } from '../../../domain/account.ts';
 import { createNameLookup } from '../../../push/sender/name-lookup.ts';
@@ -101,7 +102,7 @@ const test = command({
     await engines.bind();
     // Loaded here, since loading the HTTP client is slow and no other command needs it.
     const { configuredSender } = await import('../../../push/sender/sender.ts');
-    const sender = configuredSender(config);
+    const sender = configuredSender(config, silentLog); // what is printed says a fault too
     try {
       const parts = { writer: writer(), masterKeys: openMasterKeys(config), sender };
       const { deliveryId, url, outcome, durationMs } = await testWebhook(parts, { accountId, prefix });

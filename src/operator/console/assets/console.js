@@ -64,7 +64,7 @@ async function refresh() {
     const at = answer.headers.get('X-As-Of');
     if (at !== null) {
       asOf.dateTime = at;
-      asOf.textContent = `${at.slice(11, 19)}Z`;
+      asOf.textContent = `${at.slice(0, 19).replace('T', ' ')}Z`;
     }
     showState('live');
   } catch {

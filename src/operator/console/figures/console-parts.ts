@@ -5,13 +5,9 @@ import { certificatePaths, readCertificate } from '../../../pull/server/certific
 import { damagedEvents } from '../../../pull/view/parked-events.ts';
 import type { ViewReads } from '../../../pull/view/transactions-view.ts';
 import type { DeliveryReads, LaneReads } from '../../../push/queue/delivery-queue.ts';
-import type { Reading } from '../../../service/ops/shared-figures.ts';
 import type { RunningProcess } from '../../../service/service.ts';
 import type { Repaired } from '../../verify/verify-last-days.ts';
 import { AttemptHistory } from './history.ts';
-
-/** An hour of figures that are read every 15 s. */
-const READINGS_KEPT = 240;
 
 /** A nightly verification that this process made. */
 export interface Proof extends Repaired {
@@ -27,16 +23,12 @@ export function consoleParts(running: RunningProcess, lastProof: () => Proof | u
   metrics.onTaken((thread, counted) => {
     if (thread === 'webhooks') attempts.take(counted);
   });
-  const readings: Reading[] = [];
-  metrics.shared.onReading = (reading) => {
-    if (readings.push(reading) > READINGS_KEPT) readings.shift();
-  };
   const [view, queue]: [ViewReads, DeliveryReads & LaneReads] = [engines.view(), engines.queue()];
   return {
     ...running,
     ...{ attempts, lastProof, view, queue },
     /** Of the shared figures, as this process read them; oldest first. */
-    readings: readings as readonly Reading[],
+    readings: metrics.shared.readings,
     id: host.holder,
     environment: config.FUEL_ENVIRONMENT,
     retentionMs: retentionMs(config),

@@ -31,16 +31,6 @@ export function recordFacts(data: unknown): readonly (readonly [string, string])
   });
 }
 
-/** A reason that may quote the event's data, without the driver's name and number. */
-export function withoutDriver(reason: string, data: unknown): string {
-  return ['driver.name', 'driver.mobile_number']
-    .map((path) => memberOf(data, path))
-    .filter((value) => value !== null && value !== undefined)
-    .flatMap((value) => [JSON.stringify(value), typeof value === 'string' ? value : ''])
-    .filter((text) => text !== '')
-    .reduce((text, personal) => text.replaceAll(personal, '…'), reason);
-}
-
 function memberOf(data: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((value, name) => {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;

@@ -1,6 +1,6 @@
 import { PROCESS_MAX_AGE_MS } from '../../../base/coordination/coordination.ts';
 import { MAX_BACKLOG_COUNTED } from '../../../service/ops/shared-figures.ts';
-import { type FollowerStatus, followerStatus } from '../../answers/follower.ts';
+import { type FollowerStatus, followerStatus } from '../../answers/followers/follower.ts';
 import { failingWebhooks, MAX_FAILING } from '../../checks/accounts.ts';
 import { judge, type Problem } from '../../checks/table.ts';
 import { accountLists } from './account-lists.ts';

@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { formatDateTime } from '../../../domain/values/date-time.ts';
+import { DAY_MS, formatDateTime } from '../../../domain/values/date-time.ts';
 import { type Column, table, time } from '../../answers/columns.ts';
 import { html } from './html.ts';
 import { content } from './parts.ts';
@@ -42,10 +42,7 @@ export function chart(shown: Chart): VNode {
   const every = kind === 'lines' ? Math.max(1, Math.ceil(points.length / MAX_ROWS)) : 1;
   const rows = points.filter((_, at) => (points.length - 1 - at) % every === 0).reverse();
   const columns: Column<Point>[] = [
-    {
-      head: 'Time',
-      cell: ({ atMs }) => (kind === 'dots' ? time(atMs) : `${formatDateTime(atMs).slice(11, 16)}Z`),
-    },
+    { head: 'Time', cell: ({ atMs }) => time(atMs) },
     ...(kind === 'dots' ? [{ head: 'Answer', cell: ({ label }: Point) => label ?? '' }] : []),
     ...series.map(({ name }, at) => ({
       head: name,
@@ -58,6 +55,7 @@ export function chart(shown: Chart): VNode {
     <div class="chart">
       <span class="max">${points.length === 0 ? '' : round(max)}</span>
       <svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true" focusable="false">${drawn(shown, max)}</svg>
+      ${axis(shown)}
     </div>
     <details id=${`${id}-figures`}>
       <summary>${title} as figures</summary>
@@ -66,9 +64,27 @@ export function chart(shown: Chart): VNode {
   </figure>`;
 }
 
-function drawn({ kind, series, points }: Chart, max: number): readonly unknown[] {
+/** The last time of a chart, and how long before it begins. */
+function spanOf({ kind, points }: Chart) {
   const lastMs = points.at(-1)?.atMs ?? 0;
-  const spanMs = kind === 'dots' ? lastMs - (points[0]?.atMs ?? 0) || SPAN_MS : SPAN_MS;
+  return { lastMs, spanMs: kind === 'dots' ? lastMs - (points[0]?.atMs ?? 0) || SPAN_MS : SPAN_MS };
+}
+
+/** When it begins and ends, and within a day its middle. */
+function axis(shown: Chart): VNode | null {
+  if (shown.points.length === 0) return null;
+  const { lastMs, spanMs } = spanOf(shown);
+  const parts = spanMs > DAY_MS ? [1, 0] : [1, 0.5, 0];
+  const labels = parts.map((part) => {
+    const iso = formatDateTime(Math.round(lastMs - part * spanMs));
+    return html`<time datetime=${iso}>${spanMs > DAY_MS ? iso.slice(0, 10) : `${iso.slice(11, 19)}Z`}</time>`;
+  });
+  return html`<div class="axis" aria-hidden="true">${labels}</div>`;
+}
+
+function drawn(shown: Chart, max: number): readonly unknown[] {
+  const { kind, series, points } = shown;
+  const { lastMs, spanMs } = spanOf(shown);
   const x = (atMs: number): number => round(3 + (WIDTH - 6) * (1 - (lastMs - atMs) / spanMs));
   const y = (value: number): number => round(HEIGHT - 1 - (value / (max || 1)) * (HEIGHT - 2));
   if (kind === 'dots') {

@@ -72,9 +72,9 @@ export function document(main: string, { title }: Page, { path, environment, asO
       )}
     </nav>
     <form action="/find" method="get" role="search">
-      <input name="q" aria-label="Find an account, key, delivery or transaction" placeholder="Find: id, key, name" autocomplete="off" />
+      <input name="q" aria-label="Find an account, key, delivery or transaction" placeholder="Find: id, key, name, plate" autocomplete="off" />
     </form>
-    <span class="as-of">as of <time id="as-of" datetime=${at}>${at.slice(11, 19)}Z</time> <span id="live"></span></span>
+    <span class="as-of">as of <time id="as-of" datetime=${at}>${at.slice(0, 19).replace('T', ' ')}Z</time> <span id="live"></span></span>
     <button type="button" id="pause" aria-pressed="false">Pause</button>
   </header>`);
   return `<!doctype html>\n<html lang="en">${head}<body>${top}${main}</body></html>\n`;

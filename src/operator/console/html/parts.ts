@@ -22,15 +22,25 @@ export interface Facts {
 /** Text, a time, a badge or a link. */
 export function show(cell: Shown): VNode | string | number {
   if (typeof cell === 'number') return cell;
-  if (typeof cell === 'string') return line(cell, MAX_TEXT);
+  if (typeof cell === 'string') return withTimes(line(cell, MAX_TEXT));
   if (isValidElement(cell)) return cell;
   if ('state' in cell) return html`<span class=${`badge ${cell.tone}`}>${line(cell.state)}</span>`;
   if ('percent' in cell) return meter(cell.percent);
   if ('noun' in cell) return linkTo(cell);
   if (!('time' in cell)) return html`${cell.map((part) => html`${show(part)} `)}`;
-  const iso = cell.time;
-  if (cell.exact) return html`<time datetime=${iso}>${iso.replace('T', ' ')}</time>`;
+  return timeOf(cell.time);
+}
+
+function timeOf(iso: string): VNode {
   return html`<time datetime=${iso} title=${iso}>${iso.slice(0, 19).replace('T', ' ')}Z</time>`;
+}
+
+const DATE_TIME = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z)/;
+
+/** Times within a sentence have the form of those that stand alone. */
+function withTimes(text: string): VNode | string {
+  const parts = text.split(DATE_TIME);
+  return parts.length === 1 ? text : html`${parts.map((part, at) => (at % 2 === 0 ? part : timeOf(part)))}`;
 }
 
 function meter(percent: number): VNode {
@@ -79,15 +89,26 @@ export function content(part: Facts | answers.Table): VNode {
   </dl>`;
 }
 
+/** A phone leaves such a cell out. */
+const NOTHING: ReadonlySet<string> = new Set(['', '–']);
+
 /** A table that its caption names. */
 function table({ caption, columns, count, rows, empty }: answers.Table): VNode {
-  const classOf = (at: number): string | undefined => (columns[at]?.number ? 'number' : undefined);
+  const classOf = (at: number, cell?: answers.Cell): string | undefined =>
+    cell !== undefined && NOTHING.has(answers.textOf(cell))
+      ? 'nothing'
+      : columns[at]?.number
+        ? 'number'
+        : undefined;
   const body =
     count === 0
       ? html`<tr><td colspan=${columns.length} class="empty">${empty}</td></tr>`
       : rows(MAX_ROWS).map(
           ({ id, cells }) =>
-            html`<tr id=${id}>${cells.map((cell, at) => html`<td class=${classOf(at)}>${show(cell)}</td>`)}</tr>`,
+            html`<tr id=${id}>${cells.map(
+              (cell, at) =>
+                html`<td class=${classOf(at, cell)} data-head=${columns[at]?.head}>${show(cell)}</td>`,
+            )}</tr>`,
         );
   return html`<div class="scrolls" tabindex="0" role="region" aria-label=${caption}>
     <table>

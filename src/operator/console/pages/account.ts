@@ -2,13 +2,15 @@ import type { AccountEvent } from '../../../domain/account-events.ts';
 import { DAY_MS, formatDateTime } from '../../../domain/values/date-time.ts';
 import { accountAnswer, accountLine, accountSections, accountState } from '../../answers/account.ts';
 import { type Column, facts, state, type Table, table, time } from '../../answers/columns.ts';
-import { KEY_COLUMNS, keyAnswer } from '../../answers/key.ts';
+import { keyAnswer, USED_KEY_COLUMNS, usedKeyAnswer } from '../../answers/key.ts';
+import { known } from '../figures/known.ts';
 import { accountTail, type LoggedEvent } from '../figures/tails.ts';
 import { cmd } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
 import { notFound, type Page, type PageContext } from '../html/layout.ts';
 import { content, note, problem } from '../html/parts.ts';
 import { gatesTable } from './gates.ts';
+import { dayForm } from './transaction.ts';
 
 const MAX_EVENTS = 50;
 
@@ -24,7 +26,7 @@ export async function accountPage({ parts, name }: PageContext): Promise<Page> {
   const nowMs = parts.clock.now();
   const profile = [...(account?.profiles.keys() ?? [])].at(-1) ?? 'NAME';
   const today = formatDateTime(nowMs - (nowMs % DAY_MS));
-  const [first, ...others] = accountSections(accountAnswer(entry));
+  const [first, ...others] = accountSections(accountAnswer(entry, nowMs));
   return {
     title: `Account ${id}`,
     heading: [`Account ${id} ${line(account?.name ?? '')}`, accountState(accountLine(entry, nowMs))],
@@ -32,6 +34,7 @@ export async function accountPage({ parts, name }: PageContext): Promise<Page> {
       first === undefined || account !== undefined ? (first ?? null) : problem(content(first)),
       gatesTable({ account, nowMs, events }),
       html`<p><a href=${`/deliveries?account=${id}`}>Its deliveries</a>, <a href=${`/deliveries?account=${id}&state=failed`}>those that failed</a></p>`,
+      dayForm(id, today.slice(0, 10)),
       ...others,
       eventsTable(events),
     ],
@@ -40,7 +43,7 @@ export async function accountPage({ parts, name }: PageContext): Promise<Page> {
       ...(account?.closed
         ? [cmd('Let it be changed again')`account reopen ${id} --reason WHY`]
         : [
-            account?.integrationEnabled === false
+            account?.integration.enabled === false
               ? cmd('Switch the integration on')`account integration ${id} on`
               : cmd('Switch the integration off')`account integration ${id} off --reason WHY`,
             cmd(
@@ -101,12 +104,17 @@ export async function keyPage({ parts, name: prefix }: PageContext): Promise<Pag
   const { environment, active, allowList, rateLimit } = key;
   const isForeign = environment !== parts.environment;
   const events = await accountTail(parts.store, entry);
+  const uses = await known(
+    () => parts.engines.requests().lastUses([prefix]),
+    () => parts.clock.now(),
+  );
   const gates = { account: entry.account, key, nowMs: parts.clock.now(), events };
   return {
     title: `Key ${prefix}`,
     heading: [`Key ${prefix}`, state(active ? 'on' : 'off')],
     parts: [
-      facts(KEY_COLUMNS, keyAnswer(entry.id, key)),
+      facts(USED_KEY_COLUMNS, usedKeyAnswer(keyAnswer(entry.id, key), uses.value?.get(prefix))),
+      'unknown' in uses ? note(`When it was used last is not known: ${uses.unknown}.`) : null,
       isForeign ? note(`Not known to this service, which serves ${parts.environment}.`) : null,
       gatesTable(gates),
       eventsTable(events.filter(({ data }) => data.prefix === prefix)),
@@ -118,6 +126,7 @@ export async function keyPage({ parts, name: prefix }: PageContext): Promise<Pag
         : cmd('Switch it on again')`key on ${prefix}`,
       cmd('Change its addresses')`key allow ${prefix} ${allowList.join(',') || '203.0.113.0/24'}`,
       cmd('Change its rate limit')`key rate-limit ${prefix} ${rateLimit}`,
+      cmd('What was asked for with it')`key requests ${prefix}`,
       cmd('Everything that happened to it')`audit --key ${prefix} --newest`,
     ],
   };

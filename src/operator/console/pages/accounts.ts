@@ -1,7 +1,14 @@
 import type { VNode } from 'preact';
-import { transactionStream } from '../../../domain/transaction-events.ts';
+import {
+  TRANSACTION_STREAMS,
+  transactionIdOf,
+  transactionStream,
+} from '../../../domain/transaction-events.ts';
+import { membersOf } from '../../../event-store/codec.ts';
+import type { EventStore } from '../../../event-store/event-store.ts';
 import { ACCOUNT_COLUMNS, accountLine } from '../../answers/account.ts';
 import { link, table } from '../../answers/columns.ts';
+import { hasPlate } from '../../answers/transaction.ts';
 import type { AccountLists } from '../figures/account-lists.ts';
 import { cmd } from '../html/commands.ts';
 import { html } from '../html/html.ts';
@@ -61,7 +68,31 @@ function search({ accounts }: AccountLists, text: string, afterId: number): read
     .map(({ id }) => id);
 }
 
-/** Whatever an operator has: an id, a prefix, part of a name. */
+/** Nobody keeps plates apart: the newest transactions are looked through. */
+const MAX_LOOKED_AT = 2_000;
+const MAX_WITH_PLATE = 20;
+const MAYBE_PLATE = /\d/;
+
+async function withPlate(text: string, store: Pick<EventStore, 'readBackwards'>): Promise<number[]> {
+  const found = new Set<number>();
+  let looked = 0;
+  for (let before: number | undefined; looked < MAX_LOOKED_AT && found.size < MAX_WITH_PLATE; ) {
+    const step = { prefixes: [TRANSACTION_STREAMS], before, limit: MAX_LOOKED_AT - looked };
+    const { events, position, atStart } = await store.readBackwards(step);
+    for (const { stream, data } of events) {
+      const { number_plate } = membersOf(membersOf(data).vehicle);
+      const id = transactionIdOf(stream);
+      if (id !== undefined && typeof number_plate === 'string' && hasPlate({ number_plate }, text))
+        found.add(id);
+    }
+    looked += Math.max(1, events.length);
+    if (atStart) break;
+    before = position;
+  }
+  return [...found].slice(0, MAX_WITH_PLATE);
+}
+
+/** Whatever an operator has: an id, a prefix, part of a name, a number plate. */
 export async function findPage(context: PageContext): Promise<Page> {
   const { parts, query } = context;
   const text = (query.q ?? '').trim();
@@ -75,9 +106,11 @@ export async function findPage(context: PageContext): Promise<Page> {
     found.push(['Delivery', link('delivery', text)]);
   if (parts.directory.key(text) !== undefined)
     found.push(['Key', link('key', text), ', webhook', link('webhook', text)]);
+  for (const id of found.length === 0 && MAYBE_PLATE.test(text) ? await withPlate(text, parts.store) : [])
+    found.push(['Transaction', link('transaction', id), 'of a vehicle with this plate']);
   const list: VNode =
     found.length === 0
-      ? html`<p>No transaction, delivery or key. Accounts are below.</p>`
+      ? html`<p>No transaction, delivery or key, nor such a plate in the newest ${number(MAX_LOOKED_AT)} events. Accounts are below.</p>`
       : html`<ul>${found.map((each) => html`<li>${show(each)}</li>`)}</ul>`;
   const accounts = await accountsPage(context);
   return {

@@ -1,11 +1,13 @@
 import type { VNode } from 'preact';
+import { redactedRecord } from '../../../../projections/record.ts';
+import { envelopeBody } from '../../../push/message/envelope.ts';
 import {
   type Attempt,
   DELIVERY_STATES,
   type Delivery,
   type DeliveryPlace,
 } from '../../../push/queue/delivery-queue.ts';
-import { facts, state, table } from '../../answers/columns.ts';
+import { type Facts, facts, state, table } from '../../answers/columns.ts';
 import {
   ATTEMPT_COLUMNS,
   attemptAnswer,
@@ -16,12 +18,13 @@ import {
 } from '../../answers/delivery.ts';
 import { DELIVERY_FIELDS, type DeliveryField, readDeliveryFilter } from '../../answers/filters.ts';
 import { unknownName } from '../../answers/names.ts';
+import { archivedText } from '../../answers/transaction.ts';
 import { type Command, cmd } from '../html/commands.ts';
 import { block, html, line } from '../html/html.ts';
 import { malformed, notFound, type Page, type PageContext } from '../html/layout.ts';
 import { content, type Field, form, next, note, number } from '../html/parts.ts';
 
-const ON_A_PAGE = 50;
+const ON_A_PAGE = 25;
 /** What one page reads of the log at most: some milliseconds. */
 const MAX_READ = 2_000;
 const FIELDS: readonly (Field & { readonly name: DeliveryField })[] = [
@@ -108,6 +111,7 @@ export async function deliveryPage({ parts, name: id }: PageContext): Promise<Pa
   const { directory, clock } = parts;
   const [held = delivery] = await withHeldReasons([delivery], (of) => directory.account(of), clock.now());
   const { attempts, cycle, dueAtMs } = delivery;
+  const sent = html`<div><h3>Sent</h3>${content({ facts: sentHeaders(delivery) })}${block(sentBody(delivery))}</div>`;
   return {
     title: `Delivery ${id}`,
     heading: [`Delivery ${id}`, state(delivery.state)],
@@ -117,14 +121,17 @@ export async function deliveryPage({ parts, name: id }: PageContext): Promise<Pa
       html`<h2>Attempts, newest first</h2>`,
       ...(attempts.length === 0
         ? [html`<section>No attempt was recorded.</section>`]
-        : attempts.toReversed().map(attemptSection)),
+        : attempts.toReversed().map((attempt, at) => attemptSection(attempt, { sent, isLast: at === 0 }))),
     ],
     commands: commandsOfOne(delivery),
   };
 }
 
-/** With the receiver's answer, which is text of a stranger. */
-function attemptSection(attempt: Attempt): VNode {
+/** With what was sent, but for its driver and signature, beside the receiver's answer, which is text of a stranger. */
+function attemptSection(
+  attempt: Attempt,
+  { sent, isLast }: { readonly sent: VNode; readonly isLast: boolean },
+): VNode {
   const { cycle, number, outcome } = attempt;
   const { answer } = outcome;
   const shown = attemptAnswer(attempt);
@@ -132,16 +139,33 @@ function attemptSection(attempt: Attempt): VNode {
   return html`<section id=${`attempt-${cycle}-${number}`}>
     <h3>${attemptName(shown)}</h3>
     ${content(facts(ATTEMPT_COLUMNS, shown))}
-    ${
-      answer === null
-        ? null
-        : html`<details id=${`answer-${cycle}-${number}`}>
-          <summary>What the receiver wrote: ${headers.length} headers, ${answer.body.length} characters</summary>
-          ${content({ facts: headers.slice(0, MAX_HEADERS).map(([header, value]) => [line(header), line(value)]) })}
-          ${block(answer.body)}
-        </details>`
-    }
+    <details id=${`answer-${cycle}-${number}`} open=${isLast}>
+      <summary>What was sent, and what the receiver wrote</summary>
+      <div class="grid">
+        ${sent}
+        <div><h3>Answered</h3>${
+          answer === null
+            ? note('No answer came.')
+            : html`${content({ facts: headers.slice(0, MAX_HEADERS).map(([header, value]) => [line(header), line(value)]) })}${block(answer.body)}`
+        }</div>
+      </div>
+    </details>
   </section>`;
+}
+
+function sentHeaders({ id, type }: Delivery): Facts['facts'] {
+  return [
+    ['X-Service-Event', type],
+    ['X-Service-Delivery', id],
+    ['X-Service-Signature', 'made for each attempt'],
+  ];
+}
+
+/** Image URLs are made for each attempt too. */
+function sentBody({ id, type, createdAtMs, record }: Delivery): string {
+  if (record.head === '') return 'The transaction was erased: nothing of it is kept.';
+  const recordText = archivedText(redactedRecord(record));
+  return envelopeBody({ id, type, createdAtMs, recordText });
 }
 
 function commandsOfOne({ id, state: name, transactionId }: Delivery): Command[] {

@@ -1,7 +1,6 @@
-import { type Account, type AccountKey, activeProfile } from '../../../domain/account.ts';
-import { formatDateTime } from '../../../domain/values/date-time.ts';
+import { type Account, type AccountKey, profileAccess } from '../../../domain/account.ts';
 import { type RefusalCode, refusals } from '../../../pull/answers.ts';
-import { noProfileReason } from '../../answers/access-at.ts';
+import { profileReason } from '../../answers/access-at.ts';
 import { type Column, state, type Table, table, time } from '../../answers/columns.ts';
 import type { LoggedEvent } from '../figures/tails.ts';
 
@@ -40,7 +39,7 @@ export function gatesTable({ account, key, nowMs, events }: GateOptions): Table 
   const last = (type: string, prefix?: string): number | undefined =>
     events.find((event) => event.type === type && (prefix === undefined || event.data.prefix === prefix))
       ?.atMs;
-  const of = [...(key === undefined ? [] : [keyGate(key, last)]), ...accountGates(account, nowMs, last)];
+  const of = [...(key === undefined ? [] : [keyGate(key, last)]), ...accountGates(account, nowMs)];
   return table('Access as it stands now', COLUMNS, { of, idOf: ({ check }) => check, empty: 'none' });
 }
 
@@ -56,33 +55,22 @@ function keyGate({ active, prefix }: AccountKey, last: Last): Gate {
   };
 }
 
-function accountGates(account: Account | undefined, nowMs: number, last: Last): Gate[] {
+function accountGates(account: Account | undefined, nowMs: number): Gate[] {
   if (account === undefined) {
     const why = 'the account can not be read';
     return [{ check: 'account', code: 'SERVICE_UNAVAILABLE', passes: false, why }];
   }
-  const isOn = account.integrationEnabled;
-  const off = last('IntegrationDisabled') ?? last('AccountOpened');
+  const { enabled, sinceMs } = account.integration;
+  const profile = profileAccess(account, nowMs);
   return [
     {
-      ...{ check: '4 integration', code: 'API_INTEGRATION_NOT_ENABLED', passes: isOn },
-      sinceMs: isOn ? last('IntegrationEnabled') : off,
-      why: `the integration is ${isOn ? 'on' : 'off'}`,
+      ...{ check: '4 integration', code: 'API_INTEGRATION_NOT_ENABLED', passes: enabled, sinceMs },
+      why: `the integration is ${enabled ? 'on' : 'off'}`,
     },
-    { check: '5 charging profile', code: 'NO_ACTIVE_CHARGING_PROFILE', ...profileNow(account, nowMs) },
+    {
+      ...{ check: '5 charging profile', code: 'NO_ACTIVE_CHARGING_PROFILE' },
+      ...{ passes: profile.active, sinceMs: profile.sinceMs },
+      why: profileReason(profile),
+    },
   ];
-}
-
-function profileNow(account: Account, nowMs: number): Pick<Gate, 'passes' | 'sinceMs' | 'why'> {
-  const periods = [...account.profiles.values()];
-  const profile = activeProfile(account, nowMs);
-  if (profile !== undefined) {
-    const begun = periods.filter(({ fromMs, toMs }) => fromMs <= nowMs && (toMs === null || toMs > nowMs));
-    const sinceMs = begun.reduce((first, { fromMs }) => Math.min(first, fromMs), nowMs);
-    const why = profile.endsAtMs === null ? 'open-ended' : `until ${formatDateTime(profile.endsAtMs)}`;
-    return { passes: true, sinceMs, why };
-  }
-  const ended = periods.flatMap(({ toMs }) => (toMs !== null && toMs <= nowMs ? [toMs] : []));
-  const sinceMs = ended.sort((a, b) => a - b).at(-1);
-  return { passes: false, sinceMs, why: noProfileReason(account, nowMs) ?? '' };
 }

@@ -3,12 +3,12 @@ import type { LiveProcess } from '../../../base/coordination/coordination.ts';
 import type { Reading } from '../../../service/ops/shared-figures.ts';
 import { MAX_BACKLOG_COUNTED } from '../../../service/ops/shared-figures.ts';
 import { type Column, table, time } from '../../answers/columns.ts';
-import { duration, FOLLOWER_COLUMNS } from '../../answers/follower.ts';
+import { duration, FOLLOWER_COLUMNS } from '../../answers/followers/follower.ts';
 import type { AttemptMinute } from '../figures/history.ts';
 import { type Attention, attentionOf, type Snapshot, snapshotOf } from '../figures/snapshot.ts';
 import { chart } from '../html/charts.ts';
 import { cmd, copied } from '../html/commands.ts';
-import { html, line } from '../html/html.ts';
+import { html } from '../html/html.ts';
 import type { Page, PageContext } from '../html/layout.ts';
 import { grid, number, orUnknown, partOf, plural, type Shown, show } from '../html/parts.ts';
 
@@ -47,7 +47,7 @@ function attentionList(found: readonly Attention[]): VNode {
     ${found.map(
       ({ level, id, text, href = '/projections', words }) => html`<li id=${`attention-${id}`} class=${level}>
         ${show({ state: level === 'bad' ? 'act' : 'look', tone: level })}
-        <span>${line(text)} – <a href=${href}>more</a></span>
+        <span>${show(text)} – <a href=${href}>more</a></span>
         ${copied(words)}
       </li>`,
     )}

@@ -1,11 +1,11 @@
 import { printableData } from '../../../event-store/codec.ts';
 import { MAX_PARKED_LOOKED_AT } from '../../../event-store/skipped-events.ts';
 import { state, table, time } from '../../answers/columns.ts';
-import type { FollowerStatus } from '../../answers/follower.ts';
-import { PARKED_COLUMNS, type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/parked.ts';
+import type { FollowerStatus } from '../../answers/followers/follower.ts';
+import { PARKED_COLUMNS, type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/followers/parked.ts';
+import { withoutDriver } from '../../answers/timeline.ts';
 import type { Proof } from '../figures/console-parts.ts';
 import { known } from '../figures/known.ts';
-import { withoutDriver } from '../figures/record-facts.ts';
 import { type Snapshot, snapshotOf } from '../figures/snapshot.ts';
 import { type Command, cmd } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import type { Backlog, LaneAttempt } from '../../../push/queue/delivery-queue.ts';
-import { noAccessReason } from '../../answers/access-at.ts';
+import { noAccess } from '../../answers/access-at.ts';
 import { type Column, facts, link, state, type Table, table, time } from '../../answers/columns.ts';
 import { HEALTH_FACTS, WEBHOOK_FACTS, webhookAnswer } from '../../answers/webhook.ts';
 import { MAX_FAILING } from '../../checks/accounts.ts';
@@ -132,7 +132,7 @@ export async function webhookPage({ parts, name: prefix }: PageContext): Promise
   const answer = webhookAnswer(entry.id, key, health);
   const { state: name } = answer;
   const isFailing = name === 'active' && health.failedInARow > 0;
-  const noAccess = noAccessReason(entry.account, parts.clock.now());
+  const refused = noAccess(entry.account, parts.clock.now())?.reason;
   const evidence = events
     .filter(({ type, data }) => type === 'WebhookDisabled' && data.prefix === prefix)
     .slice(0, 1);
@@ -152,7 +152,7 @@ export async function webhookPage({ parts, name: prefix }: PageContext): Promise
         },
         {
           caption: 'Health',
-          facts: [...facts(HEALTH_FACTS, answer).facts, ...backlogFacts(backlog, noAccess)],
+          facts: [...facts(HEALTH_FACTS, answer).facts, ...backlogFacts(backlog, refused)],
         },
       ),
       name === 'disabled' ? problem(content(loggedTable('Switched off', evidence, EVIDENCE))) : null,
@@ -164,8 +164,8 @@ export async function webhookPage({ parts, name: prefix }: PageContext): Promise
   };
 }
 
-function backlogFacts({ pending, held, nextDueAtMs }: Backlog, noAccess: string | undefined) {
-  const why = noAccess ?? 'the account has access again, they are about to be sent';
+function backlogFacts({ pending, held, nextDueAtMs }: Backlog, refused: string | undefined) {
+  const why = refused ?? 'the account has access again, they are about to be sent';
   return [
     ['Pending', number(pending, MAX_COUNTED)],
     ['Next due', nextDueAtMs === undefined ? 'nothing' : time(nextDueAtMs)],

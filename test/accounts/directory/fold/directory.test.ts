@@ -83,7 +83,7 @@ describe('an account becomes unreadable, and the others do not,', () => {
     const entry = directory.account(7);
     const fault = { position: events[0]?.position, reason: expect.stringMatching(reason) };
     expect(entry).toMatchObject({ account: undefined, unreadable: fault });
-    expect(directory.account(8)?.account?.integrationEnabled).toBe(true);
+    expect(directory.account(8)?.account?.integration.enabled).toBe(true);
   });
 
   test('by a missing beginning', () => {

@@ -38,6 +38,7 @@ function opened() {
 function change(...statements: readonly string[]): void {
   const unguarded = [
     'DROP TRIGGER IF EXISTS events_never_change',
+    'DROP TRIGGER IF EXISTS data_never_changes',
     "UPDATE sqlite_schema SET sql = replace(sql, ') STRICT', ')') WHERE name = 'events'",
   ];
   for (const some of [unguarded, statements]) {

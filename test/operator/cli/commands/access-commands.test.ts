@@ -1,3 +1,5 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { AccountEvent } from '../../../../src/domain/account-events.ts';
 import {
@@ -17,6 +19,8 @@ const daysFromNow = (days: number) => new Date(Date.now() + days * DAY_MS).toISO
 const integrationOn = { type: 'IntegrationEnabled', data: { account_id: 7 } } as const;
 const guessed = { type: 'AccountGuessed', data: { account_id: 7 } };
 const other = 'klmnopqrst';
+
+const OFF = { status: 403, code: 'API_INTEGRATION_NOT_ENABLED', since: expect.stringMatching(/^20.*Z$/) };
 
 describe('fuel account list and show', () => {
   test('say of each account what it may do now', async () => {
@@ -41,6 +45,7 @@ describe('fuel account list and show', () => {
         access: true,
         access_until: ends,
         no_access_reason: null,
+        answered: null,
         keys: 2,
         webhooks: 0,
         webhook_state: 'none',
@@ -55,6 +60,7 @@ describe('fuel account list and show', () => {
         access: false,
         access_until: null,
         no_access_reason: 'the integration is off',
+        answered: OFF,
         keys: 0,
         webhooks: 0,
         webhook_state: 'none',
@@ -130,7 +136,7 @@ describe('fuel account list and show', () => {
     });
     await account(onKey('KeySwitchedOff'));
     expect((await done('account', 'list'))[0]).toMatchObject({
-      keys: 2,
+      keys: 1,
       webhooks: 1,
       webhook_state: 'active',
     });
@@ -149,7 +155,8 @@ describe('fuel account list and show', () => {
       charging_profile_active: false,
       access: false,
       access_until: null,
-      no_access_reason: 'the account is unreadable',
+      no_access_reason: 'the account can not be read',
+      answered: { status: 503, code: 'SERVICE_UNAVAILABLE', since: null },
       keys: null,
       webhooks: null,
       webhook_state: null,
@@ -177,6 +184,7 @@ describe('fuel account list and show', () => {
       closed: null,
       integration: false,
       contacts: ['a@b.example'],
+      ...{ access: false, access_until: null, no_access_reason: 'the integration is off', answered: OFF },
       profiles: [{ profile: 'standard', from: '2026-01-01T00:00:00.000Z', to: null }],
       groups: [{ id: 3, name: 'Depots' }],
       corporates: [{ id: 31, name: 'North Depot', group: 3 }],
@@ -199,10 +207,11 @@ describe('fuel account list and show', () => {
       unreadable: null,
     });
     const { stdout } = await fuel('account', 'show', '7');
-    expect(stdout.replaceAll(/ {2,}/g, '  ')).toBe(
+    expect(stdout.replaceAll(/ {2,}/g, '  ').replace(/since \S+Z/, 'since T')).toBe(
       [
         'Account  7',
         'Name  Harbour Freight',
+        "Access  no access the account's requests are answered 403 API_INTEGRATION_NOT_ENABLED since T (the integration is off)",
         'Closed  no',
         'Integration  off',
         'Contacts  a@b.example',
@@ -304,8 +313,20 @@ describe('fuel key', () => {
       keyIssued({ account_id: 9, prefix: 'uuuuuuuuuu' }),
       guessed,
     ]);
-    const seven = [PREFIX, '7', '–', 'off', 'staging', '203.0.113.0/24,::1', '60', 'left out', 'none'];
-    const eight = [other, '8', 'ERP', 'on', 'staging', 'any address', '5', 'left out', 'none'];
+    const seven = [
+      PREFIX,
+      '7',
+      '–',
+      'off',
+      'staging',
+      '203.0.113.0/24,::1',
+      '60',
+      'left out',
+      '–',
+      '–',
+      'none',
+    ];
+    const eight = [other, '8', 'ERP', 'on', 'staging', 'any address', '5', 'left out', '–', '–', 'none'];
     const all = await fuel('key', 'list');
     expect([all.code, all.stderr]).toEqual([
       0,
@@ -355,6 +376,18 @@ describe('fuel key', () => {
     expect((await fuel('key', 'list')).stdout).toMatch(
       /disabled \S+ https:\/\/example\.com\/hook since 20\S+Z \(50 failed\)\n/,
     );
+  });
+
+  test('lists and shows keys while what they were used for can not be read, and says so', async () => {
+    const { fuel, account } = commandLine();
+    await account(opened(), keyIssued());
+    mkdirSync(join(process.env.FUEL_DATA_DIR ?? '', 'requests.db')); // no database can be opened there
+    for (const args of [['list'], ['show', PREFIX]]) {
+      const { code, json, stderr } = await fuel('key', ...args, '--json');
+      expect(code).toBe(0);
+      expect(json).toMatchObject({ prefix: PREFIX, last_used_at: null, last_used_from: null });
+      expect(stderr).toContain('when they were used last is not known: ');
+    }
   });
 
   test('shows what a change left, or that nothing had to change', async () => {

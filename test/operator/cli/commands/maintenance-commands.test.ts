@@ -88,10 +88,15 @@ describe('fuel projection', () => {
       ...first,
       data: { transaction_id: 3 },
     });
+    await append('transaction-5', [{ ...guessed, data: { driver: { name: 'Sam Field' } } }]);
+    await done('projection', 'rebuild', 'transactions');
+    const third = String((await done('projection', 'parked'))[2].position);
+    expect((await fuel('projection', 'parked', 'show', third)).stdout).not.toContain('Sam Field');
+    expect((await fuel('projection', 'parked', 'show', third, '--personal')).stdout).toContain('Sam Field');
     const retried = await fuel('projection', 'parked', 'retry', String(first.position), '--json');
     expect([retried.code, retried.json]).toEqual([1, { retried: 1, still_parked: 1 }]);
     const all = await fuel('projection', 'parked', 'retry', '--all');
-    expect([all.code, all.stdout]).toEqual([1, 'retried 2, still parked 2\n']);
+    expect([all.code, all.stdout]).toEqual([1, 'retried 3, still parked 3\n']);
     for (const verb of ['show', 'retry']) {
       const { code, stderr } = await fuel('projection', 'parked', verb, '99');
       expect([code, stderr]).toEqual([

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { AccountEvent } from '../../../../src/domain/account-events.ts';
 import {
+  corporateAdded,
   keyIssued,
   onKey,
   opened,
@@ -71,7 +72,8 @@ describe('fuel transaction import', () => {
   });
 
   test('says what it recorded, and names each refused line; the rest goes in', async () => {
-    const { fuel, file, eventsOf } = commandLine();
+    const { fuel, file, append, eventsOf } = commandLine();
+    await append('account-7', [opened(), corporateAdded()]);
     const good = file('good.jsonl', linesOf([confirmed(1), confirmed(2), confirmed(1)]));
     expect(await fuel('transaction', 'import', good, '--json')).toMatchObject({
       code: 0,
@@ -190,12 +192,15 @@ describe('fuel transaction show', () => {
     const { fuel, done, account, append, withEngines } = commandLine();
     await append('transaction-1', [confirmed(1)], 1_000);
     await done('projection', 'rebuild', 'transactions');
-    const shown = async () => (await fuel('transaction', 'show', '1')).stdout.split('\n')[1];
+    const shown = async () =>
+      (await fuel('transaction', 'show', '1')).stdout.split('\n').slice(1, 3).join('\n');
     expect(await shown()).toMatch(
-      /^Customers +not visible.*requests are refused: the account was never opened$/,
+      /^Customers +not visible\nWhy not +recorded; the account was never opened$/,
     );
     await account(opened());
-    expect(await shown()).toMatch(/^Customers +not visible .*requests are refused: the integration is off$/);
+    expect(await shown()).toMatch(
+      /^Customers +not visible\nWhy not +recorded; the account's requests are answered 403 API_INTEGRATION_NOT_ENABLED since \S+Z \(the integration is off\)$/,
+    );
     await account(ACCESS[0]);
     await withEngines((engines) => engines.queue().enqueue([newDelivery(1, { prefix: PREFIX })]));
     await withEngines(async (engines) => {
@@ -203,15 +208,17 @@ describe('fuel transaction show', () => {
       if (claim !== undefined) await engines.queue().report([{ kind: 'held', ...claim }]);
     });
     const why = 'it has no charging profile';
-    const { visible, no_access, deliveries } = await done('transaction', 'show', '1');
-    expect({ visible, no_access, deliveries }).toMatchObject({
+    const { deliveries, ...seen } = await done('transaction', 'show', '1');
+    const since = expect.stringMatching(/^20.*Z$/);
+    expect({ ...seen, deliveries }).toMatchObject({
       ...{ visible: false, no_access: why },
+      answered: { status: 403, code: 'NO_ACTIVE_CHARGING_PROFILE', since },
       deliveries: [{ state: 'held', reason: why }],
     });
     expect((await fuel('transaction', 'show', '1')).stdout).toContain(`now held ${why}`);
     expect(cellsOf((await fuel('delivery', 'list')).stdout)[1]).toMatchObject({ 2: 'held', 8: why });
     await account(ACCESS[1]);
-    expect(await shown()).toMatch(/^Customers +visible$/);
+    expect(await shown()).toMatch(/^Customers +visible\nThe view/);
     const [held] = deliveries;
     expect(await done('delivery', 'show', held.id)).toMatchObject({
       reason: 'the account has access again: it is about to be sent',

@@ -1,12 +1,9 @@
-import { createInterface } from 'node:readline/promises';
-import { FuelError } from '../../../base/errors.ts';
-import { VISIBLE_STATUSES, type VisibleStatus } from '../../../domain/transaction-events.ts';
-import { EARLIEST_MS, formatDateTime, LATEST_MS } from '../../../domain/values/date-time.ts';
-import { embeddedFiles } from '../../../engines/sqlite/embedded-files.ts';
-import { listRows } from '../../../pull/view/list-rows.ts';
-import type { Place } from '../../../pull/view/transactions-view.ts';
-import { DELIVERIES_GROUP } from '../../../push/fan-out/run-fan-out.ts';
-import { readId } from '../../answers/filters.ts';
+import { FuelError } from '../../../../base/errors.ts';
+import { VISIBLE_STATUSES, type VisibleStatus } from '../../../../domain/transaction-events.ts';
+import { EARLIEST_MS, formatDateTime, LATEST_MS } from '../../../../domain/values/date-time.ts';
+import { listRows } from '../../../../pull/view/list-rows.ts';
+import type { Place } from '../../../../pull/view/transactions-view.ts';
+import { readId } from '../../../answers/filters.ts';
 import {
   findTransaction,
   hasPlate,
@@ -17,16 +14,13 @@ import {
   seenNow,
   transactionAnswer,
   transactionSections,
-} from '../../answers/transaction.ts';
-import { eraseTransaction } from '../../erase/erase-transaction.ts';
-import { importTransactions } from '../../import/import-transactions.ts';
-import { command, noun, type Session } from '../command/command.ts';
-import { storeOfDryRun } from '../command/command-engines.ts';
-import { deliveryContext } from '../command/deliveries.ts';
-import { accountOf, findAccount, isShown } from '../command/known-names.ts';
-import { longWork, openInput } from '../command/long-work.ts';
-import * as option from '../command/options.ts';
-import { replayWhereConsumed } from './parked-commands.ts';
+} from '../../../answers/transaction.ts';
+import { command, noun, type Session } from '../../command/command.ts';
+import { deliveryContext } from '../../command/deliveries.ts';
+import { accountOf, findAccount, isShown } from '../../command/known-names.ts';
+import * as option from '../../command/options.ts';
+import { erase } from './erase-command.ts';
+import { importFile } from './import-commands.ts';
 
 const DEFAULT_LIMIT = 50;
 /** After so many records a note says how to read fewer. */
@@ -45,28 +39,6 @@ const LIST = {
   after: option.id('continue after this transaction'),
 };
 type ListOptions = option.Values<typeof LIST>;
-
-const importFile = command({
-  usage: 'import <file>',
-  summary: 'record transaction events from a file of JSON lines, or from standard input (-)',
-  example: 'fuel transaction import september.jsonl',
-  args: [String],
-  options: { dryRun: option.flag('judge every line and record nothing') },
-  changes: ({ dryRun }) => dryRun !== true,
-  shown: true,
-  work({ config, engines, clock, author, out }, [file], { dryRun }) {
-    const names = dryRun ? { recorded: 'would record' } : {};
-    return longWork(out, { again: 'import the same file again', names }, async ({ onRefused, ...parts }) =>
-      importTransactions({
-        store: dryRun ? storeOfDryRun({ config, engines, out }) : engines.store(),
-        ...{ clock, author, dryRun },
-        input: await openInput(file, parts.signal),
-        onRefused: (lineNumber, reason) => onRefused(`line ${lineNumber}`, reason),
-        ...parts,
-      }),
-    );
-  },
-});
 
 const list = command({
   usage: 'list',
@@ -117,7 +89,7 @@ const show = command({
   args: [readId],
   options: {
     at: option.time('what customers could see then'),
-    personal: option.flag('who drove too; with --json it is always there'),
+    personal: option.personal,
   },
   async work(session, [id], { at, personal }) {
     const { engines, clock, out } = session;
@@ -141,43 +113,6 @@ const show = command({
       transactionAnswer(found, seen),
       transactionSections(found, seen, { personal: personal === true }),
     );
-  },
-});
-
-const erase = command({
-  usage: 'erase <id>',
-  summary: "remove a transaction's events for good; its id is never recorded, shown or pushed again",
-  example: 'fuel transaction erase 501 --reason "court order 2026/118"',
-  args: [readId],
-  options: {
-    reason: option.required(option.reason),
-    yes: option.flag('do not ask for the id again'),
-    compact: option.flag('rewrite embedded files of any size, which may take minutes'),
-  },
-  changes: true,
-  async work({ config, engines, clock, author, out }, [id], { reason, yes, compact }) {
-    if (!yes) await confirmId(id);
-    await engines.bind();
-    const files = {
-      folder: config.FUEL_DATA_DIR,
-      databases: embeddedFiles(config.FUEL_DATA_DIR),
-      compact: compact === true,
-    };
-    const [store, queue, view] = [engines.store(), engines.queue(), engines.view()];
-    const remains = await eraseTransaction(id, { store, queue, view, files, clock, author, reason });
-    await replayWhereConsumed(engines, DELIVERIES_GROUP);
-    for (const { erasesLater } of engines.remote) if (erasesLater !== undefined) out.note(erasesLater);
-    if (remains.length === 0) {
-      out.result({ id, erased: true }, `transaction ${id} was erased`);
-      return 0;
-    }
-    out.result({ id, erased: true, remains }, `transaction ${id} was erased, but not everywhere`);
-    for (const { file, reason } of remains) out.note(`${file} may still hold it: ${reason}`);
-    out.note(
-      'Run the same command again when the service is less busy or stopped (with --compact if a file is large).',
-    );
-    out.note('Remove files that the service does not use yourself: copies and old backups.');
-    return 1;
   },
 });
 
@@ -223,15 +158,4 @@ function readStatus(text: string): VisibleStatus {
     `It must be ${VISIBLE_STATUSES.join(' or ')}: what was voided or cancelled is not shown to customers, and ` +
       'stands in fuel audit --type TransactionVoided,TransactionCancelled.',
   );
-}
-
-/** An erasure can't be undone, so a typing error must not cause one. */
-async function confirmId(id: number): Promise<void> {
-  if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    throw option.usage('An erasure is for good: pass --yes where no terminal can ask.');
-  }
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await terminal.question(`This is for good. Type the id of the transaction once more: `);
-  terminal.close();
-  if (answer.trim() !== String(id)) throw new FuelError('REFUSED', 'not erased: that is another id');
 }

@@ -1,15 +1,15 @@
-import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
-import { formatDateTime } from '../../domain/values/date-time.ts';
+import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
+import { formatDateTime } from '../../../domain/values/date-time.ts';
 import {
   type EventStore,
   MAX_PARKED_READ,
   type PersistentSubscriptions,
-} from '../../event-store/event-store.ts';
-import { notSkipped, parkedByGroup } from '../../event-store/skipped-events.ts';
-import type { ParkedTransactionEvent } from '../../pull/view/checkpoint.ts';
-import { VIEW_NAME } from '../../pull/view/projector.ts';
-import type { ViewReads } from '../../pull/view/transactions-view.ts';
-import { type Cell, type Column, link, time } from './columns.ts';
+} from '../../../event-store/event-store.ts';
+import { notSkipped, parkedByGroup } from '../../../event-store/skipped-events.ts';
+import type { ParkedTransactionEvent } from '../../../pull/view/checkpoint.ts';
+import { VIEW_NAME } from '../../../pull/view/projector.ts';
+import type { ViewReads } from '../../../pull/view/transactions-view.ts';
+import { type Cell, type Column, link, time } from '../columns.ts';
 
 export interface ParkedParts {
   readonly store: EventStore;

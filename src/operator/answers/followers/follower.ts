@@ -1,18 +1,18 @@
-import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
-import { readToEnd } from '../../event-store/reads.ts';
-import type { Position } from '../../event-store/recorded-event.ts';
-import { isBuilding } from '../../pull/view/build/rebuild.ts';
-import { type BuildProgress, buildProgress } from '../../pull/view/checkpoint.ts';
-import { PROJECTOR_LEASE, VIEW_NAME } from '../../pull/view/projector.ts';
-import type { ViewReads } from '../../pull/view/transactions-view.ts';
+import { type Coordination, PROCESS_MAX_AGE_MS } from '../../../base/coordination/coordination.ts';
+import { readToEnd } from '../../../event-store/reads.ts';
+import type { Position } from '../../../event-store/recorded-event.ts';
+import { isBuilding } from '../../../pull/view/build/rebuild.ts';
+import { type BuildProgress, buildProgress } from '../../../pull/view/checkpoint.ts';
+import { PROJECTOR_LEASE, VIEW_NAME } from '../../../pull/view/projector.ts';
+import type { ViewReads } from '../../../pull/view/transactions-view.ts';
 import {
   FOLLOWERS,
   type Follower,
   type FollowerReads,
   placeOf,
   secondsBehind,
-} from '../../service/ops/followers.ts';
-import { type Cell, type Column, state } from './columns.ts';
+} from '../../../service/ops/followers.ts';
+import { type Cell, type Column, state } from '../columns.ts';
 
 /** To count more takes longer than an operator waits. */
 const MAX_COUNTED = 100_000;

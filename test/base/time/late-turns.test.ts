@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { lateTurns } from '../../src/base/within-time.ts';
+import { lateTurns } from '../../../src/base/time/within-time.ts';
 
 test('the event loop is looked at only while something is timed', () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });

@@ -1,15 +1,19 @@
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openSqliteSubscriptions } from '../../../src/engines/sqlite/event-store/subscriptions.ts';
-import type { EventStore, GroupEvent } from '../../../src/event-store/event-store.ts';
-import { storeIdentity } from '../../../src/event-store/store-identity.ts';
-import { type FollowerParts, followerStatus, statusOf } from '../../../src/operator/answers/follower.ts';
-import { PROJECTOR_LEASE } from '../../../src/pull/view/projector.ts';
-import { FOLLOWERS } from '../../../src/service/ops/followers.ts';
-import { onFile, openPushStoresWith } from '../../support/deliveries/push-stores.ts';
-import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
-import { openProjection, type Projection, projectionOf } from '../../support/transactions/projector.ts';
-import { showing } from '../../support/transactions/records.ts';
+import { openSqliteSubscriptions } from '../../../../src/engines/sqlite/event-store/subscriptions.ts';
+import type { EventStore, GroupEvent } from '../../../../src/event-store/event-store.ts';
+import { storeIdentity } from '../../../../src/event-store/store-identity.ts';
+import {
+  type FollowerParts,
+  followerStatus,
+  statusOf,
+} from '../../../../src/operator/answers/followers/follower.ts';
+import { PROJECTOR_LEASE } from '../../../../src/pull/view/projector.ts';
+import { FOLLOWERS } from '../../../../src/service/ops/followers.ts';
+import { onFile, openPushStoresWith } from '../../../support/deliveries/push-stores.ts';
+import { confirmed, voided } from '../../../support/transactions/e2e-samples.ts';
+import { openProjection, type Projection, projectionOf } from '../../../support/transactions/projector.ts';
+import { showing } from '../../../support/transactions/records.ts';
 
 /** An empty view of the store, with what was parked of it. */
 async function started<Store extends EventStore>(opened: Projection<Store>) {

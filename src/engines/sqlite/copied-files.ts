@@ -1,0 +1,55 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
+import { numberedFiles } from './driver/numbered-files.ts';
+import { EMBEDDED_FILES } from './embedded-files.ts';
+
+/** How far the copies of a backup are; `null` where there is no such copy, or nothing in it. */
+export interface CopiedPositions {
+  readonly events: number | null;
+  readonly transactions: number | null;
+}
+
+/** Throws `Error` for a file that is no database. */
+export function copiedPositions(folder: string): CopiedPositions {
+  const number = (name: string | undefined, table: string, sql: string): number | null => {
+    if (name === undefined || !existsSync(join(folder, name))) return null;
+    return readCopy(join(folder, name), (db) => {
+      const exists = db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(table) !== undefined;
+      return exists ? ((db.prepare(sql).get()?.position as number | undefined) ?? null) : null;
+    });
+  };
+  const [view] = numberedFiles(folder, EMBEDDED_FILES.transactions);
+  const last = "SELECT seq AS position FROM sqlite_sequence WHERE name = 'events'"; // erased ones too
+  return {
+    events: number(EMBEDDED_FILES.events, 'events', last),
+    transactions: number(view, 'checkpoint', 'SELECT position FROM checkpoint'),
+  };
+}
+
+/** What SQLite finds in the whole of a copy; `undefined`: nothing. */
+export function faultOfCopy(path: string): string | undefined {
+  try {
+    const found = readCopy(
+      path,
+      (db) => db.prepare('PRAGMA integrity_check(1)').get()?.integrity_check as string,
+    );
+    return found === 'ok' ? undefined : found;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** Nothing changes a copy: so SQLite makes no file beside it. */
+function readCopy<T>(path: string, read: (db: DatabaseSync) => T): T {
+  const url = pathToFileURL(path);
+  url.searchParams.set('mode', 'ro');
+  url.searchParams.set('immutable', '1');
+  const db = new DatabaseSync(url, { readOnly: true });
+  try {
+    return read(db);
+  } finally {
+    db.close();
+  }
+}

@@ -1,0 +1,98 @@
+import { createInterface } from 'node:readline/promises';
+import { FuelError } from '../../../../base/errors.ts';
+import { DELIVERIES_GROUP } from '../../../../push/fan-out/run-fan-out.ts';
+import { readId } from '../../../answers/filters.ts';
+import { eraseTransaction } from '../../../erase/erase-transaction.ts';
+import { removeErasedBytes } from '../../../erase/erased-bytes.ts';
+import { LineCutter } from '../../../lines/lines.ts';
+import { command } from '../../command/command.ts';
+import { openInput, progressLine } from '../../command/long-work.ts';
+import * as option from '../../command/options.ts';
+import { abortOnInterrupt } from '../../command/output.ts';
+import { replayWhereConsumed } from '../parked-commands.ts';
+
+export const erase = command({
+  usage: 'erase [ids...]',
+  summary: "remove transactions' events for good; their ids are never recorded, shown or pushed again",
+  example: 'fuel transaction erase 501 502 --reason "court order 2026/118"',
+  options: {
+    reason: option.required(option.reason),
+    file: option.text('file', 'a file with more ids, one a line; - for standard input'),
+    yes: option.flag('do not ask for the id, or their number, again'),
+    compact: option.flag('rewrite embedded files of any size, which may take minutes'),
+  },
+  changes: true,
+  async work({ config, engines, clock, author, out }, given, { reason, file, yes, compact }) {
+    const signal = abortOnInterrupt();
+    const ids = [
+      ...new Set([...given.map(readId), ...(file === undefined ? [] : await idsIn(file, signal))]),
+    ];
+    if (ids.length === 0) throw option.usage('Name the ids of the transactions, or a --file of them.');
+    if (!yes) await confirm(ids);
+    await engines.bind();
+    const parts = { store: engines.store(), queue: engines.queue(), view: engines.view() };
+    const progress = progressLine();
+    const texts: string[] = [];
+    const erased: number[] = [];
+    for (const id of ids) {
+      if (signal.aborted) break;
+      try {
+        for (const text of await eraseTransaction(id, { ...parts, clock, author, reason })) texts.push(text);
+        erased.push(id);
+        progress.show(`erased ${erased.length} of ${ids.length}`);
+      } catch (error) {
+        if (!(error instanceof FuelError && error.code === 'REFUSED') || ids.length === 1) throw error;
+        progress.end();
+        out.note(`${error.code}: ${error.message}`);
+      }
+    }
+    progress.end();
+    await replayWhereConsumed(engines, DELIVERIES_GROUP);
+    const remains = await removeErasedBytes({
+      folder: config.FUEL_DATA_DIR,
+      ...{ texts, compact: compact === true },
+    });
+    for (const { erasesLater } of engines.remote) if (erasesLater !== undefined) out.note(erasesLater);
+    const isWhole = remains.length === 0;
+    for (const id of erased) {
+      const document = { id, erased: true, ...(isWhole ? {} : { remains }) };
+      await out.line(document, `transaction ${id} was erased${isWhole ? '' : ', but not everywhere'}`);
+    }
+    if (signal.aborted) out.note('interrupted: run the same command again to continue');
+    if (isWhole) return erased.length === ids.length ? 0 : 1;
+    for (const { file: path, reason: why } of remains) out.note(`${path} may still hold it: ${why}`);
+    out.note(
+      'Run the same command again when the service is less busy or stopped (with --compact if a file is large).',
+    );
+    out.note('Remove files that the service does not use yourself: copies and old backups.');
+    return 1;
+  },
+});
+
+async function idsIn(file: string, signal: AbortSignal): Promise<number[]> {
+  const cutter = new LineCutter();
+  const ids: number[] = [];
+  const read = (lines: ReturnType<LineCutter['cut']>): void => {
+    for (const line of lines) {
+      if (!('text' in line) || !/^\d+$/.test(line.text))
+        throw option.usage(`Line ${line.number} of ${file} is no id of a transaction.`);
+      ids.push(readId(line.text));
+    }
+  };
+  for await (const chunk of await openInput(file, signal)) read(cutter.cut(chunk));
+  read(cutter.end());
+  return ids;
+}
+
+/** An erasure can't be undone, so a typing error must not cause one. */
+async function confirm(ids: readonly number[]): Promise<void> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    throw option.usage('An erasure is for good: pass --yes where no terminal can ask.');
+  }
+  const [expected, what] =
+    ids.length === 1 ? [ids[0], 'the id of the transaction'] : [ids.length, 'how many they are'];
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await terminal.question(`This is for good. Type ${what} once more: `);
+  terminal.close();
+  if (answer.trim() !== String(expected)) throw new FuelError('REFUSED', `not erased: that is not ${what}`);
+}

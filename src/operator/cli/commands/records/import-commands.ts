@@ -1,0 +1,136 @@
+import { FuelError } from '../../../../base/errors.ts';
+import {
+  IMPORT_COLUMNS,
+  importAnswer,
+  importSections,
+  importShown,
+  unknownNote,
+} from '../../../answers/import.ts';
+import { findImport, type ImportEntry, listImports, recordImport } from '../../../import/import-log.ts';
+import { importTransactions } from '../../../import/import-transactions.ts';
+import type { ImportedEvent } from '../../../import/parse-line.ts';
+import { NamedCorporates } from '../../../import/unknown-names.ts';
+import { voidImport } from '../../../import/void-import.ts';
+import { command, noun, type Session } from '../../command/command.ts';
+import { storeOfDryRun } from '../../command/command-engines.ts';
+import { longWork, openInput } from '../../command/long-work.ts';
+import * as option from '../../command/options.ts';
+
+const DEFAULT_LIMIT = 50;
+/** Of the keys whose receivers have what was voided; the others are counted. */
+const MAX_KEYS = 20;
+
+export const importFile = command({
+  usage: 'import <file>',
+  summary: 'record transaction events from a file of JSON lines, or from standard input (-)',
+  example: 'fuel transaction import september.jsonl',
+  args: [option.readText],
+  options: { dryRun: option.flag('judge every line and record nothing') },
+  changes: ({ dryRun }) => dryRun !== true,
+  shown: true,
+  work(session, [file], { dryRun }) {
+    const { engines, clock, author, out } = session;
+    const names = dryRun ? { recorded: 'would record' } : {};
+    return longWork(
+      out,
+      { again: 'import the same file again', names },
+      async ({ onRefused, endLine, ...parts }) => {
+        const store = dryRun ? storeOfDryRun(session) : engines.store();
+        const named = new NamedCorporates();
+        const options = {
+          ...{ store, clock, author, ...parts },
+          input: await openInput(file, parts.signal),
+          onRefused: (lineNumber: number, reason: string) => onRefused(`line ${lineNumber}`, reason),
+          onRecorded: async (line: ImportedEvent) => named.add(line.accountId, line.corporateId),
+        };
+        const { counts, importId } = dryRun
+          ? { counts: await importTransactions({ ...options, dryRun }), importId: undefined }
+          : await recordImport({ ...options, source: file === '-' ? 'standard input' : file });
+        endLine();
+        const note = unknownNote(await named.unknown(store), importId);
+        if (note !== undefined) out.note(note);
+        return counts;
+      },
+    );
+  },
+});
+
+const list = command({
+  usage: 'list',
+  summary: 'list what was imported, newest first',
+  example: 'fuel import list --since 2026-09-01T00:00:00Z',
+  options: {
+    since: option.time('that began at or after this time'),
+    limit: option.withDefault(option.count('at most this many'), DEFAULT_LIMIT),
+  },
+  async work({ engines, clock, out }, _, { since, limit }) {
+    let printed = 0;
+    for await (const entry of listImports(engines.store(), { sinceMs: since, nowMs: clock.now() })) {
+      await out.row(IMPORT_COLUMNS, importAnswer(entry));
+      if (++printed >= limit) return;
+    }
+  },
+});
+
+const show = command({
+  usage: 'show <id>',
+  summary: 'show what one import recorded, and what is left of it',
+  example: 'fuel import show 2026-09-03-1a2b3c4d',
+  args: [String],
+  async work({ engines, out }, [id]) {
+    const shown = await importShown(engines.store(), await requireImport(engines, id));
+    out.answer(shown, importSections(shown));
+    const unknown = { accounts: shown.unknown_accounts, corporates: shown.unknown_corporates };
+    const note = unknownNote(unknown, shown.id);
+    if (note !== undefined) out.note(note);
+  },
+});
+
+const voidAll = command({
+  usage: 'void <id>',
+  summary: 'void what one import recorded and customers still see',
+  example: 'fuel import void 2026-09-03-1a2b3c4d --reason "sent twice by the provider"',
+  args: [String],
+  options: {
+    reason: option.required(option.reason),
+    dryRun: option.flag('say what would be voided, and record nothing'),
+  },
+  changes: ({ dryRun }) => dryRun !== true,
+  shown: true,
+  async work({ engines, clock, author, out }, [id], { reason, dryRun }) {
+    const store = engines.store();
+    const entry = await requireImport(engines, id);
+    if (entry.end === undefined) {
+      out.note(
+        `import ${id} has no end: where it still runs, stop it first; what it records later is not voided`,
+      );
+    }
+    const names = dryRun ? { voided: 'would void' } : {};
+    return longWork(out, { again: 'run it again', names }, async ({ endLine, ...parts }) => {
+      const { pushedTo, ...counts } = await voidImport(entry, {
+        ...{ store, clock, reason, dryRun, queue: engines.queue(), ...parts },
+        author: { ...author, causationId: entry.started.id },
+      });
+      endLine();
+      const keys = [...pushedTo].sort(([, one], [, other]) => other - one);
+      for (const [prefix, count] of keys.slice(0, MAX_KEYS))
+        out.note(`the receiver of key ${prefix} has ${count} of them, and is not told: its customer pulls`);
+      if (keys.length > MAX_KEYS) out.note(`and those of ${keys.length - MAX_KEYS} more keys`);
+      return counts;
+    });
+  },
+});
+
+export const addImportCommands = noun({
+  name: 'import',
+  summary: 'what was imported: who, when, from which file, and how to undo it',
+  example: 'fuel import list',
+  commands: [list, show, voidAll],
+});
+
+/** Throws `REFUSED` where it is not known. */
+async function requireImport({ store }: Session['engines'], id: string): Promise<ImportEntry> {
+  const entry = await findImport(store(), id);
+  if (entry !== undefined) return entry;
+  throw new FuelError('REFUSED', `import ${id} is not known: fuel import list shows them`);
+}

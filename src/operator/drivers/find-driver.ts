@@ -1,0 +1,74 @@
+import { isWithoutDriver, type WithDriver } from '../../domain/transaction.ts';
+import { isRecordingType, TRANSACTION_STREAMS, transactionIdOf } from '../../domain/transaction-events.ts';
+import { membersOf } from '../../event-store/codec.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import { readInParts, readToEnd } from '../../event-store/reads.ts';
+import type { RecordedEvent } from '../../event-store/recorded-event.ts';
+
+/** Whose transactions are looked for. */
+export interface DriverQuery {
+  readonly accountId?: number | undefined;
+  /** Its id, or a part of its name or number, whatever the capitals. */
+  readonly driver: number | string;
+}
+
+/** A transaction of the driver: its stream as it is now, and those of its events that name the driver. */
+export interface DriverTransaction {
+  readonly id: number;
+  readonly accountId: number;
+  readonly history: readonly RecordedEvent[];
+  readonly named: readonly DriverEvent[];
+}
+
+export type DriverEvent = RecordedEvent & { readonly data: WithDriver & { readonly account_id: number } };
+
+export interface FindOptions {
+  readonly store: Pick<EventStore, 'head' | 'subscribe' | 'readStreams'>;
+  readonly signal: AbortSignal;
+  /** Called with how many events were looked at. */
+  readonly onProgress: (looked: number) => void;
+}
+
+/**
+ * Reads the whole log, since nothing else knows drivers. A former event may still be in it, where an engine can't
+ * change what it holds: what counts is what the transaction's stream has.
+ */
+export async function* findDriver(
+  query: DriverQuery,
+  { store, signal, onProgress }: FindOptions,
+): AsyncGenerator<DriverTransaction, void> {
+  const seen = new Set<string>();
+  let looked = 0;
+  for await (const { events } of readToEnd(store, { prefixes: [TRANSACTION_STREAMS], after: 0, signal })) {
+    looked += events.length;
+    onProgress(looked);
+    const streams = events.filter((event) => isOfDriver(event, query)).map(({ stream }) => stream);
+    const fresh = [...new Set(streams)].filter((stream) => !seen.has(stream));
+    for (const stream of fresh) seen.add(stream);
+    for await (const [stream, history] of readInParts(store, fresh)) {
+      const named = history.filter((event) => isOfDriver(event, query));
+      const [first] = named;
+      const id = transactionIdOf(stream);
+      if (first !== undefined && id !== undefined)
+        yield { id, accountId: first.data.account_id, history, named };
+    }
+  }
+}
+
+export function isRedactedEvent({ data }: DriverEvent): boolean {
+  return isWithoutDriver(data);
+}
+
+/** Whether the event records a transaction of the driver, in a form of which the driver can be told. */
+export function isOfDriver(event: RecordedEvent, { accountId, driver }: DriverQuery): event is DriverEvent {
+  if (!isRecordingType(event.type)) return false;
+  const { account_id, driver: recorded } = membersOf(event.data);
+  const { id, name, mobile_number } = membersOf(recorded);
+  if (typeof account_id !== 'number' || typeof id !== 'number' || typeof name !== 'string') return false;
+  if (accountId !== undefined && account_id !== accountId) return false;
+  if (typeof driver === 'number') return id === driver;
+  const wanted = driver.toLowerCase();
+  return [name, mobile_number].some(
+    (text) => typeof text === 'string' && text.toLowerCase().includes(wanted),
+  );
+}

@@ -1,0 +1,209 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { namesDriver } from '../../../projections/record.ts';
+import type { Clock } from '../../base/clock.ts';
+import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
+import { FuelError } from '../../base/errors.ts';
+import { type WithDriver, withoutDriver } from '../../domain/transaction.ts';
+import { transactionStream } from '../../domain/transaction-events.ts';
+import { batchesOf } from '../../event-store/batch-bytes.ts';
+import type { EventStore, PersistentSubscriptions } from '../../event-store/event-store.ts';
+import type { Author } from '../../event-store/new-event.ts';
+import { recordOperations } from '../../event-store/operations.ts';
+import type { Position } from '../../event-store/recorded-event.ts';
+import { projectEvent } from '../../pull/record/project-event.ts';
+import type { TransactionsView } from '../../pull/view/transactions-view.ts';
+import { REDACTION_SEEN_MS } from '../../push/fan-out/redacted-drivers.ts';
+import { DELIVERIES_GROUP } from '../../push/fan-out/run-fan-out.ts';
+import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
+import { MAX_TEXTS, SEARCHED_CHARACTERS } from '../erase/erased-bytes.ts';
+import { repairRow } from '../verify/repair-view.ts';
+import {
+  type DriverEvent,
+  type DriverQuery,
+  findDriver,
+  isOfDriver,
+  isRedactedEvent,
+} from './find-driver.ts';
+
+export interface RedactionOptions {
+  readonly store: EventStore;
+  readonly view: TransactionsView;
+  readonly queue: Pick<DeliveryQueue, 'ofTransactions' | 'find' | 'redact'>;
+  readonly subscriptions: Pick<PersistentSubscriptions, 'status'>;
+  readonly coordination: Pick<Coordination, 'live'>;
+  readonly clock: Clock;
+  readonly author: Author;
+  readonly reason: string;
+  /** Counts what would change, and changes nothing. */
+  readonly dryRun?: boolean | undefined;
+  /** Ends the work between two transactions; the same call, given again, continues with the rest. */
+  readonly signal: AbortSignal;
+  readonly onProgress: (figures: object) => void;
+}
+
+/** What was changed. */
+export interface RedactionFigures {
+  readonly events: number;
+  readonly rows: number;
+  readonly deliveries: number;
+}
+
+export interface Redaction extends RedactionFigures {
+  /** What the changed events had, to be searched for: each is of one record only. */
+  readonly texts: readonly string[];
+}
+
+interface Driver {
+  readonly accountId: number;
+  readonly driverId: number;
+}
+
+const IDS_PER_READ = 200;
+const CHECK_EVERY_MS = 50;
+/** Another writer may append to a transaction meanwhile. */
+const MAX_TRIES = 10;
+
+/**
+ * Takes a driver's name and number out of every transaction of an account: records `DriverRedacted`, then changes stream
+ * and row of each transaction, and the deliveries at last, when none of the former text can come any more. In this
+ * order it can be repeated after a kill. Rejects with `REFUSED` where no transaction has the driver.
+ */
+export async function redactDriver(driver: Driver, options: RedactionOptions): Promise<Redaction> {
+  const { store, clock, author, reason, dryRun, signal, onProgress } = options;
+  const query = { accountId: driver.accountId, driver: driver.driverId };
+  const progress = (looked: number): void => onProgress({ 'events read': looked });
+  const ids: number[] = [];
+  const texts: string[] = [];
+  let last: Position = 0;
+  let named = 0;
+  for await (const found of findDriver(query, { store, signal, onProgress: progress })) {
+    ids.push(found.id);
+    for (const event of found.named) {
+      last = Math.max(last, event.position);
+      if (isRedactedEvent(event)) continue;
+      named += 1;
+      if (texts.length < MAX_TEXTS) for (const text of textsOf(event)) texts.push(text);
+    }
+  }
+  if (signal.aborted) return { events: 0, rows: 0, deliveries: 0, texts };
+  if (ids.length === 0) {
+    const { accountId, driverId } = driver;
+    throw new FuelError(
+      'REFUSED',
+      `no transaction of account ${accountId} has the driver ${driverId}: fuel driver find`,
+    );
+  }
+  if (dryRun) {
+    const [rows, deliveries] = [await countRows(ids, options), await countDeliveries(ids, options)];
+    return { events: named, rows, deliveries, texts: [] };
+  }
+  if (named > 0) {
+    const data = { driver_id: driver.driverId, account_id: driver.accountId, reason };
+    await recordOperations(store, [{ type: 'DriverRedacted', data }], { author, clock });
+  }
+  let [events, rows, deliveries] = [0, 0, 0];
+  for (const id of ids) {
+    if (signal.aborted) break;
+    const changed = await redactTransaction(id, query, options);
+    events += changed.events;
+    rows += changed.rows;
+    onProgress({ events, rows });
+  }
+  await fannedOut(last, options);
+  for await (const id of withDeliveries(ids, options)) {
+    if (signal.aborted) break;
+    deliveries += await options.queue.redact(id);
+    onProgress({ events, rows, deliveries });
+  }
+  return { events, rows, deliveries, texts };
+}
+
+/** Its stream, then its row: also one that the view has not reached, since the projector may hold the former event. */
+async function redactTransaction(
+  id: number,
+  query: DriverQuery,
+  { store, view }: Pick<RedactionOptions, 'store' | 'view'>,
+): Promise<Pick<RedactionFigures, 'events' | 'rows'>> {
+  const isNamed = await isNamedInRow(id, view);
+  const events = await rewriteStream(id, query, store);
+  const hasView = (await view.checkpoint()) !== undefined;
+  if (hasView && (events > 0 || isNamed) && !(await repairRow(id, { store, view })))
+    throw new FuelError(
+      'STORE_BUSY',
+      `the view's transaction ${id} changes without end: run the same command again`,
+    );
+  return { events, rows: isNamed ? 1 : 0 };
+}
+
+async function rewriteStream(id: number, query: DriverQuery, store: EventStore): Promise<number> {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const history = await store.readStream(transactionStream(id));
+    const named = new Set(history.filter((event) => isOfDriver(event, query) && !isRedactedEvent(event)));
+    if (named.size === 0) return 0;
+    const events = history.map((event) =>
+      named.has(event) ? { ...event, data: withoutDriver(event.data as WithDriver) } : event,
+    );
+    if (await store.rewrite(events)) return named.size;
+  }
+  throw new FuelError('STORE_BUSY', `transaction ${id} gets events without end: run the same command again`);
+}
+
+/** Waits until nobody makes a delivery of a former event any more: all are fanned out, or each process knows better. */
+async function fannedOut(
+  last: Position,
+  { coordination, subscriptions }: Pick<RedactionOptions, 'coordination' | 'subscriptions'>,
+): Promise<void> {
+  const untilMs = performance.now() + 2 * REDACTION_SEEN_MS;
+  while (performance.now() < untilMs) {
+    const live = await coordination.live(PROCESS_MAX_AGE_MS);
+    if (!live.some(({ roles }) => roles.includes('webhooks'))) return;
+    const status = await subscriptions.status(DELIVERIES_GROUP);
+    if (status !== undefined && status.position >= last) return;
+    await sleep(CHECK_EVERY_MS);
+  }
+}
+
+async function isNamedInRow(id: number, view: Pick<TransactionsView, 'find'>): Promise<boolean> {
+  const row = (await view.find([id])).get(id)?.shown;
+  return row != null && namesDriver(row);
+}
+
+async function countRows(ids: readonly number[], { view }: RedactionOptions): Promise<number> {
+  let rows = 0;
+  for (const part of partsOf(ids))
+    for (const { shown } of (await view.find(part)).values())
+      if (shown !== null && namesDriver(shown)) rows += 1;
+  return rows;
+}
+
+async function countDeliveries(ids: readonly number[], { queue }: RedactionOptions): Promise<number> {
+  let count = 0;
+  for (const part of partsOf(ids))
+    for (const { id } of await queue.ofTransactions(part)) {
+      const record = (await queue.find(id))?.record;
+      if (record !== undefined && namesDriver(record)) count += 1;
+    }
+  return count;
+}
+
+/** Those of which the log has a delivery. */
+async function* withDeliveries(
+  ids: readonly number[],
+  { queue }: Pick<RedactionOptions, 'queue'>,
+): AsyncGenerator<number, void> {
+  for (const part of partsOf(ids))
+    yield* new Set((await queue.ofTransactions(part)).map(({ transactionId }) => transactionId));
+}
+
+function partsOf(ids: readonly number[]): Generator<number[], void> {
+  return batchesOf(ids, { most: IDS_PER_READ, bytesOf: () => 0 });
+}
+
+/** The ends of what is stored of the record, up to its driver: they name the driver, and no other record has them. */
+function textsOf(event: DriverEvent): string[] {
+  const [data, driver] = [JSON.stringify(event.data), JSON.stringify(event.data.driver)];
+  const projected = projectEvent(event);
+  const row = 'change' in projected && projected.change.kind === 'show' ? projected.change.row.head : '';
+  const texts = [data.slice(0, data.lastIndexOf(driver) + driver.length), row];
+  return texts.filter((text) => text !== '').map((text) => text.slice(-SEARCHED_CHARACTERS));
+}

@@ -1,0 +1,96 @@
+import type { Clock } from '../../base/clock.ts';
+import { type Decision, record, refused, unchanged } from '../../domain/decision.ts';
+import {
+  isRecordingType,
+  type TransactionEvent,
+  transactionStream,
+} from '../../domain/transaction-events.ts';
+import { formatDateTime } from '../../domain/values/date-time.ts';
+import { batchesOf } from '../../event-store/batch-bytes.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import type { Author } from '../../event-store/new-event.ts';
+import type { DeliveryReads } from '../../push/queue/delivery-queue.ts';
+import type { NumberedLine } from '../lines/lines.ts';
+import { recordLines } from '../lines/record-lines.ts';
+import { type ImportEntry, recordedBy } from './import-log.ts';
+import { stateOf } from './import-transactions.ts';
+
+const IDS_PER_READ = 500;
+
+export interface VoidImportOptions {
+  readonly store: Pick<EventStore, 'readStream' | 'readStreams' | 'append'>;
+  readonly queue: Pick<DeliveryReads, 'ofTransactions'>;
+  readonly author: Author;
+  readonly clock: Clock;
+  readonly reason: string;
+  /** Says what it would do, and records nothing. */
+  readonly dryRun?: boolean | undefined;
+  readonly onRefused: (transaction: string, reason: string) => void;
+  readonly onProgress: (counts: VoidCounts) => void;
+  /** Ends the work between two batches; the same command, given again, continues with the rest. */
+  readonly signal: AbortSignal;
+}
+
+/** Of transactions that the import recorded and that were not erased. */
+export interface VoidCounts {
+  readonly voided: number;
+  /** Voided or cancelled before. */
+  readonly already: number;
+}
+
+export interface VoidOutcome extends VoidCounts {
+  /** Transactions that a receiver has, which is not told of the void. */
+  readonly pushed: number;
+  /** How many each key's receiver has, by the key's prefix. */
+  readonly pushedTo: ReadonlyMap<string, number>;
+}
+
+/** Voids what an import recorded and customers still see. After an interruption, or a second time, it voids the rest. */
+export async function voidImport(entry: ImportEntry, options: VoidImportOptions): Promise<VoidOutcome> {
+  const { store, queue, reason, onRefused, onProgress } = options;
+  const ids: number[] = [];
+  const transactions = async function* (): AsyncGenerator<NumberedLine<number>[]> {
+    for await (const { id, events } of recordedBy(store, entry)) {
+      if (!events.some(({ type }) => isRecordingType(type))) continue;
+      ids.push(id);
+      yield [{ ok: true, number: id, characters: 0, stream: transactionStream(id), content: id }];
+    }
+  };
+  const { recorded, unchanged: already } = await recordLines<number, TransactionEvent>({
+    ...options,
+    lines: transactions(),
+    batchCharacters: Number.POSITIVE_INFINITY,
+    decider: (_stream, history) => (id, atMs) => decideVoid(id, stateOf(history), { reason, atMs }),
+    onRefused: (id, why) => onRefused(`transaction ${id}`, why),
+    onProgress: (counts) => onProgress({ voided: counts.recorded, already: counts.unchanged }),
+  });
+  return { voided: recorded, already, ...(await pushedOf(ids, queue)) };
+}
+
+function decideVoid(
+  id: number,
+  state: ReturnType<typeof stateOf>,
+  { reason, atMs }: { readonly reason: string; readonly atMs: number },
+): Decision<TransactionEvent> {
+  if (state === 'unreadable') return refused('its stream holds an event that this version can not read');
+  if (state.kind !== 'recorded') return unchanged;
+  const { account_id } = state.recording.data;
+  const data = { transaction_id: id, account_id, voided_at: formatDateTime(atMs), reason };
+  return record({ type: 'TransactionVoided', data });
+}
+
+async function pushedOf(
+  ids: readonly number[],
+  queue: VoidImportOptions['queue'],
+): Promise<Pick<VoidOutcome, 'pushed' | 'pushedTo'>> {
+  const pushed = new Set<number | null>();
+  const pushedTo = new Map<string, number>();
+  for (const part of batchesOf(ids, { most: IDS_PER_READ, bytesOf: () => 0 })) {
+    for (const { state, prefix, transactionId } of await queue.ofTransactions(part)) {
+      if (state !== 'delivered') continue;
+      pushed.add(transactionId);
+      pushedTo.set(prefix, (pushedTo.get(prefix) ?? 0) + 1);
+    }
+  }
+  return { pushed: pushed.size, pushedTo };
+}

@@ -1,0 +1,39 @@
+import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
+import { membersOf } from '../../event-store/codec.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import { operationOf } from '../../event-store/operations.ts';
+import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
+
+/** A redaction that is recorded counts within this time. */
+export const REDACTION_SEEN_MS = 1_000;
+
+/** An engine that can't change what it holds hands out the former events of redacted drivers: those are told here. */
+export class RedactedDrivers {
+  readonly #store: Pick<EventStore, 'readStream'>;
+  /** By account and driver, where the last redaction stands: later events are no part of it. */
+  readonly #redactedAt = new Map<string, Position>();
+  #next = 0;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(store: Pick<EventStore, 'readStream'>) {
+    this.#store = store;
+  }
+
+  /** To be called before events are judged. Rejects as the store does. */
+  async look(): Promise<void> {
+    if (performance.now() < this.#lookedAtMs + REDACTION_SEEN_MS) return;
+    for (const event of await this.#store.readStream(OPERATIONS_STREAM, { fromRevision: this.#next })) {
+      this.#next = event.revision + 1;
+      const operation = operationOf(event);
+      if (operation?.type !== 'DriverRedacted') continue;
+      this.#redactedAt.set(`${operation.data.account_id}/${operation.data.driver_id}`, event.position);
+    }
+    this.#lookedAtMs = performance.now();
+  }
+
+  has({ data, position }: RecordedEvent): boolean {
+    if (this.#redactedAt.size === 0) return false;
+    const { account_id, driver } = membersOf(data);
+    return position < (this.#redactedAt.get(`${account_id}/${membersOf(driver).id}`) ?? 0);
+  }
+}

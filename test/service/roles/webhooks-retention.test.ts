@@ -1,0 +1,51 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
+import { machine, SOON_MS } from '../../support/service/webhooks-machine.ts';
+import { until } from '../../support/waiting.ts';
+
+const DAY_MS = 86_400_000;
+
+afterEach(() => void vi.useRealTimers());
+
+/** From now on the system's clock starts from this time. */
+function itIs(atMs: number): void {
+  vi.useFakeTimers({ toFake: ['Date'], now: atMs, shouldAdvanceTime: true });
+}
+
+describe('the retention of the delivery log', () => {
+  test('is how long after its recording an event is still fanned out', async () => {
+    const m = await machine();
+    const nowMs = Date.now();
+    itIs(nowMs - 20 * DAY_MS);
+    await m.provision();
+    itIs(nowMs - 10.1 * DAY_MS);
+    await m.record(501);
+    itIs(nowMs - 9.9 * DAY_MS);
+    await m.record(502);
+    itIs(nowMs);
+    m.start();
+    await m.settled('delivered');
+    expect((await m.logged()).map(({ transactionId }) => transactionId)).toEqual([502]);
+  });
+
+  test('is how long an ended delivery is kept, which is judged each hour', async () => {
+    const m = await machine();
+    await m.provision();
+    // Every hour at 23 minutes: a moment before it.
+    const nowMs = new Date().setMinutes(22, 59, 0);
+    const queue = m.engines.queue();
+    for (const [n, endedAtMs] of [
+      [501, nowMs - 10.1 * DAY_MS],
+      [502, nowMs - 9.9 * DAY_MS],
+    ] as const) {
+      await queue.enqueue([newDelivery(n, { createdAtMs: endedAtMs })]);
+      const [claim] = await queue.claim(claimOptions(endedAtMs));
+      if (claim !== undefined) await queue.report([delivered(claim, endedAtMs)]);
+    }
+    expect(await m.logged()).toHaveLength(2);
+    itIs(nowMs);
+    await m.start().connected;
+    await until(async () => (await m.logged()).length < 2, SOON_MS);
+    expect((await m.logged()).map(({ transactionId }) => transactionId)).toEqual([502]);
+  });
+});
