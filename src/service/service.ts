@@ -23,7 +23,7 @@ import { storeDisk } from './engines/store-disk.ts';
 import { watchLoopDelay } from './ops/loop-delay.ts';
 import { addDiskMetrics, createMetrics, type Metrics } from './ops/metrics.ts';
 import { createOpsServer, type Readiness } from './ops/ops-server.ts';
-import { accessState, readiness, readinessOf, Standing } from './ops/standing.ts';
+import { accessState, readiness, readinessOf, Standing, whenReady } from './ops/standing.ts';
 import { ProcessReport } from './process-report.ts';
 import { startDirectory } from './start-directory.ts';
 import { running, StartedParts } from './started-parts.ts';
@@ -233,9 +233,10 @@ async function startParts(
       })
     : undefined;
   const conditions = { live, maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE, store, standing };
+  if (has('api')) await Promise.race([whenReady(conditions, signal), parts.failed]);
   const api = has('api')
     ? await startApi({
-        ...{ config, engines, directory, log, clock, host, threads, metrics },
+        ...{ config, engines, directory, log, clock, host, signal, threads, metrics },
         availability: () => accessState(conditions),
         ofThreads: {
           ...{ standing: standing.memory, directory: live.shared, onMetrics: metrics.take },
@@ -244,7 +245,7 @@ async function startParts(
       })
     : undefined;
   if (api !== undefined) parts.add('API', api);
-  parts.add('availability', { stop: () => standing.stopping() });
+  parts.add('readiness', { stop: () => standing.stopping() });
   operations.readiness = () =>
     readiness({
       ...{ ...conditions, engines: health, disk, subscription: webhooks },

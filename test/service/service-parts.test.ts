@@ -87,7 +87,7 @@ describe('a service', () => {
     await until(async () => (await reported()) >= result.position, SOON_MS);
     await service.stop();
     expect(stopped()).toEqual([
-      'availability',
+      'readiness',
       'API',
       'webhooks',
       'notices',

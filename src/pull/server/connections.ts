@@ -27,13 +27,15 @@ export class Connections {
     return [...answers].some((answer) => answer.headersSent);
   }
 
-  /** Closes connections without an answer in progress; the others close after theirs. */
+  /** From now on each connection closes after its answer. */
   drain(): void {
     this.#draining = true;
-    for (const { socket, answers } of this.#open.values()) {
-      if (answers.size === 0) socket.destroy();
-      for (const answer of answers) announceEnd(answer);
-    }
+    for (const { answers } of this.#open.values()) for (const answer of answers) announceEnd(answer);
+  }
+
+  /** Closes the connections that no answer is in progress on. */
+  closeSilent(): void {
+    for (const { socket, answers } of this.#open.values()) if (answers.size === 0) socket.destroy();
   }
 
   destroyAll(): void {
@@ -47,7 +49,6 @@ export class Connections {
     socket.once('close', () => {
       if (this.#open.get(endpoint) === connection) this.#open.delete(endpoint);
     });
-    if (this.#draining) socket.destroy();
   }
 
   #began(socket: Socket, answer: ServerResponse): void {

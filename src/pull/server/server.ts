@@ -3,7 +3,7 @@ import { createServer as createHttpServer, type RequestListener, type Server } f
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
-import { listen } from '../../base/listen.ts';
+import { type ListenPlace, listen } from '../../base/listen.ts';
 import type { Log } from '../../base/log.ts';
 import { type RefusalCode, rawAnswer, refusalAnswer } from '../answers.ts';
 import type { Certificate } from './certificate.ts';
@@ -35,12 +35,12 @@ export interface SharedListening {
 
 export interface PublicServer {
   /** Resolves with the real address; port 0 picks a free one. */
-  listen(address: { readonly host: string; readonly port: number }): Promise<AddressInfo>;
+  listen(place: ListenPlace): Promise<AddressInfo>;
   /** New connections get this certificate; those that are open keep theirs. */
   reload(pem: Certificate): void;
   /**
-   * Stops accepting connections, answers the requests in progress and then closes their connections; closes all other
-   * connections at once. Destroys what is still open after `graceMs`.
+   * Stops accepting connections, answers the requests in progress and those that arrive on open connections within half
+   * a second, and closes each connection after its answer. Destroys what is still open after `graceMs`.
    */
   stop(graceMs: number): Promise<void>;
 }
@@ -70,6 +70,12 @@ const LIMITS = {
 
 /** How long a refused connection stays open so that its client can read the answer. */
 const LINGER_MS = 1_000;
+
+/**
+ * A connection that was accepted when the stop began may ask for as long: two round trips of a distant client, which must
+ * not see its request lost because this process, and not another one on the same port, accepted it.
+ */
+const LAST_REQUEST_MS = 500;
 
 /** The public server: HTTPS, or HTTP to trusted proxies alone if they end TLS. */
 export function createServer({ pem, log, shared, onTurnedAway, ...options }: ServerOptions): PublicServer {
@@ -108,12 +114,14 @@ export function createServer({ pem, log, shared, onTurnedAway, ...options }: Ser
     reload(next) {
       if (server instanceof TlsServer) server.setSecureContext(secureTerms(next));
     },
-    listen: (address) => listen(server, { ...address, reusePort: shared !== undefined }),
+    listen: (place) => listen(server, place),
     async stop(graceMs) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       connections.drain();
+      const silent = setTimeout(() => connections.closeSilent(), Math.min(LAST_REQUEST_MS, graceMs));
       const cutOff = setTimeout(() => connections.destroyAll(), graceMs);
       await closed;
+      clearTimeout(silent);
       clearTimeout(cutOff);
       turnedAway.end();
     },

@@ -1,14 +1,15 @@
 import { Directory } from '../../accounts/directory/fold/directory.ts';
 import { LiveDirectory } from '../../accounts/directory/live-directory.ts';
 import type { SharedRows } from '../../accounts/directory/rows/shared-rows.ts';
+import type { ListenPlace } from '../../base/listen.ts';
 import { aborted } from '../../base/pause.ts';
 import type { Certificate } from '../../pull/server/certificate.ts';
-import { accessState, missingForAccess, Standing } from '../ops/standing.ts';
+import { accessState, missingForAccess, Standing, whenReady } from '../ops/standing.ts';
 import type { Job } from '../threads/job.ts';
 import { createApiServer, GRACE_MS, type SharedApi } from './api-server.ts';
 
 export interface ApiJobData {
-  readonly address: { readonly host: string; readonly port: number };
+  readonly place: ListenPlace;
   readonly pem: Certificate | undefined;
   readonly shared: SharedApi | undefined;
   readonly standing: SharedArrayBuffer;
@@ -21,7 +22,7 @@ const READY_EVERY_MS = 1_000;
 /** One more thread that answers the pull API: its own directory, view and listener on the port of the others. */
 export const api: Job<ApiJobData> = async (
   context,
-  { address, pem, shared, standing: memory, directory: started },
+  { place, pem, shared, standing: memory, directory: started },
 ) => {
   const { config, engines, clock, log, signal, report } = context;
   const store = engines.store();
@@ -49,7 +50,8 @@ export const api: Job<ApiJobData> = async (
   const judging = setInterval(reportReady, READY_EVERY_MS);
   const directoryEnded = live.run();
   try {
-    await server.listen(address);
+    await Promise.race([whenReady(conditions, signal), directoryEnded]);
+    if (!signal.aborted) await server.listen(place);
     report({ kind: 'listening' });
     await Promise.race([aborted(signal), directoryEnded]);
   } finally {

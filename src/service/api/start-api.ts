@@ -1,7 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { type Config, requestLogMs } from '../../base/config/config.ts';
-import { claimPort, urlHost } from '../../base/listen.ts';
+import {
+  claimPort,
+  FIRST_PASSED_SOCKET,
+  type ListenPlace,
+  passedSockets,
+  urlHost,
+} from '../../base/listen.ts';
 import type { Log } from '../../base/log.ts';
+import { aborted } from '../../base/pause.ts';
 import { removeHourly } from '../../base/time/hourly.ts';
 import { MAX_UNPROVEN_KEYS } from '../../pull/admission.ts';
 import { BASE_PATH } from '../../pull/app.ts';
@@ -18,14 +25,15 @@ import { type ApiServerParts, createApiServer, GRACE_MS, type SharedApi } from '
 const TICKET_KEYS_BYTES = 48;
 
 /**
- * The names of the further API threads: as many as the configuration says, less the main one. None where the platform
- * can't share a port among them, which is logged.
+ * The names of the further API threads: as many as the configuration says, or one for each socket that was passed to the
+ * process, less the main one. None where the platform can't share a port among them, which is logged.
  */
 export function furtherApiThreads(
-  { FUEL_API_THREADS: threads }: Config,
+  { FUEL_API_THREADS }: Config,
   log: Log,
   canShare = process.platform === 'linux',
 ): readonly string[] {
+  const threads = passedSockets() || FUEL_API_THREADS;
   if (threads === 1) return [];
   if (!canShare) {
     log.warn({ threads }, 'this platform can not share a port among threads: one thread answers the API');
@@ -36,6 +44,8 @@ export function furtherApiThreads(
 
 export interface ApiParts extends Omit<ApiServerParts, 'pem' | 'shared'> {
   readonly host: ThreadHost;
+  /** Ends the start. */
+  readonly signal: AbortSignal;
   /** Besides the main one, which answers too. */
   readonly threads: readonly string[];
   /** For them. */
@@ -58,23 +68,21 @@ export interface RunningApi {
 
 /**
  * Starts the public listener with the pull API behind it, in the main thread and in the further ones. Resolves when all
- * listen; when one fails before, stops the others and rejects with its error.
+ * listen; when one fails before, or the signal aborts, stops the others and rejects with its error.
  */
 export async function startApi(parts: ApiParts): Promise<RunningApi> {
-  const { config, engines, log, clock, host: threadHost, threads: names, ofThreads } = parts;
+  const { config, engines, log, clock, signal, host, threads: names, ofThreads } = parts;
   const files = config.FUEL_TLS === 'terminated' ? undefined : await certificateFiles(config, log);
   const pem = files && readCertificate(files);
   const shared = names.length === 0 ? undefined : sharedApi();
   const server = createApiServer({ ...parts, pem, shared });
-  const { host } = config.FUEL_LISTEN;
-  const { port } = await server.listen(
-    shared === undefined ? config.FUEL_LISTEN : await claimPort(config.FUEL_LISTEN),
-  );
+  const placeOf = await listenPlaces(config, names.length + 1);
+  const { address, port } = await server.listen(placeOf(0));
   const { onMoved, onMetrics, ...started } = ofThreads;
-  const data: ApiJobData = { ...started, address: { host, port }, pem, shared };
-  const threads = names.map((name) =>
-    startJob(threadHost, {
-      ...{ job: 'api', name, log: { role: 'api', thread: name }, data },
+  const threads = names.map((name, index) =>
+    startJob(host, {
+      ...{ job: 'api', name, log: { role: 'api', thread: name } },
+      data: { ...started, place: placeOf(index + 1), pem, shared } satisfies ApiJobData,
       memory: { youngMb: youngMb(engines), oldMb: DIRECTORY_HEAP_MB },
       onMoved: (position) => onMoved(name, position),
       onMetrics: (metrics) => onMetrics(name, metrics),
@@ -89,7 +97,8 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
     await Promise.all([server.stop(GRACE_MS), ...threads.map((thread) => thread.stop())]);
   };
   try {
-    await Promise.race([failed, Promise.all(threads.map(({ listening }) => listening))]);
+    await Promise.race([failed, Promise.all(threads.map(({ listening }) => listening)), aborted(signal)]);
+    signal.throwIfAborted();
   } catch (error) {
     await stop();
     throw error;
@@ -101,7 +110,7 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
       for (const thread of threads) thread.tell(renewed);
     });
   return {
-    url: `${files === undefined ? 'http' : 'https'}://${urlHost(host)}:${port}${BASE_PATH}`,
+    url: `${files === undefined ? 'http' : 'https'}://${urlHost(passedSockets() > 0 ? address : config.FUEL_LISTEN.host)}:${port}${BASE_PATH}`,
     get missing() {
       const missing = threads.flatMap(({ missing }, at) => (missing ? [`${names[at]}: ${missing}`] : []));
       return missing.length === 0 ? undefined : missing.join('; ');
@@ -112,6 +121,16 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
       await stop();
     },
   };
+}
+
+/** Where each of the threads listens, by its index. */
+async function listenPlaces(
+  { FUEL_LISTEN }: Config,
+  threads: number,
+): Promise<(index: number) => ListenPlace> {
+  if (passedSockets() > 0) return (index) => ({ fd: FIRST_PASSED_SOCKET + index });
+  const place = threads === 1 ? FUEL_LISTEN : { ...(await claimPort(FUEL_LISTEN)), reusePort: true };
+  return () => place;
 }
 
 /** What the threads of a process share; each gets it at its start. */

@@ -4,6 +4,7 @@ import { sinceBoot } from '../../base/clock.ts';
 import type { DiskState } from '../../base/disk/disk.ts';
 import { isUnavailable } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
+import { pause } from '../../base/pause.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
@@ -92,7 +93,7 @@ export interface AccessConditions {
   readonly standing: Standing;
 }
 
-/** Whether a thread can judge access: its directory has caught up and is fresh, and the service is not stopping. */
+/** Whether a thread can judge access: its directory has caught up and is fresh. */
 export function accessState(conditions: AccessConditions): 'ready' | 'unavailable' {
   return missingForAccess(conditions) === undefined ? 'ready' : 'unavailable';
 }
@@ -103,6 +104,16 @@ export function missingForAccess(conditions: AccessConditions): string | undefin
   return missing.length === 0 ? undefined : missing.join('; ');
 }
 
+const LOOKED_EVERY_MS = 20;
+
+/**
+ * Resolves once a thread can judge access, or when the signal aborts. Only then it listens: where another process listens
+ * on the same socket, a request that this one accepted before would be answered 503.
+ */
+export async function whenReady(conditions: AccessConditions, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && accessState(conditions) !== 'ready') await pause(LOOKED_EVERY_MS, signal);
+}
+
 function accessChecks({ live, maxAgeMs, store, standing }: AccessConditions) {
   const { position } = live.directory;
   return {
@@ -110,7 +121,6 @@ function accessChecks({ live, maxAgeMs, store, standing }: AccessConditions) {
       live.isCaughtUp || `the directory is at position ${position} and has not reached the end of the log`,
     known_to_others: knownToOthers(standing, position, store),
     event_store_heard: live.silenceMs <= maxAgeMs || 'the event store has not answered for too long',
-    not_stopping: !standing.isStopping || 'the process stops',
   } satisfies Record<string, Condition>;
 }
 
@@ -149,12 +159,14 @@ export interface ReadinessConditions extends AccessConditions {
 
 /**
  * Whether the process is ready. Shows an unavailable event store at once, and a subscription that it has broken, but the
- * process stays ready until the directory is too old, since it can serve until then.
+ * process stays ready until the directory is too old, since it can serve until then. One that stops is not ready, though
+ * it answers what still arrives.
  */
 export async function readiness(conditions: ReadinessConditions): Promise<Readiness> {
-  const { subscription, threads, disk, writes, engines } = conditions;
+  const { standing, subscription, threads, disk, writes, engines } = conditions;
   const all: Record<string, Condition> = {
     ...accessChecks(conditions),
+    not_stopping: !standing.isStopping || 'the process stops',
     ...(threads && { api_threads_ready: threads() }),
     ...(subscription && { subscription_connected: subscription.missing ?? true }),
     ...(disk && { disk: (await disk()).refusal ?? true }),

@@ -206,7 +206,7 @@ describe('a stop', () => {
     await stopped;
   });
 
-  test('closes at once connections that wait, have sent half a request or nothing, or are not TLS yet', async () => {
+  test('closes soon connections that wait, have sent half a request or nothing, or are not TLS yet', async () => {
     const { server, port, release } = await startHeldServer();
     release();
     const tls = async (text: string) => {

@@ -37,7 +37,7 @@ async function running(
   standing.knownUntil(Number.MAX_SAFE_INTEGER);
   const { port } = await claimPort({ host: '127.0.0.1', port: 0 });
   const ended = api(given.context, {
-    ...{ address: { host: '127.0.0.1', port }, pem: await testCertificate(), shared: undefined },
+    ...{ place: { host: '127.0.0.1', port }, pem: await testCertificate(), shared: undefined },
     ...{ standing: standing.memory, directory: undefined },
   });
   const agent = new Agent({ connect: { rejectUnauthorized: false } });

@@ -39,7 +39,7 @@ async function start(port: number, own = config('2')) {
   const thread = startJob(host, {
     ...{ job: 'api', name: 'api-2', log: { role: 'api', thread: 'api-2' } },
     data: {
-      address: { host: '127.0.0.1', port },
+      place: { host: '127.0.0.1', port },
       pem,
       shared,
       directory: undefined,
@@ -83,12 +83,10 @@ describe('the number of API threads', () => {
 
 describe('a further API thread', () => {
   test('reports where its directory is, and is ready when it may judge access', async () => {
-    const { thread, moved, standing } = await start(await freePort());
+    const { thread, moved } = await start(await freePort());
     await until(async () => moved.length > 0, 5_000);
     expect(moved[0]).toEqual(expect.any(Number));
     await until(async () => thread.missing === undefined, 5_000);
-    standing.stopping();
-    await until(async () => thread.missing === 'the process stops', 5_000);
   });
 
   test('that can not listen ends the start with its reason', async () => {
@@ -100,16 +98,15 @@ describe('a further API thread', () => {
 
   test('has reported its last request when it has stopped, and the process shows the sum of all threads', async () => {
     const port = await freePort();
-    const { thread, metrics, standing, pem } = await start(port);
-    standing.stopping(); // requests are answered with 503
+    const { thread, metrics, pem } = await start(port);
     const agent = new Agent({ connect: { ca: pem.cert } });
     onTestFinished(() => agent.destroy());
     const { statusCode, body } = await request(`https://127.0.0.1:${port}/`, { dispatcher: agent });
     await body.dump();
-    expect(statusCode).toBe(503);
+    expect(statusCode).toBe(404);
     await thread.stop();
-    metrics.requests.inc({ status: 503, code: 'SERVICE_UNAVAILABLE' });
-    expect(await metrics.text()).toMatch(/^fuel_http_requests_total\{.*status="503".*\} 2$/m);
+    metrics.requests.inc({ status: 404, code: 'NOT_FOUND' });
+    expect(await metrics.text()).toMatch(/^fuel_http_requests_total\{.*status="404".*\} 2$/m);
   });
 
   test('whose directory fails ends the API with its error', async () => {

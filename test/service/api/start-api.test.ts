@@ -21,10 +21,12 @@ async function apiWith({
   text,
   threads = ['api-2'],
   listenOn = '127.0.0.1:0',
+  signal = new AbortController().signal,
 }: {
   readonly text?: string;
   readonly threads?: readonly string[];
   readonly listenOn?: string;
+  readonly signal?: AbortSignal;
 }) {
   const env = { FUEL_DATA_DIR: temporaryFolder(), FUEL_LISTEN: listenOn, FUEL_LOG_LEVEL: 'silent' };
   const config = loadConfig(env, 'serve');
@@ -48,6 +50,7 @@ async function apiWith({
     },
     availability: () => 'unavailable',
     host: { entry, config, holder: 'this' },
+    signal,
     threads,
     ofThreads: { standing: new Standing().memory, directory: undefined, onMoved, onMetrics: onMoved },
   });
@@ -64,6 +67,14 @@ test('an API of which a thread fails fails with its error, and still stops', asy
 test('an API whose threads do not start stops what it has started, and takes its port no longer', async () => {
   const { port } = await claimPort({ host: '127.0.0.1', port: 0 });
   await expect(apiWith({ text: FAILS, listenOn: `127.0.0.1:${port}` })).rejects.toThrow('no memory');
+  expect(await claimPort({ host: '127.0.0.1', port })).toEqual({ host: '127.0.0.1', port });
+});
+
+test('an API that is ended while its threads start stops what it has started, and says why', async () => {
+  const { port } = await claimPort({ host: '127.0.0.1', port: 0 });
+  const text = `parentPort.once('message', () => parentPort.close());`; // never listens
+  const signal = AbortSignal.timeout(300);
+  await expect(apiWith({ text, signal, listenOn: `127.0.0.1:${port}` })).rejects.toThrow('timeout');
   expect(await claimPort({ host: '127.0.0.1', port })).toEqual({ host: '127.0.0.1', port });
 });
 

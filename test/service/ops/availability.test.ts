@@ -142,11 +142,11 @@ describe('access can be judged', () => {
     });
   });
 
-  test('until the service stops', async () => {
+  test('also while the service stops, which is not ready then', async () => {
     const { standing, availability, catchUp } = process();
     await catchUp();
     standing.stopping();
-    expect(availability.state()).toBe('unavailable');
+    expect(availability.state()).toBe('ready');
     expect(await availability.readiness()).toMatchObject({
       ready: false,
       checks: { ...CAUGHT_UP, not_stopping: false },

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
-import { accessState, Standing } from '../../../src/service/ops/standing.ts';
+import { accessState, Standing, whenReady } from '../../../src/service/ops/standing.ts';
 import { memoryLog } from '../../support/service/api.ts';
 import { until } from '../../support/waiting.ts';
 
@@ -126,4 +126,21 @@ test('without a report a directory is judged by while it is at the end of an emb
   };
   expect(at(failing('STORE_UNAVAILABLE'))).toBe('unavailable');
   expect(() => at(failing('STORE_DAMAGED'))).toThrow('away');
+});
+
+test('ready is waited for, until the signal ends that', async () => {
+  const standing = new Standing();
+  const live = { isCaughtUp: true, silenceMs: 0, directory: { position: 10 } };
+  const ended = new AbortController();
+  let isReady = false;
+  const ready = whenReady({ live, maxAgeMs: 1, standing, store: {} }, ended.signal).then(() => {
+    isReady = true;
+  });
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  expect(isReady).toBe(false);
+  standing.mustReach(10);
+  standing.knownUntil(Number.MAX_SAFE_INTEGER);
+  await ready;
+  ended.abort();
+  await whenReady({ live, maxAgeMs: 1, standing: new Standing(), store: {} }, ended.signal);
 });
