@@ -1,6 +1,7 @@
+import { closeSync, openSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { claimPort, listen, urlHost } from '../../src/base/listen.ts';
+import { claimPort, listen, passedSockets, urlHost } from '../../src/base/listen.ts';
 
 test('an IPv6 address stands in brackets in a URL, other hosts as they are', () => {
   expect(['::1', '127.0.0.1', 'localhost'].map(urlHost)).toEqual(['[::1]', '127.0.0.1', 'localhost']);
@@ -35,4 +36,19 @@ test('a server that listens takes its errors itself from then on', async () => {
   onTestFinished(() => void server.close());
   await listen(server, { host: '127.0.0.1', port: 0 });
   expect(server.listenerCount('error')).toBe(0);
+});
+
+test('sockets are those that were passed to this process, and to no parent of it', () => {
+  expect(passedSockets({ LISTEN_PID: String(process.pid), LISTEN_FDS: '2' })).toBe(2);
+  expect(passedSockets({ LISTEN_PID: String(process.ppid), LISTEN_FDS: '2' })).toBe(0);
+  expect(passedSockets({})).toBe(0);
+});
+
+test('a socket that is none is refused, and says which', async () => {
+  const file = openSync(process.execPath, 'r');
+  onTestFinished(() => closeSync(file));
+  await expect(listen(createServer(), { fd: file })).rejects.toMatchObject({
+    code: 'REFUSED',
+    message: `can't listen on socket ${file}, which was passed to this process: it must be one of TCP that listens`,
+  });
 });

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { showConfig } from '../../src/engines/engines.ts';
 import { ROOT } from './compose-file.ts';
 
-const UNITS = ['fuel.service', 'fuel@.service'];
+const UNITS = ['fuel.service', 'fuel@.service', 'fuel-api@.service'];
 const PROGRAM = '/opt/fuel-integration';
 const settings = showConfig({}).settings.map(({ name }) => name);
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;
@@ -18,7 +18,7 @@ const valuesOf = (unit: string, name: string) =>
 describe.each(UNITS)('the unit %s', (unit) => {
   it('runs a command that the program has, and is started again whatever ended it', () => {
     const [command = ''] = valuesOf(unit, 'ExecStart');
-    expect(command).toMatch(/^\/opt\/fuel-integration\/bin\/fuel serve(?: --role %i)?$/);
+    expect(command).toMatch(/^\/opt\/fuel-integration\/bin\/fuel serve(?: --role (?:%i|api))?$/);
     expect(valuesOf(unit, 'Restart')).toEqual(['always']);
     expect(valuesOf(unit, 'StartLimitIntervalSec')).toEqual(['0']);
   });
@@ -41,6 +41,20 @@ describe.each(UNITS)('the unit %s', (unit) => {
   });
 
   it.runIf(hasSystemd)('is what systemd takes, without a warning', () => verifyUnit(unit));
+});
+
+describe('the socket fuel-api.socket', () => {
+  it('is passed to each process of the API, and starts one where none runs', () => {
+    expect(valuesOf('fuel-api@.service', 'Sockets')).toEqual(['fuel-api.socket']);
+    expect(valuesOf('fuel-api.socket', 'Service')).toEqual(['fuel-api@1.service']);
+    expect(valuesOf('fuel-api.socket', 'ReusePort')).toEqual(['yes']);
+  });
+
+  it('differs from one role a process in nothing but its port and its settings', () => {
+    const own =
+      /^(?:#.*|Description=.*|Sockets=.*|ExecStart=.*|EnvironmentFile=\/etc\/fuel\/(?:api-)?%i\.env)\n/gm;
+    expect(textOf('fuel-api@.service').replace(own, '')).toBe(textOf('fuel@.service').replace(own, ''));
+  });
 });
 
 describe.each(['backup', 'doctor'])('the timer fuel-%s', (name) => {

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -46,6 +46,8 @@ export interface CommandOptions {
   readonly dataDir: string;
   readonly env?: Env | undefined;
   readonly stdin?: string | Buffer | undefined;
+  /** File descriptors of listening sockets, which it gets as systemd passes them. */
+  readonly sockets?: readonly number[] | undefined;
 }
 
 export interface RunningCommand {
@@ -56,8 +58,12 @@ export interface RunningCommand {
 }
 
 /** Starts `bin/fuel`; it is killed when the tests of the file are over. `ended` resolves with its exit code. */
-export function spawnFuel(args: readonly string[], { dataDir, env = {} }: CommandOptions) {
-  const child = spawn(BIN, args, { env: environment(dataDir, env) });
+export function spawnFuel(args: readonly string[], { dataDir, env = {}, sockets = [] }: CommandOptions) {
+  // systemd names the process that its sockets are for; `exec` keeps its number.
+  const child = spawn('/bin/sh', ['-c', 'LISTEN_PID=$$ exec "$0" "$@"', BIN, ...args], {
+    env: { ...environment(dataDir, env), LISTEN_FDS: String(sockets.length) },
+    stdio: ['pipe', 'pipe', 'pipe', ...sockets],
+  }) as ChildProcessWithoutNullStreams;
   children.add(child);
   return { child, ended: closed(child) };
 }

@@ -35,6 +35,8 @@ export interface ServiceOptions {
   readonly args?: readonly string[];
   /** PEM of the certificate to trust; that of the data directory unless given. */
   readonly ca?: string;
+  /** File descriptors of listening sockets, which it gets as systemd passes them. */
+  readonly sockets?: readonly number[];
   /** It makes its certificate itself, as it does at a first start; else it finds one, which is quicker. */
   readonly makesCertificate?: boolean;
 }
@@ -111,6 +113,7 @@ export class ServiceProcess {
     const { child, ended } = spawnFuel(['serve', ...(this.#options.args ?? [])], {
       dataDir: this.dataDir,
       env: { ...this.#options.env, ...env },
+      sockets: this.#options.sockets,
     });
     child.stdin.end();
     this.#child = child;

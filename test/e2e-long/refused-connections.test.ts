@@ -1,0 +1,89 @@
+import { connect } from 'node:tls';
+import { Agent, request } from 'undici';
+import { expect, it } from 'vitest';
+import { BASE_PATH } from '../../src/pull/app.ts';
+import { holdSockets } from '../support/service/held-sockets.ts';
+import { ServiceProcess } from '../support/service/service-process.ts';
+import { importEvents, minutely, openAccount, SEPTEMBER } from '../support/transactions/e2e-samples.ts';
+
+const RESTARTS = 10;
+/** Between the connection and the request of a client that is far away. */
+const DISTANT_MS = 100;
+
+/** Asks again and again, in turn on a connection of its own and on one that is kept, until it is stopped. */
+function keepAsking(service: ServiceProcess, key: string, everyMs: number) {
+  const url = `${service.url}/transactions?${SEPTEMBER}&limit=1`;
+  const kept = new Agent({ connect: { ca: service.ca }, connections: 1, pipelining: 1 });
+  const answers = new Map<number | string, number>();
+  const asked: Promise<void>[] = [];
+  let count = 0;
+  const note = (result: number | string) => void answers.set(result, (answers.get(result) ?? 0) + 1);
+  const timer = setInterval(() => {
+    const headers = { 'x-api-key': key };
+    const answer = count++ % 2 === 0 ? askOnce(url, { ca: service.ca, headers }) : askKept();
+    asked.push(answer.then(note, (error: Error) => note(error.message)));
+    async function askKept(): Promise<number> {
+      const { statusCode, body } = await request(url, { dispatcher: kept, headers });
+      await body.dump();
+      return statusCode;
+    }
+  }, everyMs);
+  return {
+    async stop(): Promise<Map<number | string, number>> {
+      clearInterval(timer);
+      await Promise.all(asked);
+      await kept.destroy();
+      return answers;
+    },
+  };
+}
+
+/** The status of the answer on a connection that is made for it, and never used again, by a client that is far away. */
+function askOnce(
+  url: string,
+  { ca, headers }: { ca: string; headers: Record<string, string> },
+): Promise<number> {
+  const { hostname, port, pathname, search } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: hostname, port: Number(port), ca });
+    const lines = Object.entries({ Host: hostname, Connection: 'close', ...headers });
+    const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+    setTimeout(() => socket.write(`GET ${pathname}${search} HTTP/1.1\r\n${head}\r\n`), DISTANT_MS);
+    let text = '';
+    socket.setEncoding('utf8').on('data', (part: string) => {
+      text += part;
+    });
+    socket.on('error', reject).on('close', () => {
+      const status = /^HTTP\/1\.1 (\d+) /.exec(text)?.[1];
+      if (status === undefined) reject(new Error('closed without an answer'));
+      else resolve(Number(status));
+    });
+  });
+}
+
+it.each([
+  { processes: 2, threads: 1, everyMs: 10 },
+  { processes: 2, threads: 2, everyMs: 10 },
+  { processes: 1, threads: 1, everyMs: 50 }, // what arrives while it starts waits, of one client at most 64
+])(
+  'every request is answered through ten restarts of $processes processes on $threads passed sockets',
+  async ({ processes, threads, everyMs }) => {
+    const { port, sockets } = await holdSockets(threads);
+    const first = await new ServiceProcess({ sockets }).start();
+    const others = Array.from({ length: processes - 1 }, () =>
+      new ServiceProcess({ dataDir: first.dataDir, sockets }).start(),
+    );
+    const services = [first, ...(await Promise.all(others))];
+    for (const { url } of services) expect(url).toBe(`https://127.0.0.1:${port}${BASE_PATH}`);
+    const { key } = await openAccount(first);
+    await importEvents(first, minutely(3));
+    const asking = keepAsking(first, key, everyMs);
+    for (let restarts = 0; restarts < RESTARTS; restarts++) {
+      const service = services[restarts % processes] as ServiceProcess;
+      expect(await service.stop()).toBe(0);
+      await service.start();
+    }
+    expect([...(await asking.stop()).keys()]).toEqual([200]);
+  },
+  180_000,
+);
