@@ -11,10 +11,11 @@ import { MAX_BACKLOG_COUNTED } from '../../service/ops/shared-figures.ts';
 import type { FollowerStatus } from '../answers/followers/follower.ts';
 import { checkContacts, checkCorporates, failingWebhooks, MAX_FAILING, webhooksOf } from './accounts.ts';
 import { type CheckResult, type Finding, notChecked, right, within, wrong } from './check.ts';
+import { checkClocks, configuredClocks } from './clocks.ts';
 import { checkCertificate, checkConfiguration } from './configuration.ts';
 import { checkDataDirectory, lookAtFiles } from './data-directory.ts';
 import { checkMasterKeys } from './master-keys.ts';
-import { checkClocks, checkEngine, checkMail, checkPhotos } from './servers.ts';
+import { checkEngine, checkMail, checkPhotos } from './servers.ts';
 import { checkStore } from './store.ts';
 import { storesOf } from './stores.ts';
 import { type CheckId, type Facts, judged, verdictOf } from './table.ts';
@@ -127,7 +128,13 @@ function checksOfMachine({ env, config, clock, registry }: Doctor): Check[] {
   ];
 }
 
-function checksOfServers({ engines: { remote }, clock, registry: { servers } }: Doctor): Check[] {
+function checksOfServers({
+  env,
+  config,
+  engines: { remote },
+  clock,
+  registry: { servers },
+}: Doctor): Check[] {
   const { node, sqlite } = process.versions;
   const ofServers = servers.map(
     ({ check, name, setting, title, holds }): Check => ({
@@ -144,9 +151,17 @@ function checksOfServers({ engines: { remote }, clock, registry: { servers } }: 
     ...ofServers,
     {
       check: 'clocks',
-      needs: servers.map(({ setting }) => setting),
+      needs: [
+        ...servers.map(({ setting }) => setting),
+        'FUEL_NTP_SERVER',
+        'FUEL_IMAGES_ENDPOINT',
+        'FUEL_SMTP_URL',
+      ],
       remedy: 'timedatectl status, on every machine',
-      work: () => checkClocks(remote, () => clock.now()),
+      work() {
+        const photos = env.FUEL_IMAGES_ENDPOINT ? config.FUEL_IMAGES_ENDPOINT : undefined;
+        return checkClocks(configuredClocks(config, remote, photos), () => clock.now());
+      },
     },
   ];
 }

@@ -6,8 +6,6 @@ import { type Finding, right, wrong } from './check.ts';
 
 type Engine = ServerKind & Server;
 
-/** Leases, the time a webhook was set and presigned URLs are judged by several clocks; with NTP these differ by less than 0.1 s. */
-const MAX_SKEW_MS = 2_000;
 /** Of the photo store, whose check then names it. */
 const ANSWER_MS = 5_000;
 const VALID_SECONDS = 60;
@@ -28,31 +26,6 @@ export async function checkEngine({ ping, describe, ...kind }: Engine): Promise<
   const isOld = major < oldestMajor || (major === oldestMajor && minor < oldestMinor);
   const detail = `${found.name ?? title} ${found.version} answers`;
   return isOld ? wrong(detail, `update it to ${oldest.join('.')} or newer`) : right(detail);
-}
-
-/** How far the engines' clocks are from this machine's. */
-export async function checkClocks(engines: readonly Engine[], now: () => number): Promise<Finding> {
-  if (engines.length === 0) return right('everything is embedded: there is one clock');
-  const skews = await Promise.all(engines.map((engine) => skewOf(engine, now)));
-  const named = skews.map(
-    ({ name, ms }) => `${name} ${ms === undefined ? 'not known' : `${(ms / 1000).toFixed(1)} s`}`,
-  );
-  const detail = `engine less this machine: ${named.join(', ')}`;
-  if (!skews.some(({ ms = 0 }) => Math.abs(ms) > MAX_SKEW_MS)) return right(detail);
-  return wrong(
-    `clocks differ: ${detail}`,
-    'set the clocks by NTP on every machine: timedatectl set-ntp true',
-  );
-}
-
-async function skewOf({ title, clockStepMs = 0, describe }: Engine, now: () => number) {
-  const askedAtMs = now();
-  const found = await answerOf(describe);
-  if (found instanceof FuelError) return { name: title, ms: undefined };
-  const { name = title, clockMs } = found;
-  const earliestMs = clockMs - now();
-  const latestMs = clockMs + clockStepMs - askedAtMs;
-  return { name, ms: earliestMs > 0 ? earliestMs : Math.min(0, latestMs) };
 }
 
 /** What it answers, or why it is unavailable. */

@@ -53,7 +53,14 @@ test('with nothing set, every setting has its documented default', () => {
   expect(faults).toEqual([]);
   expect(settings.filter(({ source }) => source === 'unset').map(({ name }) => name)).toEqual([
     ...['FUEL_TLS_CERT', 'FUEL_TLS_KEY', 'FUEL_OPS_HOSTS', 'FUEL_EDGE_TOKEN', 'FUEL_TRUSTED_PROXIES'],
-    ...['FUEL_MASTER_KEY', 'FUEL_SMTP_URL', 'FUEL_MAIL_FROM', 'FUEL_OPERATOR_EMAIL', 'FUEL_WEBHOOK_CA'],
+    ...[
+      'FUEL_MASTER_KEY',
+      'FUEL_SMTP_URL',
+      'FUEL_MAIL_FROM',
+      'FUEL_OPERATOR_EMAIL',
+      'FUEL_NTP_SERVER',
+      'FUEL_WEBHOOK_CA',
+    ],
     ...['EVENTSTORE_URL', 'MONGODB_URL'],
   ]);
 });

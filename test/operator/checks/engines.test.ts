@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
 import { eventStoreDb } from '../../../src/engines/eventstoredb/engine.ts';
 import { mongoDb } from '../../../src/engines/mongodb/engine.ts';
-import { checkClocks, checkEngine } from '../../../src/operator/checks/servers.ts';
+import { checkEngine } from '../../../src/operator/checks/servers.ts';
 import type { Server, ServerKind } from '../../../src/service/engines/engines.ts';
 
 const NOW_MS = 1_000_000;
@@ -56,48 +56,5 @@ describe('an engine', () => {
     expect(await checkEngine(engine({ failing: 'ping' }))).toMatchObject({
       do: 'start MongoDB, or correct MONGODB_URL',
     });
-  });
-});
-
-describe('the clocks', () => {
-  const skewed = (ms: number, kind: ServerKind = mongoDb) =>
-    checkClocks([engine({ kind, clockMs: NOW_MS + ms })], () => NOW_MS);
-
-  test('may differ by two seconds', async () => {
-    expect(await skewed(2_000)).toMatchObject({ ok: true });
-    expect(await skewed(-2_000)).toMatchObject({ ok: true });
-    expect(await skewed(2_001)).toMatchObject({
-      ok: false,
-      detail: expect.stringContaining('MongoDB 2.0 s'),
-    });
-    expect(await skewed(-2_600)).toMatchObject({
-      ok: false,
-      detail: expect.stringContaining('MongoDB -2.6 s'),
-      do: expect.stringContaining('timedatectl'),
-    });
-  });
-
-  test('are named as the server that was found', async () => {
-    const found = (called?: string) =>
-      checkClocks(
-        [engine({ kind: eventStoreDb, ...(called === undefined ? {} : { called }) })],
-        () => NOW_MS,
-      );
-    expect(await found('KurrentDB')).toMatchObject({ detail: expect.stringContaining(': KurrentDB 0.0 s') });
-    expect(await found()).toMatchObject({
-      detail: expect.stringContaining('EventStoreDB or KurrentDB 0.0 s'),
-    });
-  });
-
-  test('of EventStoreDB are known only to a second or two', async () => {
-    expect(await skewed(-4_000, eventStoreDb)).toMatchObject({ ok: true });
-    expect(await skewed(-4_001, eventStoreDb)).toMatchObject({ ok: false });
-    expect(await skewed(2_001, eventStoreDb)).toMatchObject({ ok: false });
-  });
-
-  test('are not known of an engine that does not answer, and one without an engine', async () => {
-    const finding = await checkClocks([engine({ failing: 'describe' })], () => NOW_MS);
-    expect(finding).toMatchObject({ ok: true, detail: expect.stringContaining('not known') });
-    expect(await checkClocks([], () => NOW_MS)).toMatchObject({ ok: true });
   });
 });
