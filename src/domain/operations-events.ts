@@ -18,6 +18,10 @@ export const operationsEvents = {
   DeliveryLogStarted: type({ log_id: string(), started_at: dateTime }),
   ViewRebuilt: type({ view: string(), reason: string() }),
   AgreementRepaired: type({ what: string(), repaired: integer }),
+  /** A nightly verification came to its end; `left`: what still differs. */
+  AgreementVerified: type({ transactions: integer, left: integer }),
+  /** The embedded files were copied; the copy has the log up to this position. */
+  BackupMade: type({ events_up_to: integer }),
   ParkedRetried: type({ projection: string(), positions: array(integer) }),
   /** An event that can never be applied is done without. */
   ParkedSkipped: type({ position: integer, stream: string(), revision: integer, reason: text }),

@@ -12,6 +12,7 @@ import { urlHost } from '../base/listen.ts';
 import type { Log } from '../base/log.ts';
 import { retryWhileUnavailable } from '../base/retry.ts';
 import { assertCheckpoint } from '../event-store/store-identity.ts';
+import { certificateEndsAtMs } from '../pull/server/certificate.ts';
 import { VIEW_NAME } from '../pull/view/projector.ts';
 import { claimDeliveryLog } from '../push/delivery-log.ts';
 import { createMailer } from '../push/notices/mailer.ts';
@@ -21,7 +22,7 @@ import { EngineHealth } from './engines/engine-health.ts';
 import type { Engines, OpenEngines } from './engines/engines.ts';
 import { storeDisk } from './engines/store-disk.ts';
 import { watchLoopDelay } from './ops/loop-delay.ts';
-import { addDiskMetrics, createMetrics, type Metrics } from './ops/metrics.ts';
+import { addCertificate, addDiskMetrics, addReadiness, createMetrics, type Metrics } from './ops/metrics.ts';
 import { createOpsServer, type Readiness } from './ops/ops-server.ts';
 import { accessState, readiness, readinessOf, Standing, whenReady } from './ops/standing.ts';
 import { ProcessReport } from './process-report.ts';
@@ -138,11 +139,13 @@ interface Operations {
 }
 
 async function startOperations(
-  { config, log, operator }: ServiceOptions,
+  { config, roles, log, operator }: ServiceOptions,
   health: EngineHealth,
   disk: RunningProcess['disk'],
 ): Promise<Operations> {
   const metrics = createMetrics();
+  addReadiness(metrics.registry, () => operations.readiness());
+  if (roles.includes('api')) addCertificate(metrics.registry, () => certificateEndsAtMs(config));
   if (disk !== undefined) addDiskMetrics(metrics.registry, disk);
   const readiness = (): Promise<Readiness> => operations.readiness();
   const server = createOpsServer({ readiness, metrics, log, console: operator.pages(readiness) });
@@ -196,7 +199,7 @@ async function startParts(
   const { directory } = live;
   const figures = {
     ...{ store, view: engines.view(), subscriptions: engines.subscriptions(), queue: engines.queue() },
-    ...{ directory, clock, log },
+    ...{ directory, clock, log, isBackedUp: engines.embedded.includes('store') },
   };
   parts.add(
     'figures',
@@ -218,7 +221,10 @@ async function startParts(
     // It waits for the mail server most of the time, so it needs no thread.
     const mailer = createMailer(config);
     const operatorEmail = config.FUEL_OPERATOR_EMAIL ?? null;
-    const notifier = { store, subscriptions: engines.subscriptions(), mailer, operatorEmail, clock, log };
+    const onGivenUp = (): void => metrics.noticesGivenUp.inc();
+    const notifier = {
+      ...{ store, subscriptions: engines.subscriptions(), mailer, operatorEmail, clock, log, onGivenUp },
+    };
     const work = (stopping: AbortSignal) => runNotifier({ ...notifier, signal: stopping });
     parts.add(
       'notices',

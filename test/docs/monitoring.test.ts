@@ -6,7 +6,12 @@ import { parser } from '@prometheus-io/lezer-promql';
 import { describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
 import { readDisk } from '../../src/base/disk/disk.ts';
-import { addDiskMetrics, createMetrics } from '../../src/service/ops/metrics.ts';
+import {
+  addCertificate,
+  addDiskMetrics,
+  addReadiness,
+  createMetrics,
+} from '../../src/service/ops/metrics.ts';
 import { SHARED } from '../../src/service/ops/shared-figures.ts';
 import { anchorsOf, readDocument } from '../support/documents.ts';
 
@@ -28,6 +33,13 @@ interface Rule {
   readonly expr: string;
   readonly labels: { readonly severity: string };
   readonly annotations: { readonly summary: string; readonly do: string; readonly runbook: string };
+}
+
+interface PromtoolTest {
+  readonly alert_rule_test: readonly {
+    readonly alertname: string;
+    readonly exp_alerts: readonly unknown[];
+  }[];
 }
 
 interface Panel {
@@ -67,6 +79,17 @@ describe('the alert rules and the dashboard', () => {
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
   });
 
+  it('have a case each in which they fire, and one in which they do not', () => {
+    const { tests } = parseYaml(readDocument('test/docs/alerts.promtool.yaml')) as { tests: PromtoolTest[] };
+    const cases = tests.flatMap((each) => each.alert_rule_test);
+    for (const { alert } of rules) {
+      const expected = cases
+        .filter(({ alertname }) => alertname === alert)
+        .map((each) => each.exp_alerts.length);
+      expect([alert, expected.includes(0), expected.some((count) => count > 0)]).toEqual([alert, true, true]);
+    }
+  });
+
   it('are accepted by promtool, where it is installed', () => {
     if (spawnSync('promtool', ['--version']).error !== undefined) return;
     execFileSync('promtool', ['check', 'rules', join(ROOT, ALERTS)]);
@@ -93,6 +116,8 @@ describe('a fault in an expression', () => {
 function known() {
   const { registry, counted } = createMetrics();
   addDiskMetrics(registry, () => readDisk('/'));
+  addReadiness(registry, async () => ({ ready: true }));
+  addCertificate(registry, () => undefined);
   const metrics = [registry, counted].flatMap((each) => each.getMetricsAsArray()) as unknown as {
     readonly name: string;
     readonly help: string;

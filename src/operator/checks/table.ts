@@ -70,7 +70,7 @@ const FOLLOWING = ['known_to_others', 'event_store_heard', 'subscription_connect
 export const CHECKS = {
   'disk-space': {
     severity: 'act',
-    alerts: ['FuelDiskFull', 'FuelDiskLow'],
+    alerts: ['FuelDiskFull', 'FuelDiskFills', 'FuelDiskLow'],
     judge: ({ disk }) =>
       disk === undefined || (disk.refusal === undefined && !disk.isLow)
         ? []
@@ -78,7 +78,7 @@ export const CHECKS = {
   },
   readiness: {
     severity: 'act',
-    alerts: ['FuelEngineUnavailable'],
+    alerts: ['FuelEngineUnavailable', 'FuelNotReady'],
     judge: (facts) => unready(facts, (name) => !FOLLOWING.includes(name)),
   },
   heard: {
@@ -111,7 +111,7 @@ export const CHECKS = {
   lag: {
     severity: 'act',
     needs: ALL,
-    alerts: ['FuelFollowerBehind'],
+    alerts: ['FuelFollowerBehind', 'FuelFollowerSlow'],
     judge: ({ followers = [] }) =>
       followers
         .filter(({ lag_seconds }) => lag_seconds > MAX_LAG_SECONDS)
@@ -124,7 +124,7 @@ export const CHECKS = {
   },
   'parked-events': {
     severity: 'act',
-    alerts: ['FuelEventsParked', 'FuelNoticesParked'],
+    alerts: ['FuelEventsParked', 'FuelEventParked', 'FuelNoticesParked'],
     judge: ({ followers = [] }) =>
       followers
         .filter(({ parked }) => parked > 0)
@@ -177,7 +177,7 @@ export const CHECKS = {
   overdue: {
     severity: 'act',
     needs: ALL,
-    alerts: ['FuelDeliveriesLate'],
+    alerts: ['FuelDeliveriesLate', 'FuelReceiverSlow'],
     judge({ oldestDueAtMs, atMs }) {
       if (oldestDueAtMs === undefined || atMs - oldestDueAtMs <= MAX_OVERDUE_MS) return [];
       const text = `deliveries wait: the first of them has been due since ${formatDateTime(oldestDueAtMs)}`;
@@ -187,6 +187,7 @@ export const CHECKS = {
   },
   certificate: {
     severity: 'act',
+    alerts: ['FuelCertificateEndsSoon', 'FuelCertificateEnds'],
     judge({ certificateEndsAtMs: endsAtMs, atMs }) {
       if (endsAtMs === undefined || endsAtMs - atMs >= CERTIFICATE_MS) return [];
       const ends = endsAtMs < atMs ? 'ended' : 'ends';

@@ -6,6 +6,7 @@ import { DAY_MS } from '../../domain/values/date-time.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../event-store/damage.ts';
 import type { Damage, EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
+import { recordOperations } from '../../event-store/operations.ts';
 import { isDamaged, type Position } from '../../event-store/recorded-event.ts';
 import { damagedEvents } from '../../pull/view/parked-events.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
@@ -77,7 +78,10 @@ export async function verifyLastDays(options: VerifyLastDaysOptions): Promise<Re
   };
   const found = { checked, owed: agreement?.owed ?? 0, repaired, left };
   const where = 'see "fuel verify" in docs/operations/watching.md';
-  if (Object.values(left).some((count) => count > 0)) {
+  const allLeft = Object.values(left).reduce((sum, count) => sum + count, 0);
+  const verified = { type: 'AgreementVerified', data: { transactions: checked, left: allLeft } } as const;
+  await recordOperations(store, [verified], options);
+  if (allLeft > 0) {
     log.error(found, `the last two days differ from the events, and not all could be repaired: ${where}`);
   } else if (repaired.view + repaired.deliveries > 0) {
     log.error(found, `the last two days differed from the events and were repaired: ${where}`);

@@ -1,4 +1,4 @@
-import { createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, unwatchFile, watchFile } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
@@ -46,6 +46,14 @@ export function certificatePaths({
   if (cert !== undefined && key !== undefined) return { files: { cert, key }, isGenerated: false };
   const files = { cert: join(folder, 'tls-cert.pem'), key: join(folder, 'tls-key.pem') };
   return { files, isGenerated: true };
+}
+
+/** `undefined` where a proxy ends TLS, and before the first start has generated one. */
+export function certificateEndsAtMs(config: Config): number | undefined {
+  if (config.FUEL_TLS === 'terminated') return undefined;
+  const { files, isGenerated } = certificatePaths(config);
+  if (isGenerated && !existsSync(files.key)) return undefined;
+  return new X509Certificate(readCertificate(files).cert).validToDate.getTime();
 }
 
 /** Reads both files and checks that they belong together. Throws `CONFIG_INVALID` that names them. */

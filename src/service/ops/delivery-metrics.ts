@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { ClaimedDelivery } from '../../push/queue/delivery-queue.ts';
 import type { Sender } from '../../push/sender/sender.ts';
+import { ReceiversSeen } from './receivers-seen.ts';
 
 /** An attempt ends within a second: 500 ms for the look-up of the name, 500 ms for the exchange. */
 const ATTEMPT_BUCKETS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1];
@@ -42,6 +43,7 @@ export function deliveryMetrics(registry: Registry): DeliveryMetrics {
     help: 'Attempts under way in this process.',
     registers,
   });
+  const receivers = new ReceiversSeen(registry);
   attempts.inc({ outcome: 'delivered', kind: '' }, 0);
   return {
     over: (sender) => ({
@@ -52,6 +54,7 @@ export function deliveryMetrics(registry: Registry): DeliveryMetrics {
           const result = await sender.send(request);
           if (result.outcome.ok) attempts.inc({ outcome: 'delivered', kind: '' });
           else attempts.inc({ outcome: 'failed', kind: result.outcome.kind });
+          receivers.saw(URL.parse(request.url)?.host ?? '', result.outcome.ok);
           durations.observe(result.durationMs / 1000);
           return result;
         } finally {

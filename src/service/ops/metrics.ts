@@ -35,6 +35,11 @@ export function createMetrics() {
     ...workMetrics(counted),
     shared: sharedFigures(registry),
     agreementRepairs: agreementRepairs(registry),
+    noticesGivenUp: new Counter({
+      name: 'fuel_notices_given_up_total',
+      help: 'Notices that nobody will get: refused by the mail server, or not mailed for a day.',
+      registers,
+    }),
     contentType: registry.contentType,
     /** All that a thread has counted since its start. */
     take(thread: string, metrics: MetricsJson): void {
@@ -61,6 +66,33 @@ function agreementRepairs(registry: Registry): Counter<'what'> {
   });
   for (const what of ['view', 'deliveries']) repairs.inc({ what }, 0); // there before the first repair
   return repairs;
+}
+
+/** Whether the process is ready, as `/readyz` says. */
+export function addReadiness(
+  registry: Registry,
+  readiness: () => Promise<{ readonly ready: boolean }>,
+): void {
+  new Gauge({
+    name: 'fuel_ready',
+    help: '1 while the process is ready, else 0.',
+    registers: [registry],
+    async collect() {
+      this.set((await readiness()).ready ? 1 : 0);
+    },
+  });
+}
+
+/** When the certificate of the public listener ends, read when it is scraped; NaN where it has none. */
+export function addCertificate(registry: Registry, endsAtMs: () => number | undefined): void {
+  new Gauge({
+    name: 'fuel_certificate_end_timestamp_seconds',
+    help: 'When the certificate of the public listener ends.',
+    registers: [registry],
+    collect() {
+      this.set((endsAtMs() ?? Number.NaN) / 1000);
+    },
+  });
 }
 
 /** Gauges of the disk that holds the embedded files, read when they are scraped. */

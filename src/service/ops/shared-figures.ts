@@ -6,11 +6,15 @@ import { aborted, pause } from '../../base/pause.ts';
 import type { GroupStatus } from '../../event-store/event-store.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import type { Backlog, LaneReads } from '../../push/queue/delivery-queue.ts';
+import { endingAccounts } from './ending-accounts.ts';
 import { FOLLOWERS, type Follower, type FollowerReads, placeOf, secondsBehind } from './followers.ts';
+import { LastTimes } from './last-times.ts';
 
 /** However often they are scraped, the stores are asked this often. */
 const READ_EVERY_MS = 15_000;
 const MAX_READ_MS = 10_000;
+/** A look at all of them, which takes some 0.1 s for 100,000. */
+const ACCOUNTS_EVERY_MS = 3_600_000;
 /** Those of an hour. */
 const READINGS_KEPT = 240;
 /** A backlog is counted up to this many, which takes a few milliseconds. */
@@ -21,7 +25,9 @@ export const SHARED = 'Shared, the same in every process:';
 
 export interface SharedFigureParts extends FollowerReads {
   readonly queue: Pick<LaneReads, 'backlog'>;
-  readonly directory: Pick<Directory, 'counts'>;
+  readonly directory: Directory;
+  /** Whether `fuel store backup` copies the events: engines are backed up by their own tools. */
+  readonly isBackedUp: boolean;
   readonly log: Log;
 }
 
@@ -56,11 +62,26 @@ const OF_FOLLOWER: Figures<FollowerFigures> = {
     'age of the first event that a follower has not done (transactions, deliveries, notices).',
     (of) => of.lag,
   ],
+  fuel_follower_position: ['up to where a follower has done everything.', (of) => of.position],
   fuel_follower_parked_events: ['events that a follower parked.', (of) => of.parked],
 };
 const OF_VIEW: Figures<FollowerFigures> = {
   fuel_event_store_position: ['where the log of events ends.', (of) => of.head],
   fuel_view_position: ['up to where the transactions view has applied the log.', (of) => of.position],
+};
+
+const OF_TIMES: Figures<ReadonlyMap<string, number>> = {
+  fuel_last_backup_timestamp_seconds: [
+    'when the embedded files were copied last, or the store began; NaN on engines.',
+    (of) => of.get('BackupMade') ?? Number.NaN,
+  ],
+  fuel_last_proof_timestamp_seconds: [
+    'when a nightly verification came to its end last, or the store began.',
+    (of) => of.get('AgreementVerified') ?? Number.NaN,
+  ],
+};
+const OF_ACCOUNTS: Figures<number> = {
+  fuel_accounts_ending: ['accounts whose last charging profile ends within 14 days.', (of) => of],
 };
 
 /** What the stores hold, as gauges. They are NaN until they are read, and while their engine is unavailable. */
@@ -69,12 +90,22 @@ export function sharedFigures(registry: Registry) {
   const showBacklog = gauges(registry, OF_BACKLOG);
   const showFollower = gauges(registry, OF_FOLLOWER, ['follower']);
   const showView = gauges(registry, OF_VIEW);
+  const showTimes = gauges(registry, OF_TIMES);
+  const showAccounts = gauges(registry, OF_ACCOUNTS);
+  let times: LastTimes | undefined;
+  let accountsReadAtMs = Number.NEGATIVE_INFINITY;
   const readings: Reading[] = [];
 
   async function read(parts: SharedFigureParts, signal: AbortSignal): Promise<void> {
     const until = AbortSignal.any([signal, AbortSignal.timeout(MAX_READ_MS)]);
     const { queue, log, directory, clock } = parts;
     showDirectory(directory.counts);
+    times ??= new LastTimes(...(parts.isBackedUp ? ['BackupMade'] : []), 'AgreementVerified');
+    showTimes(await known(times.read(parts.store), log, 'operations'));
+    if (clock.now() - accountsReadAtMs >= ACCOUNTS_EVERY_MS) {
+      accountsReadAtMs = clock.now();
+      showAccounts(await endingAccounts(directory, accountsReadAtMs));
+    }
     const lag: Record<string, number> = {};
     const [backlog] = await Promise.all([
       known(queue.backlog(MAX_BACKLOG_COUNTED), log, 'backlog').then((found) => {

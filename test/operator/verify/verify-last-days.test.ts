@@ -77,6 +77,8 @@ test('the last two days are repaired, older days are left alone, and an operator
   ]);
   expect(await verify()).toEqual({ view: 0, deliveries: 0, damage: [] });
   expect(lines.slice(1)).toEqual([expect.stringMatching(/^info verified the last two days/)]);
+  const ended = (await store.readStream('operations')).filter(({ type }) => type === 'AgreementVerified');
+  expect(ended.map(({ data }) => data)).toEqual(Array(2).fill({ transactions: expect.any(Number), left: 0 }));
 });
 
 test('a delivery log that was lost is reported and never rebuilt', async () => {

@@ -139,7 +139,7 @@ describe('the notifier', () => {
     await notifier.logged('could not be mailed yet');
     notifier.clock.advance(DAY_MS + 1);
     await notifier.logged('it is given up');
-    expect(smtp.mails).toEqual([]);
+    expect([smtp.mails, notifier.givenUp()]).toEqual([[], 1]);
   });
 
   test('continues with the next mail when the server refuses one permanently, and logs it', async () => {
@@ -153,6 +153,7 @@ describe('the notifier', () => {
     await notifier.logged('refused by the mail server');
     await notifier.record(onKey('WebhookEnabled'));
     await smtp.received(3);
+    expect(notifier.givenUp()).toBe(1);
   });
 
   test('names the notice in the log by ids alone where there is no mail server', async () => {

@@ -4,7 +4,7 @@ import { FuelError } from '../../../src/base/errors.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import type { SharedFigureParts } from '../../../src/service/ops/shared-figures.ts';
-import { opened as opened7 } from '../../support/accounts/account-samples.ts';
+import { opened as opened7, profileSet } from '../../support/accounts/account-samples.ts';
 import { directoryOf } from '../../support/accounts/directory-of.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
@@ -27,13 +27,14 @@ function opened(overrides: Partial<SharedFigureParts> = {}) {
     queue,
     directory: new Directory(),
     log: silentLog,
+    isBackedUp: true,
     subscriptions: { ...none, status },
   };
   const figures = async (): Promise<Record<string, number>> => {
     await metrics.shared.read({ ...parts, ...overrides }, signal);
     const lines = (await metrics.registry.metrics()).split('\n');
     const shared = lines.filter((line) =>
-      /^fuel_(follower|view_position|event_store|deliveries_(?!in)|webhooks|accounts)/.test(line),
+      /^fuel_(follower|view_position|event_store|deliveries_(?!in)|webhooks|accounts|last)/.test(line),
     );
     return Object.fromEntries(
       shared.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]),
@@ -139,6 +140,49 @@ describe('the figures that are the same in every process', () => {
     expect([readings.at(-1)?.pending, lines]).toEqual([null, []]);
   });
 
+  test('are when a backup and a proof were made last, from the begin of the store on', async () => {
+    const { append, clock, figures } = opened();
+    const times = async () => {
+      const found = await figures();
+      return [found.fuel_last_backup_timestamp_seconds, found.fuel_last_proof_timestamp_seconds];
+    };
+    expect(await times()).toEqual([Number.NaN, Number.NaN]);
+    const begunAt = clock.now() / 1_000;
+    await append('operations', { type: 'StoreNamed', data: { store_id: 'one' } });
+    expect(await times()).toEqual([begunAt, begunAt]);
+    clock.advance(5_000);
+    await append('operations', { type: 'BackupMade', data: { events_up_to: 1 } });
+    clock.advance(5_000);
+    await append('operations', { type: 'AgreementVerified', data: { transactions: 0, left: 0 } });
+    for (let looks = 0; looks < 2; looks++) expect(await times()).toEqual([begunAt + 5, begunAt + 10]);
+    const { figures: onEngines, append: another } = opened({ isBackedUp: false });
+    await another('operations', { type: 'StoreNamed', data: { store_id: 'two' } });
+    expect(await onEngines()).toMatchObject({ fuel_last_backup_timestamp_seconds: Number.NaN });
+  });
+
+  test('are how many accounts lose access within two weeks, counted once an hour', async () => {
+    const profile = (days: number) => {
+      const at = (after: number) =>
+        new Date(Date.parse('2026-09-03T08:00:00Z') + after * 86_400_000).toISOString();
+      return profileSet(at(-30), at(days));
+    };
+    let events = [opened7(), profile(10)];
+    const directory = {
+      counts: { disabledWebhooks: 0, unreadable: 0 },
+      states: () => directoryOf(...events).states(),
+    };
+    const { figures, clock } = opened({ directory: directory as Directory });
+    const ending = async () => (await figures()).fuel_accounts_ending;
+    expect(await ending()).toBe(1);
+    events = [opened7(), profile(20)];
+    expect(await ending()).toBe(1);
+    clock.advance(3_600_000);
+    expect(await ending()).toBe(0);
+    events = [opened7(), profile(-1)];
+    clock.advance(3_600_000);
+    expect(await ending()).toBe(0); // it has lost it
+  });
+
   test('are no numbers either once they can be read no more', async () => {
     let isAway = false;
     const away = async <T>(value: T): Promise<T> => {
@@ -157,7 +201,8 @@ describe('the figures that are the same in every process', () => {
       },
     });
     const before = await figures();
-    expect(Object.values(before).filter(Number.isNaN)).toEqual([]);
+    const unknown = Object.keys(before).filter((name) => Number.isNaN(before[name]));
+    expect(unknown).toEqual(['fuel_last_backup_timestamp_seconds', 'fuel_last_proof_timestamp_seconds']); // it has no name
     expect(before).toMatchObject({
       'fuel_follower_parked_events{follower="transactions"}': 2_000,
       fuel_deliveries_pending: 1,
@@ -167,6 +212,7 @@ describe('the figures that are the same in every process', () => {
     expect(known).toEqual([
       ['fuel_webhooks_disabled', 0],
       ['fuel_accounts_unreadable', 0],
+      ['fuel_accounts_ending', 0],
     ]);
   });
 

@@ -63,6 +63,7 @@ export async function startNotifier({ smtpUrl, through = (given) => given }: Not
   };
   await record(opened(), contactsSet(...CONTACTS), keyIssued({ label: 'ERP' }), webhookSet());
   let stopping = new AbortController();
+  let givenUp = 0;
   let running: Promise<void> | undefined;
   const faults: Error[] = [];
   const appendFaults: Error[] = [];
@@ -112,11 +113,13 @@ export async function startNotifier({ smtpUrl, through = (given) => given }: Not
         operatorEmail: OPERATOR,
         clock,
         log,
+        onGivenUp: () => void (givenUp += 1),
         signal: stopping.signal,
       });
       running.catch(() => undefined); // for whoever asks
     },
     ended: async (): Promise<void> => running,
+    givenUp: () => givenUp,
     /** At its next look into a stream. */
     failOnce: (fault: Error) => void faults.push(fault),
     /** Asks it to stop; `stop` also waits until it has. */

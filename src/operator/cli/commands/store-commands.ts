@@ -7,6 +7,7 @@ import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { openEngines, servers, settingsFor } from '../../../engines/engines.ts';
 import { EMBEDDED_FILES } from '../../../engines/sqlite/embedded-files.ts';
 import { openEmbeddedEvents } from '../../../engines/sqlite/engine.ts';
+import { recordOperations } from '../../../event-store/operations.ts';
 import type { PortName } from '../../../service/engines/engines.ts';
 import { backupDataDir } from '../../backup/backup.ts';
 import { checkBackup } from '../../backup/check-backup.ts';
@@ -24,13 +25,17 @@ const backup = command({
   example: 'fuel store backup /backups/2026-09-03',
   args: [String],
   ownStoreCheck: true,
-  async work({ config, engines, clock, out }, [dir]) {
+  async work({ config, engines, clock, author, out }, [dir]) {
     if (engines.remote.length > 0) {
       out.note(
         'only the embedded files are copied: engines are backed up by their own tools, see docs/operations/backup.md',
       );
     }
     const manifest = await backupDataDir(config.FUEL_DATA_DIR, dir, formatDateTime(clock.now()));
+    if (engines.embedded.includes('store')) {
+      const made = { type: 'BackupMade', data: { events_up_to: manifest.positions.events ?? 0 } } as const;
+      await recordOperations(engines.store(), [made], { author, clock });
+    }
     out.result({ dir, ...manifest }, `copied ${manifest.files.join(', ')} to ${dir}`);
   },
 });

@@ -1,7 +1,6 @@
-import { X509Certificate } from 'node:crypto';
-import { type Config, retentionMs } from '../../../base/config/config.ts';
+import { retentionMs } from '../../../base/config/config.ts';
 import { readThroughSoon } from '../../../engines/sqlite/embedded-files.ts';
-import { certificatePaths, readCertificate } from '../../../pull/server/certificate.ts';
+import { certificateEndsAtMs } from '../../../pull/server/certificate.ts';
 import { damagedEvents } from '../../../pull/view/parked-events.ts';
 import type { ViewReads } from '../../../pull/view/transactions-view.ts';
 import type { DeliveryReads, LaneReads } from '../../../push/queue/delivery-queue.ts';
@@ -41,12 +40,6 @@ export function consoleParts(running: RunningProcess, lastProof: () => Proof | u
       readThroughSoon(config, engines)
         ? damagedEvents(engines.store(), () => engines.view())
         : (lastProof()?.damage ?? []),
-    certificateEndsAtMs: () => certificateEndsAtMs(config, roles),
+    certificateEndsAtMs: async () => (roles.includes('api') ? certificateEndsAtMs(config) : undefined),
   };
-}
-
-/** Of the pull API's; `undefined` where this process has none. */
-async function certificateEndsAtMs(config: Config, roles: readonly string[]): Promise<number | undefined> {
-  if (!roles.includes('api') || config.FUEL_TLS === 'terminated') return undefined;
-  return new X509Certificate(readCertificate(certificatePaths(config).files).cert).validToDate.getTime();
 }

@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
@@ -7,6 +8,7 @@ import { keyIssued, opened, webhookSet } from '../../../support/accounts/account
 import { newDelivery } from '../../../support/deliveries/deliveries.ts';
 import { listed } from '../../../support/deliveries/listed.ts';
 import { cellsOf, commandLine } from '../../../support/service/command-line.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { confirmed, voided } from '../../../support/transactions/e2e-samples.ts';
 import { rowIn } from '../../../support/transactions/row-in.ts';
 import { until } from '../../../support/waiting.ts';
@@ -377,5 +379,26 @@ describe('fuel verify deliveries', () => {
       { pending: 1, withdrawn: 1, missing: 0 },
     ]);
     expect((await fuel('verify', 'deliveries')).code).toBe(0);
+  });
+});
+
+describe('fuel store backup', () => {
+  test('records that it was made once the copy is whole, in the store and not in the copy', async () => {
+    const { fuel, account, eventsOf } = commandLine();
+    await account(opened());
+    const taken = temporaryFolder();
+    writeFileSync(join(taken, 'other'), '');
+    expect((await fuel('store', 'backup', taken)).code).toBe(1);
+    const before = (await eventsOf('operations')).length;
+    const folders = [join(temporaryFolder(), 'one'), join(temporaryFolder(), 'two')];
+    for (const folder of folders)
+      expect((await fuel('store', 'backup', folder, '--actor', 'Ada')).code).toBe(0);
+    const made = (await eventsOf('operations')).slice(before);
+    expect(made.map(({ type }) => type)).toEqual(['BackupMade', 'BackupMade']);
+    expect(made[0]).toMatchObject({ metadata: { actor: 'Ada', command: 'store backup' } });
+    for (const folder of folders) expect((await fuel('store', 'check-backup', folder)).code).toBe(0);
+    const [first] = made.map(({ data }) => (data as { events_up_to: number }).events_up_to);
+    const backup = JSON.parse(readFileSync(join(folders[0] ?? '', 'backup.json'), 'utf8'));
+    expect(backup.positions.events).toBe(first);
   });
 });

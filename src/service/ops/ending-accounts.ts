@@ -1,0 +1,26 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Directory } from '../../accounts/directory/fold/directory.ts';
+import { unpackAccount } from '../../accounts/directory/fold/packed-account.ts';
+import { DAY_MS } from '../../domain/values/date-time.ts';
+
+/** Time to extend a contract. */
+const SOON_MS = 14 * DAY_MS;
+const MAX_SLICE_MS = 5;
+
+/** How many accounts have charging profiles now or later, all of which end within two weeks. Yields to the event loop. */
+export async function endingAccounts(directory: Directory, nowMs: number): Promise<number> {
+  let ending = 0;
+  let sinceMs = performance.now();
+  for (const { packed } of directory.states()) {
+    if (packed !== undefined) {
+      const { profiles, closed } = unpackAccount(packed);
+      const ends = [...profiles.values()].map(({ toMs }) => toMs ?? Number.POSITIVE_INFINITY);
+      const endMs = ends.reduce((last, end) => Math.max(last, end), nowMs);
+      if (closed === null && endMs > nowMs && endMs <= nowMs + SOON_MS) ending += 1;
+    }
+    if (performance.now() - sinceMs < MAX_SLICE_MS) continue;
+    await nextTurn();
+    sinceMs = performance.now();
+  }
+  return ending;
+}

@@ -1,0 +1,28 @@
+import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
+import { recordedAtMs } from '../../event-store/codec.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+
+/** Counts until the first one: a store is as old as what was never done to it. */
+const BEGIN = 'StoreNamed';
+
+/** When events of these types were recorded last, by the stream `operations`: each look reads what came since. */
+export class LastTimes {
+  readonly #types: readonly string[];
+  readonly #seconds = new Map<string, number>();
+  #next = 0;
+
+  constructor(...types: string[]) {
+    this.#types = types;
+  }
+
+  /** Seconds since 1970, by type; none for a store that was never used. */
+  async read(store: Pick<EventStore, 'readStream'>): Promise<ReadonlyMap<string, number>> {
+    for (const event of await store.readStream(OPERATIONS_STREAM, { fromRevision: this.#next })) {
+      const seconds = recordedAtMs(event) / 1000;
+      if (event.type === BEGIN) for (const type of this.#types) this.#seconds.set(type, seconds);
+      if (this.#types.includes(event.type)) this.#seconds.set(event.type, seconds);
+      this.#next = event.revision + 1;
+    }
+    return this.#seconds;
+  }
+}

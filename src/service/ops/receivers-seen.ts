@@ -1,0 +1,34 @@
+import { Gauge, type Registry } from 'prom-client';
+
+const WINDOW_MS = 15 * 60_000;
+
+/** How many receivers took something lately, and how many only failed: one that fails often counts once. */
+export class ReceiversSeen {
+  readonly #takenAtMs = new Map<string, number>();
+  readonly #failedAtMs = new Map<string, number>();
+
+  constructor(registry: Registry) {
+    const count = () => this.#count();
+    new Gauge({
+      name: 'fuel_receivers_attempted',
+      help: 'Receivers of the last 15 minutes, by host: those that took something, and those that failed only.',
+      labelNames: ['outcome'],
+      registers: [registry],
+      collect() {
+        for (const [outcome, value] of Object.entries(count())) this.set({ outcome }, value);
+      },
+    });
+  }
+
+  saw(host: string, isTaken: boolean): void {
+    (isTaken ? this.#takenAtMs : this.#failedAtMs).set(host, performance.now());
+  }
+
+  #count(): { readonly delivered: number; readonly failed: number } {
+    const sinceMs = performance.now() - WINDOW_MS;
+    for (const seen of [this.#takenAtMs, this.#failedAtMs])
+      for (const [host, atMs] of seen) if (atMs < sinceMs) seen.delete(host);
+    const failed = this.#failedAtMs.keys().filter((host) => !this.#takenAtMs.has(host));
+    return { delivered: this.#takenAtMs.size, failed: [...failed].length };
+  }
+}
