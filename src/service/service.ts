@@ -221,10 +221,7 @@ async function startParts(
     // It waits for the mail server most of the time, so it needs no thread.
     const mailer = createMailer(config);
     const operatorEmail = config.FUEL_OPERATOR_EMAIL ?? null;
-    const onGivenUp = (): void => metrics.noticesGivenUp.inc();
-    const notifier = {
-      ...{ store, subscriptions: engines.subscriptions(), mailer, operatorEmail, clock, log, onGivenUp },
-    };
+    const notifier = { ...figures, mailer, operatorEmail, givenUp: metrics.noticesGivenUp };
     const work = (stopping: AbortSignal) => runNotifier({ ...notifier, signal: stopping });
     parts.add(
       'notices',

@@ -32,8 +32,8 @@ export interface NotifierOptions {
   readonly operatorEmail: string | null;
   readonly clock: Clock;
   readonly log: Log;
-  /** Called for each notice that nobody will get. */
-  readonly onGivenUp: () => void;
+  /** Counts the notices that nobody will get. */
+  readonly givenUp: { inc(): void };
   readonly signal: AbortSignal;
 }
 
@@ -141,7 +141,7 @@ class Notifier {
 
   #logGivenUp({ event: { stream, position, type } }: GroupEvent): void {
     if (!this.#notified.delete(position)) return; // another process failed to mail it, and has ended
-    this.#options.onGivenUp();
+    this.#options.givenUp.inc();
     this.#options.log.error(
       { stream, position, type },
       'a notice could not be mailed for a day: it is given up',
@@ -149,12 +149,12 @@ class Notifier {
   }
 
   async #send(notice: Notice): Promise<void> {
-    const { mailer, log, onGivenUp } = this.#options;
+    const { mailer, log, givenUp } = this.#options;
     const { accountId: account, prefix: key, kind, audience } = notice;
     const of = { account, key, kind, audience };
     const result = await mailer.send({ to: notice.to, ...noticeText(notice) });
     if (result.kind === 'refused') {
-      onGivenUp();
+      givenUp.inc();
       log.error({ ...of, reason: result.reason }, 'a notice was refused by the mail server');
     } else if (result.kind === 'sent') {
       log.info({ ...of, rejected: result.rejected }, 'notice mailed');

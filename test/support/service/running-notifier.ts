@@ -113,7 +113,7 @@ export async function startNotifier({ smtpUrl, through = (given) => given }: Not
         operatorEmail: OPERATOR,
         clock,
         log,
-        onGivenUp: () => void (givenUp += 1),
+        givenUp: { inc: () => void givenUp++ },
         signal: stopping.signal,
       });
       running.catch(() => undefined); // for whoever asks
