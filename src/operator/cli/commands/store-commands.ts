@@ -24,7 +24,7 @@ const backup = command({
     'copy the embedded files, consistently, while the service runs; the copy can be used as FUEL_DATA_DIR',
   example: 'fuel store backup /backups/2026-09-03',
   args: [String],
-  options: [actor],
+  options: { actor },
   ownStoreCheck: true,
   async work({ config, engines, clock, author, out }, [dir]) {
     if (engines.remote.length > 0) {
