@@ -395,7 +395,7 @@ describe('fuel store backup', () => {
       expect((await fuel('store', 'backup', folder, '--actor', 'Ada')).code).toBe(0);
     const made = (await eventsOf('operations')).slice(before);
     expect(made.map(({ type }) => type)).toEqual(['BackupMade', 'BackupMade']);
-    expect(made[0]).toMatchObject({ metadata: { actor: 'Ada', command: 'store backup' } });
+    expect(made[0]).toMatchObject({ metadata: { actor: 'Ada', command: 'fuel store backup' } });
     for (const folder of folders) expect((await fuel('store', 'check-backup', folder)).code).toBe(0);
     const [first] = made.map(({ data }) => (data as { events_up_to: number }).events_up_to);
     const backup = JSON.parse(readFileSync(join(folders[0] ?? '', 'backup.json'), 'utf8'));
