@@ -59,6 +59,16 @@ export interface SubscribeOptions {
   readonly signal: AbortSignal;
   /** The maximum number of events in one batch; each adapter has a default. */
   readonly batchSize?: number;
+  /** Data and metadata are `JsonText`, as they are stored, which nobody has parsed; `Unreadable` where they are no text. */
+  readonly unparsed?: boolean;
+}
+
+/** A part of a stream, in order of revision. */
+export interface StreamRange {
+  /** Default 0. */
+  readonly fromRevision?: number;
+  /** Default: all. */
+  readonly limit?: number;
 }
 
 /** One step backwards through the log. */
@@ -78,15 +88,15 @@ export interface BackwardsBatch {
  *   while the rest is recorded), faster together, and recorded in the order given. Results have the same order.
  *   Appending events that are already recorded at that place, by their ids, returns `appended` with that place.
  *   It resolves once the events are durable.
- * - `readStream`: in order of revision, from `fromRevision` (default 0). Nothing for a stream that does not
- *   exist or was erased.
+ * - `readStream`: in order of revision. Nothing for a stream that does not exist or was erased.
+ * - `readLast`: the last event of a stream; `undefined` where `readStream` returns nothing.
  * - `subscribe`: every event after `after`, in order, without a gap, then live. While idle it yields an empty batch
  *   about every second, with the position of the log's end, as a heartbeat of the store. While the engine is
  *   unavailable it waits, retries, and continues where it was.
  * - `readBackwards`: the matching events before `before`, or those at the end of the log, newest first: at most `limit`,
  *   and fewer or none where much does not match, so that a step is short. Those of erased streams as in `subscribe`.
- * - `rewrite`: takes all events of a stream, in order, with other data, in place of what it holds; false, and nothing is
- *   changed, where the stream has more events by now, or was erased. An engine that can't change what it holds appends
+ * - `rewrite`: takes all events of a stream, in order, with other data, in place of what it holds, and gives those that
+ *   differ another id; false, and nothing is changed, where the stream has more events by now, or was erased. An engine that can't change what it holds appends
  *   them anew (see `isRewritten`), and keeps and shows the former ones as it does those of an erased stream.
  * - `erase`: removes the stream's events permanently; the stream takes no event again. An engine may keep the bytes
  *   until its log is cleaned up, and `subscribe` may return the events until then (see `STREAM_ERASED`).
@@ -102,7 +112,8 @@ export interface BackwardsBatch {
  */
 export interface EventStore {
   append(appends: readonly Append[]): Promise<AppendResult[]>;
-  readStream(stream: string, options?: { readonly fromRevision?: number }): Promise<RecordedEvent[]>;
+  readStream(stream: string, range?: StreamRange): Promise<RecordedEvent[]>;
+  readLast(stream: string): Promise<RecordedEvent | undefined>;
   /** The events of each of these streams, in the order of the names. */
   readStreams(streams: readonly string[]): Promise<RecordedEvent[][]>;
   isErased(stream: string): Promise<boolean>;

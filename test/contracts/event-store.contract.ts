@@ -156,8 +156,19 @@ export function eventStoreContract(
       const store = await opened();
       await record(store, 'account-1', 'a', 'b', 'c');
       expect((await store.readStream('account-1', { fromRevision: 1 })).map(nameOf)).toEqual(['b', 'c']);
+      expect((await store.readStream('account-1', { fromRevision: 1, limit: 1 })).map(nameOf)).toEqual(['b']);
       expect(await store.readStream('account-1', { fromRevision: 3 })).toEqual([]);
       expect(await store.readStream('account-9')).toEqual([]);
+    });
+
+    test('returns the last event of a stream, and none of one that does not exist or was erased', async () => {
+      const store = await opened();
+      await record(store, 'account-1', 'a', 'b');
+      await record(store, 'account-2', 'c');
+      expect(await store.readLast('account-1')).toEqual((await store.readStream('account-1')).at(-1));
+      expect(await store.readLast('account-9')).toBeUndefined();
+      await store.erase('account-2');
+      expect(await store.readLast('account-2')).toBeUndefined();
     });
 
     test('returns many streams in the order of the names', async () => {

@@ -10,6 +10,7 @@ import type {
   BackwardsBatch,
   Damage,
   EventStore,
+  StreamRange,
   SubscribeOptions,
   SubscriptionBatch,
 } from '../../event-store/event-store.ts';
@@ -18,7 +19,7 @@ import { EventStoreDbConnection } from './driver/connection.ts';
 import { type NodeInfo, readNodeInfo } from './driver/node-info.ts';
 import { EventStoreDbSubscriptions } from './groups/subscriptions.ts';
 import { EventStoreDbAppends } from './log/append.ts';
-import { inParallel, readBackwards, readHead, readRange } from './log/reads.ts';
+import { inParallel, readBackwards, readEnd, readHead, readRange } from './log/reads.ts';
 import { subscribe } from './log/subscribe.ts';
 
 /** Streams that `readStreams` reads at the same time; an event of each may have 16 MiB until it has arrived. */
@@ -66,9 +67,13 @@ export class EventStoreDb implements EventStore {
     return await this.#appends.append(appends);
   }
 
-  async readStream(stream: string, options?: { readonly fromRevision?: number }): Promise<RecordedEvent[]> {
-    const events = await readRange(this.#connection, stream, options);
+  async readStream(stream: string, range?: StreamRange): Promise<RecordedEvent[]> {
+    const events = await readRange(this.#connection, stream, range);
     return events === 'erased' ? [] : events;
+  }
+
+  readLast(stream: string): Promise<RecordedEvent | undefined> {
+    return readEnd(this.#connection, stream, 'last');
   }
 
   async readStreams(streams: readonly string[]): Promise<RecordedEvent[][]> {
@@ -77,7 +82,7 @@ export class EventStoreDb implements EventStore {
   }
 
   async isErased(stream: string): Promise<boolean> {
-    return (await readRange(this.#connection, stream, { maxCount: 1 })) === 'erased';
+    return (await readRange(this.#connection, stream, { limit: 1 })) === 'erased';
   }
 
   subscribe(options: SubscribeOptions): AsyncGenerator<SubscriptionBatch, void, undefined> {

@@ -1,10 +1,17 @@
+import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../base/clock.ts';
 import { Signal } from '../../base/signal.ts';
 import { batchesOf, eventBytes } from '../../event-store/batch-bytes.ts';
 import { assertStorable } from '../../event-store/event-bounds.ts';
-import type { Append, AppendResult, EventStore, NewEvent } from '../../event-store/event-store.ts';
-import { jsonText } from '../../event-store/new-event.ts';
+import type {
+  Append,
+  AppendResult,
+  EventStore,
+  NewEvent,
+  StreamRange,
+} from '../../event-store/event-store.ts';
+import { JsonText, jsonText } from '../../event-store/new-event.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { opening } from './opening.ts';
 
@@ -75,7 +82,10 @@ export class MemoryLog {
   rewrite(events: readonly RecordedEvent[]): boolean {
     const stored = this.of(events[0]?.stream ?? '');
     if (stored.length !== events.length) return false;
-    for (const [n, { data }] of events.entries()) Object.assign(stored[n] ?? {}, { data: jsonText(data) });
+    for (const [n, event] of events.entries()) {
+      const data = jsonText(event.data);
+      if (stored[n]?.data !== data) Object.assign(stored[n] ?? {}, { data, id: randomUUID() });
+    }
     return true;
   }
 
@@ -98,12 +108,11 @@ export function openMemoryEventStore(log: MemoryLog, clock: Clock): EventStore {
       log.notify();
       return results;
     },
-    async readStream(stream: string, { fromRevision = 0 } = {}) {
-      return log
-        .of(stream)
-        .filter(({ revision }) => revision >= fromRevision)
-        .map(recorded);
+    async readStream(stream: string, { fromRevision = 0, limit = Infinity }: StreamRange = {}) {
+      const events = log.of(stream).filter(({ revision }) => revision >= fromRevision);
+      return events.slice(0, limit).map(recorded);
     },
+    readLast: async (stream: string) => log.of(stream).slice(-1).map(recorded)[0],
     readStreams: async (streams: readonly string[]) => streams.map((stream) => log.of(stream).map(recorded)),
     isErased: async (stream: string) => log.erased.has(stream),
     async readBackwards({ prefixes, before = Infinity, limit }: Parameters<EventStore['readBackwards']>[0]) {
@@ -130,7 +139,7 @@ export function openMemoryEventStore(log: MemoryLog, clock: Clock): EventStore {
   return {
     ...store,
     append: async (appends) => append(appends.map(prepared)),
-    async *subscribe({ prefixes, after, signal, batchSize = BATCH_SIZE }) {
+    async *subscribe({ prefixes, after, signal, batchSize = BATCH_SIZE, unparsed = false }) {
       const changed = new Signal();
       const notify = (): void => changed.notify();
       signal.addEventListener('abort', notify);
@@ -140,7 +149,7 @@ export function openMemoryEventStore(log: MemoryLog, clock: Clock): EventStore {
           changed.reset();
           await store.head(); // rejects after `close`
           const matching = log.between(position, Infinity, prefixes);
-          const events = firstBatch(matching, batchSize);
+          const events = firstBatch(matching, batchSize, unparsed ? unparsedOf : recorded);
           const caughtUp = events.length === matching.length;
           position = caughtUp ? Math.max(position, log.head) : (events.at(-1)?.position ?? position);
           yield { events, position, checkpoint: position, caughtUp };
@@ -164,9 +173,13 @@ function prepared({ events, ...target }: Append): PreparedAppend {
   return { ...target, events: texts };
 }
 
-function firstBatch(events: readonly Stored[], most: number): RecordedEvent[] {
-  for (const batch of batchesOf(events.values().map(recorded), { most, bytesOf: eventBytes })) return batch;
+function firstBatch(events: readonly Stored[], most: number, toEvent = recorded): RecordedEvent[] {
+  for (const batch of batchesOf(events.values().map(toEvent), { most, bytesOf: eventBytes })) return batch;
   return [];
+}
+
+function unparsedOf(event: Stored): RecordedEvent {
+  return { ...event, data: new JsonText(event.data), metadata: new JsonText(event.metadata) };
 }
 
 function recorded(event: Stored): RecordedEvent {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
+import { SEALS_STREAM } from '../../domain/operations-events.ts';
 import { numberedFiles } from './driver/numbered-files.ts';
 import { EMBEDDED_FILES } from './embedded-files.ts';
 
@@ -9,6 +10,15 @@ import { EMBEDDED_FILES } from './embedded-files.ts';
 export interface CopiedPositions {
   readonly events: number | null;
   readonly transactions: number | null;
+}
+
+/** The newest signed checkpoint in a copied log; `undefined` where nothing in it is sealed. Throws as `copiedPositions`. */
+export function copiedCheckpoint(folder: string): string | undefined {
+  const newest = `SELECT data ->> '$.checkpoint' AS note FROM events WHERE stream = '${SEALS_STREAM}' ORDER BY revision DESC LIMIT 1`;
+  return readCopy(
+    join(folder, EMBEDDED_FILES.events),
+    (db) => db.prepare(newest).get()?.note as string | undefined,
+  );
 }
 
 /** Throws `Error` for a file that is no database. */

@@ -32,6 +32,11 @@ export class ScopedStore implements EventStore {
   readStream: EventStore['readStream'] = async (stream, options) =>
     (await this.#store.readStream(this.scope + stream, options)).map((event) => this.inside(event));
 
+  readLast: EventStore['readLast'] = async (stream) => {
+    const last = await this.#store.readLast(this.scope + stream);
+    return last && this.inside(last);
+  };
+
   readStreams: EventStore['readStreams'] = async (streams) => {
     const found = await this.#store.readStreams(streams.map((stream) => this.scope + stream));
     return found.map((events) => events.map((event) => this.inside(event)));

@@ -134,6 +134,9 @@ export class RealisticStore implements EventStore {
   readStream(...args: Parameters<EventStore['readStream']>) {
     return this.#store.readStream(...args);
   }
+  readLast(stream: string) {
+    return this.#store.readLast(stream);
+  }
   readStreams(...args: Parameters<EventStore['readStreams']>) {
     return this.#store.readStreams(...args);
   }

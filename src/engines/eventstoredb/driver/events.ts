@@ -1,4 +1,6 @@
+import { isUtf8 } from 'node:buffer';
 import { type Filter, type RecordedEvent as StoredEvent, streamNameFilter } from '@eventstore/db-client';
+import { JsonText } from '../../../event-store/new-event.ts';
 import {
   ERASED_REVISION,
   type Position,
@@ -37,16 +39,15 @@ export function isWanted(stream: string, prefixes: readonly string[]): boolean {
   return prefixes.some((prefix) => stream.startsWith(prefix));
 }
 
-/** Undefined for a link whose event is gone: the server sends the link alone. */
-export function recordedOf({
-  event,
-}: {
-  readonly event?: StoredEvent | undefined;
-}): RecordedEvent | undefined {
-  return event === undefined ? undefined : toRecorded(event);
+/** Undefined for a link whose event is gone: the server sends the link alone. `unparsed` as in `SubscribeOptions`. */
+export function recordedOf(
+  { event }: { readonly event?: StoredEvent | undefined },
+  unparsed?: boolean,
+): RecordedEvent | undefined {
+  return event === undefined ? undefined : toRecorded(event, unparsed);
 }
 
-export function toRecorded(event: StoredEvent): RecordedEvent {
+export function toRecorded(event: StoredEvent, unparsed = false): RecordedEvent {
   const { type, streamId: stream, id, position, data: content } = event;
   if (!(content instanceof StoredContent)) throw new TypeError(`the content of ${stream} was parsed already`);
   const { faults, metadata } = content;
@@ -58,8 +59,10 @@ export function toRecorded(event: StoredEvent): RecordedEvent {
     revision: erasure ? ERASED_REVISION : toSafe(event.revision),
     id,
     type,
-    data: erasure ? null : (faults.data ?? dataIn(content)),
-    metadata: erasure ? null : (faults.metadata ?? metadataIn(metadata)),
+    data: erasure ? null : (faults.data ?? (unparsed ? textIn(content, 'data') : dataIn(content))),
+    metadata: erasure
+      ? null
+      : (faults.metadata ?? (unparsed ? textIn(metadata, 'metadata') : metadataIn(metadata))),
     recordedAtMs: event.created.getTime(),
   };
 }
@@ -85,9 +88,17 @@ function metadataIn(bytes: Uint8Array): unknown {
   return bytes.length === 0 ? null : parse(bytes, 'metadata');
 }
 
+function textIn(bytes: Uint8Array, what: string): JsonText | Unreadable {
+  return isUtf8(bytes) ? new JsonText(toText(bytes)) : new Unreadable(`${what} is not text`);
+}
+
+function toText(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+}
+
 function parse(bytes: Uint8Array, what: string): unknown {
   try {
-    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
+    return JSON.parse(toText(bytes));
   } catch {
     return new Unreadable(`${what} is not JSON`); // the error's own message quotes personal data
   }

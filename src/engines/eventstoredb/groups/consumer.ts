@@ -156,7 +156,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
   async #eventOf(message: Message): Promise<RecordedEvent | undefined> {
     const event = recordedOf(message);
     if (event === undefined || message.link === undefined) return event;
-    const place = { fromRevision: event.revision, maxCount: 1 };
+    const place = { fromRevision: event.revision, limit: 1 };
     const found = await readRange(this.#options.connection, event.stream, place);
     return found === 'erased' ? undefined : found[0];
   }

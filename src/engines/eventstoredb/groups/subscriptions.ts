@@ -64,7 +64,7 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
   /** Without events that were erased since. On a server with access control only an administrator may read it. */
   async parked(group: string, limit = MAX_PARKED_READ): Promise<ParkedEvent[]> {
     this.#assertOpen();
-    const range = { resolveLinkTos: true, maxCount: limit };
+    const range = { resolveLinkTos: true, limit };
     const found = await readStream(this.#options.connection, groupStream(group, 'parked'), parkedOf, range);
     return found === 'erased' ? [] : found;
   }

@@ -66,8 +66,7 @@ export class EventStoreDbAppends {
 
   /** The result of an earlier append of exactly these events; `others`, or nothing, may stand at their place. */
   async #find({ stream, expected, events }: BatchAppend): Promise<AppendResult | 'others' | 'nothing'> {
-    const range =
-      expected === 'any' ? {} : { fromRevision: firstRevision(expected), maxCount: events.length };
+    const range = expected === 'any' ? {} : { fromRevision: firstRevision(expected), limit: events.length };
     const found = await readRange(this.#connection, stream, range, { retryForMs: 0 }); // the append itself retries
     if (found === 'erased') return { kind: 'erased' };
     if (found.length === 0) return 'nothing';

@@ -12,7 +12,7 @@ import {
   StreamNotFoundError,
 } from '@eventstore/db-client';
 import { MAX_BATCH_BYTES } from '../../../event-store/batch-bytes.ts';
-import type { BackwardsBatch, EventStore } from '../../../event-store/event-store.ts';
+import type { BackwardsBatch, EventStore, StreamRange } from '../../../event-store/event-store.ts';
 import type { Position, RecordedEvent } from '../../../event-store/recorded-event.ts';
 import type { EventStoreDbConnection, UseOptions } from '../driver/connection.ts';
 import { isWanted, recordedOf, toPosition } from '../driver/events.ts';
@@ -21,11 +21,7 @@ import { StoredContent } from '../driver/stored-content.ts';
 /** Records of one step backwards: an unfiltered read holds them all in memory. */
 const MAX_BACKWARDS = 500;
 
-export interface StreamRange {
-  /** The first revision to read; 0 unless given. */
-  readonly fromRevision?: number;
-  /** All unless given. */
-  readonly maxCount?: number;
+export interface ServerRange extends StreamRange {
   /** Whether links are read with what they link to. */
   readonly resolveLinkTos?: boolean;
 }
@@ -34,7 +30,7 @@ export interface StreamRange {
 export async function readRange(
   connection: EventStoreDbConnection,
   stream: string,
-  range?: StreamRange,
+  range?: ServerRange,
   options?: UseOptions,
 ): Promise<RecordedEvent[] | 'erased'> {
   return await readStream(connection, stream, (resolved) => recordedOf(resolved), { ...range, ...options });
@@ -45,7 +41,7 @@ export async function readStream<T>(
   connection: EventStoreDbConnection,
   stream: string,
   toItem: (resolved: ResolvedEvent) => T | undefined,
-  { fromRevision = 0, maxCount = Infinity, resolveLinkTos = false, ...options }: StreamRange & UseOptions,
+  { fromRevision = 0, limit = Infinity, resolveLinkTos = false, ...options }: ServerRange & UseOptions,
 ): Promise<T[] | 'erased'> {
   const items: T[] = [];
   let count = 0;
@@ -53,7 +49,7 @@ export async function readStream<T>(
     const range = {
       fromRevision: from === 0n ? (START as typeof START) : from,
       resolveLinkTos,
-      ...(maxCount === Infinity ? {} : { maxCount: maxCount - count }),
+      ...(limit === Infinity ? {} : { maxCount: limit - count }),
     };
     const page = await unlessErased(() =>
       connection.use(
@@ -68,7 +64,7 @@ export async function readStream<T>(
     }
     count += page.found.length;
     const last = page.found.at(-1);
-    if (!page.isFull || last === undefined || count >= maxCount) return items;
+    if (!page.isFull || last === undefined || count >= limit) return items;
     from = (last.link ?? last.event)?.revision ?? from;
     from += 1n;
   }
@@ -156,7 +152,7 @@ export async function readEnd(
       collectPage(client.readStream(stream, { ...from, maxCount: 1 }), cancelled),
     ),
   );
-  return page === 'erased' ? undefined : page.found.map(recordedOf)[0];
+  return page === 'erased' ? undefined : page.found.map((found) => recordedOf(found))[0];
 }
 
 /** What a read returns first: `isFull` where that makes a batch by its bytes, and there may be more. */

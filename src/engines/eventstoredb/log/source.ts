@@ -31,6 +31,7 @@ export interface SourceOptions {
   readonly after: Position;
   /** `live` reports its position with each event of the log, which is slow while much is stored after `after`. */
   readonly phase: 'stored' | 'live';
+  readonly unparsed: boolean | undefined;
   readonly changed: Pick<Signal, 'notify'>;
 }
 
@@ -38,11 +39,15 @@ export interface SourceOptions {
 export class EventStoreDbSource extends ServerSubscription<AllStreamSubscription> {
   /** Taken from the driver, in its order; at most one batch by its bytes. */
   readonly #fetched: (Fetched | Marker)[] = [];
+  readonly #unparsed: boolean | undefined;
   #reported: Position = 0;
   #fetchedBytes = 0;
   #live = false;
 
-  constructor({ client }: EventStoreDbConnection, { prefixes, after, phase, changed }: SourceOptions) {
+  constructor(
+    { client }: EventStoreDbConnection,
+    { prefixes, after, phase, unparsed, changed }: SourceOptions,
+  ) {
     const mark = (marker: Marker['marker']): void => {
       subscription.push({ marker });
     };
@@ -54,6 +59,7 @@ export class EventStoreDbSource extends ServerSubscription<AllStreamSubscription
       DRIVER_BUFFER,
     );
     super(subscription, changed);
+    this.#unparsed = unparsed;
     subscription.on('caughtUp', () => mark('caughtUp')).on('readable', () => this.#fetch());
   }
 
@@ -125,7 +131,7 @@ export class EventStoreDbSource extends ServerSubscription<AllStreamSubscription
         this.#fetched.push(next);
         continue;
       }
-      const event = recordedOf(next);
+      const event = recordedOf(next, this.#unparsed);
       if (event === undefined) continue;
       const bytes = eventBytes(event);
       this.#fetched.push({ event, bytes });

@@ -154,7 +154,7 @@ class CatchUp {
 
   /** Replaces the present subscription, if any. */
   async #open(position: Position): Promise<EventStoreDbSource> {
-    const { prefixes } = this.#options;
+    const { prefixes, unparsed } = this.#options;
     const phase = this.#phase;
     const after = this.#checkpointAt(await this.#shownUpTo(position));
     this.#source?.close();
@@ -162,6 +162,7 @@ class CatchUp {
       prefixes,
       after,
       phase,
+      unparsed,
       changed: this.#changed,
     });
     return this.#source;

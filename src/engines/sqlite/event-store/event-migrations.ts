@@ -21,13 +21,13 @@ export const eventMigrations = [
      BEGIN SELECT RAISE(ABORT, 'events stay unless their stream is erased'); END;
    CREATE TRIGGER erased_streams_stay BEFORE DELETE ON erased_streams
      BEGIN SELECT RAISE(ABORT, 'what was erased stays erased'); END;`,
-  `-- Streams whose data is being replaced, within one transaction.
+  `-- Streams whose data, and the ids that nobody is to know any more, are being replaced, within one transaction.
    CREATE TABLE rewriting (stream TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
    DROP TRIGGER events_never_change;
    CREATE TRIGGER events_never_change
-     BEFORE UPDATE OF position, stream, revision, id, type, recorded_at, metadata ON events
+     BEFORE UPDATE OF position, stream, revision, type, recorded_at, metadata ON events
      BEGIN SELECT RAISE(ABORT, 'events never change'); END;
-   CREATE TRIGGER data_never_changes BEFORE UPDATE OF data ON events
+   CREATE TRIGGER data_never_changes BEFORE UPDATE OF id, data ON events
      WHEN NOT EXISTS (SELECT 1 FROM rewriting WHERE stream = OLD.stream)
      BEGIN SELECT RAISE(ABORT, 'events never change, unless their stream is rewritten'); END;`,
 ];

@@ -3,6 +3,7 @@ import type { StatementSync } from 'node:sqlite';
 import { FuelError } from '../../../base/errors.ts';
 import { eventBytes, MAX_BATCH_BYTES } from '../../../event-store/batch-bytes.ts';
 import { MAX_BYTES, tooLong } from '../../../event-store/event-bounds.ts';
+import { JsonText } from '../../../event-store/new-event.ts';
 import { type Position, type RecordedEvent, Unreadable } from '../../../event-store/recorded-event.ts';
 import type { Database } from '../driver/database.ts';
 
@@ -51,14 +52,17 @@ export class EventRows {
     this.#placeAt = db.prepare(`SELECT position, stream, revision FROM ${PLACES} WHERE +position = ?`);
   }
 
-  recorded(row: EventRow): RecordedEvent {
+  /** `unparsed` as in `SubscribeOptions`. */
+  recorded(row: EventRow, unparsed = false): RecordedEvent {
     const isWhole =
       HEAD.every((column) => this.#isText(row, column)) &&
       NUMBERS.every((column) => Number.isSafeInteger(row[column]));
     if (!isWhole) return this.#damagedAt(row.position);
     const { position, stream, revision, id, type, recorded_at: recordedAtMs } = row;
-    const data = this.#parse(row, 'data');
-    return { position, stream, revision, id, type, data, metadata: this.#metadataIn(row), recordedAtMs };
+    const [data, metadata] = unparsed
+      ? [this.#textIn(row, 'data'), this.#textIn(row, 'metadata')]
+      : [this.#parse(row, 'data'), this.#metadataIn(row)];
+    return { position, stream, revision, id, type, data, metadata, recordedAtMs };
   }
 
   /** The event at a place that the index has. */
@@ -88,11 +92,14 @@ export class EventRows {
   }
 
   /** The events of as many rows as make one batch; further ones are not read. */
-  firstBatch(rows: Iterable<EventRow>): { readonly events: RecordedEvent[]; readonly isFull: boolean } {
+  firstBatch(
+    rows: Iterable<EventRow>,
+    unparsed = false,
+  ): { readonly events: RecordedEvent[]; readonly isFull: boolean } {
     const events: RecordedEvent[] = [];
     let bytes = 0;
     for (const row of rows) {
-      events.push(this.recorded(row));
+      events.push(this.recorded(row, unparsed));
       bytes += textBytes(row);
       if (bytes >= MAX_BATCH_BYTES) return { events, isFull: true };
     }
@@ -119,13 +126,19 @@ export class EventRows {
     return this.#lastMetadata.value;
   }
 
-  #parse(row: EventRow, what: 'data' | 'metadata'): unknown {
+  #textIn(row: EventRow, what: 'data' | 'metadata'): JsonText | Unreadable {
     const text = row[what];
     const fault = typeof text === 'number' ? tooLong(what, text) : undefined;
     if (fault !== undefined) return fault;
     if (typeof text !== 'string' || !this.#isText(row, what)) return damage(`${what} is not text`);
+    return new JsonText(text);
+  }
+
+  #parse(row: EventRow, what: 'data' | 'metadata'): unknown {
+    const text = this.#textIn(row, what);
+    if (text instanceof Unreadable) return text;
     try {
-      return JSON.parse(text);
+      return JSON.parse(text.text);
     } catch {
       return new Unreadable(`${what} is not JSON`); // the error's own message quotes personal data
     }

@@ -2,30 +2,32 @@ import type { StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../../base/clock.ts';
 import { Signal } from '../../../base/signal.ts';
-import { assertStorable } from '../../../event-store/event-bounds.ts';
 import type {
   Append,
   AppendResult,
   BackwardsBatch,
   Damage,
   EventStore,
-  NewEvent,
+  StreamRange,
   SubscribeOptions,
   SubscriptionBatch,
 } from '../../../event-store/event-store.ts';
-import { jsonText, repeatingJson } from '../../../event-store/new-event.ts';
+import { repeatingJson } from '../../../event-store/new-event.ts';
 import type { Position, RecordedEvent } from '../../../event-store/recorded-event.ts';
 import { CommitWatch } from '../driver/commit-watch.ts';
 import { Database } from '../driver/database.ts';
 import { isRepeated } from '../driver/errors.ts';
 import { eventMigrations } from './event-migrations.ts';
 import { damageIn, EVENT_COLUMNS, type EventRow, EventRows, PLACES, type PlaceRow } from './event-rows.ts';
+import { type EventText, textsOf } from './event-text.ts';
 import { findDamage } from './find-damage.ts';
 import { type ReadAllOptions, type ReadBackwardsOptions, SqliteLogReader } from './log-reader.ts';
 import { rewriteStream } from './rewrite-stream.ts';
 
 const HEARTBEAT_MS = 1_000;
 const BATCH_SIZE = 500;
+/** SQLite's word for it. */
+const NO_LIMIT = -1;
 
 export interface SqliteEventStoreOptions {
   readonly path: string;
@@ -68,7 +70,7 @@ export class SqliteEventStore implements EventStore {
     );
     this.#findErased = db.prepare('SELECT 1 FROM erased_streams WHERE stream = ?');
     this.#readStream = db.prepare(
-      `SELECT ${EVENT_COLUMNS} FROM events WHERE stream = ? AND revision >= ? ORDER BY revision`,
+      `SELECT ${EVENT_COLUMNS} FROM events WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`,
     );
     this.#readIds = db.prepare(
       'SELECT id, revision, position FROM events WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?',
@@ -78,7 +80,7 @@ export class SqliteEventStore implements EventStore {
        WHERE stream = ? AND id IN (SELECT value FROM json_each(?))`,
     );
     this.#readPlaces = db.prepare(
-      `SELECT position, stream, revision FROM ${PLACES} WHERE stream = ? AND revision >= ? ORDER BY revision`,
+      `SELECT position, stream, revision FROM ${PLACES} WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`,
     );
   }
 
@@ -96,13 +98,19 @@ export class SqliteEventStore implements EventStore {
     return results;
   }
 
-  async readStream(stream: string, options?: { readonly fromRevision?: number }): Promise<RecordedEvent[]> {
+  async readStream(stream: string, range?: StreamRange): Promise<RecordedEvent[]> {
     this.#db.assertOpen();
-    return this.#db.read(() => this.#eventsOf(stream, options?.fromRevision ?? 0));
+    return this.#db.read(() => this.#eventsOf(stream, range));
+  }
+
+  async readLast(stream: string): Promise<RecordedEvent | undefined> {
+    this.#db.assertOpen();
+    const last = this.#lastRevision.get(stream) as { readonly revision: number } | undefined;
+    return last && (await this.readStream(stream, { fromRevision: last.revision }))[0];
   }
 
   async readStreams(streams: readonly string[]): Promise<RecordedEvent[][]> {
-    return this.#db.read(() => streams.map((stream) => this.#eventsOf(stream, 0)));
+    return this.#db.read(() => streams.map((stream) => this.#eventsOf(stream)));
   }
 
   async isErased(stream: string): Promise<boolean> {
@@ -117,7 +125,7 @@ export class SqliteEventStore implements EventStore {
   }
 
   async *subscribe(options: SubscribeOptions): AsyncGenerator<SubscriptionBatch, void, undefined> {
-    const { prefixes, signal, batchSize: limit = BATCH_SIZE } = options;
+    const { prefixes, signal, unparsed, batchSize: limit = BATCH_SIZE } = options;
     const changed = new Signal();
     const notify = (): void => changed.notify();
     signal.addEventListener('abort', notify);
@@ -127,7 +135,7 @@ export class SqliteEventStore implements EventStore {
       let yieldedAtMs = Number.NEGATIVE_INFINITY; // so that the first batch comes at once, even an empty one
       while (!signal.aborted) {
         changed.reset();
-        const batch = this.readAll({ prefixes, after: position, limit });
+        const batch = this.readAll({ prefixes, after: position, limit, unparsed });
         if (batch.position > position || performance.now() - yieldedAtMs >= HEARTBEAT_MS) {
           position = batch.position;
           yield batch;
@@ -265,13 +273,13 @@ export class SqliteEventStore implements EventStore {
   }
 
   /** Where a page is damaged: each event that the index has, by itself. */
-  #eventsOf(stream: string, fromRevision: number): RecordedEvent[] {
+  #eventsOf(stream: string, { fromRevision = 0, limit = NO_LIMIT }: StreamRange = {}): RecordedEvent[] {
     let rows: EventRow[];
     try {
-      rows = this.#readStream.all(stream, fromRevision) as unknown as EventRow[];
+      rows = this.#readStream.all(stream, fromRevision, limit) as unknown as EventRow[];
     } catch (error) {
       damageIn(error);
-      const places = this.#readPlaces.all(stream, fromRevision) as unknown as PlaceRow[];
+      const places = this.#readPlaces.all(stream, fromRevision, limit) as unknown as PlaceRow[];
       return places.map((place) => this.#rows.atPlace(place));
     }
     return rows.map((row) => this.#rows.recorded(row));
@@ -279,18 +287,3 @@ export class SqliteEventStore implements EventStore {
 }
 
 type PreparedAppend = Omit<Append, 'events'> & { readonly events: readonly EventText[] };
-
-interface EventText {
-  readonly id: string;
-  readonly type: string;
-  readonly data: string;
-  readonly metadata: string;
-}
-
-function textsOf(metadataText: (metadata: object) => string): (event: NewEvent) => EventText {
-  return ({ id, type, ...event }) => {
-    const [data, metadata] = [jsonText(event.data), metadataText(event.metadata)];
-    assertStorable({ type, dataBytes: Buffer.byteLength(data), metadataBytes: Buffer.byteLength(metadata) });
-    return { id, type, data, metadata };
-  };
-}

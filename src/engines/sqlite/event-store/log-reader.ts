@@ -23,6 +23,7 @@ export interface ReadAllOptions {
   readonly after: Position;
   /** The maximum number of events to return. */
   readonly limit: number;
+  readonly unparsed?: boolean | undefined;
 }
 
 export interface ReadBackwardsOptions {
@@ -38,6 +39,7 @@ interface ScannedRange {
   readonly after: Position;
   readonly to: Position;
   readonly limit: number;
+  readonly unparsed?: boolean | undefined;
 }
 
 /** Reads the log in order of position, on the calling thread, in bounded steps. */
@@ -63,11 +65,11 @@ export class SqliteLogReader {
   }
 
   /** The matching events after `after`; `position` and `caughtUp` as in `SubscriptionBatch`. */
-  readAll({ prefixes, after, limit }: ReadAllOptions): SubscriptionBatch {
+  readAll({ prefixes, after, limit, unparsed }: ReadAllOptions): SubscriptionBatch {
     const { events, isFull, scannedTo, head } = this.#db.read(() => {
       const end = this.head();
       const to = Math.min(after + scanned(prefixes), end);
-      return { ...this.#read({ prefixes, after, to, limit }, 'ASC'), scannedTo: to, head: end };
+      return { ...this.#read({ prefixes, after, to, limit, unparsed }, 'ASC'), scannedTo: to, head: end };
     });
     const last = isFull || events.length === limit ? events.at(-1) : undefined;
     const position = last?.position ?? Math.max(after, scannedTo);
@@ -87,10 +89,10 @@ export class SqliteLogReader {
   }
 
   #read(range: ScannedRange, order: Order): { readonly events: RecordedEvent[]; readonly isFull: boolean } {
-    const { prefixes, after, to, limit } = range;
+    const { prefixes, after, to, limit, unparsed } = range;
     try {
       const rows = this.#statement(prefixes, order).iterate(after, to, ...prefixes, limit);
-      return this.#rows.firstBatch(rowsOf(rows));
+      return this.#rows.firstBatch(rowsOf(rows), unparsed);
     } catch (error) {
       damageIn(orDamaged(this.#db.path, error));
       return { events: this.#readByPlace(range, order), isFull: false };

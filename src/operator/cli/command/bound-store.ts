@@ -16,6 +16,7 @@ export function boundStore(store: EventStore, bind: () => Promise<unknown>): Eve
       return store.erase(stream);
     },
     readStream: (stream, options) => store.readStream(stream, options),
+    readLast: (stream) => store.readLast(stream),
     readStreams: (streams) => store.readStreams(streams),
     isErased: (stream) => store.isErased(stream),
     subscribe: (options) => store.subscribe(options),

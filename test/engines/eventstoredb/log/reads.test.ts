@@ -35,10 +35,10 @@ beforeEach(async () => {
 });
 
 test('a stream of several pages is read to its end, or to as many events as are asked for', async () => {
-  const revisions = async (range: { maxCount?: number; fromRevision?: number }) =>
+  const revisions = async (range: { limit?: number; fromRevision?: number }) =>
     await readStream(connection, 'transactions', ({ event }) => Number(event?.revision), range);
   expect(await revisions({})).toEqual([0, 1, 2, 3, 4, 5, 6]);
-  expect(await revisions({ fromRevision: 2, maxCount: 4 })).toEqual([2, 3, 4, 5]);
+  expect(await revisions({ fromRevision: 2, limit: 4 })).toEqual([2, 3, 4, 5]);
 });
 
 test('links are followed page by page, by their own revisions', async () => {
