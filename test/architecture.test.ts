@@ -15,6 +15,7 @@ const LAYERS = [
   ['src/base'],
   ['projections'],
   ['src/event-store'],
+  ['src/seals'],
   ['src/accounts'],
   ['src/pull'],
   ['src/push'],

@@ -1,6 +1,10 @@
 import { array, enums, type Infer, nullable, optional, string, type } from 'superstruct';
 import { dateTime, id, integer, text } from './values/primitives.ts';
 
+/** What is left of events that were taken out of the log: where they stood in its tree, and their hashes, in base64. */
+const sealedLeaves = array(type({ stream: string(), revision: integer, index: integer, hash: string() }));
+export type SealedLeaves = Infer<typeof sealedLeaves>;
+
 export const operationsEvents = {
   /** The first event of the stream: which store this is. Checkpoints carry the same id. */
   StoreNamed: type({ store_id: string() }),
@@ -30,9 +34,32 @@ export const operationsEvents = {
   StoreMoved: type({ to: array(string()) }),
   /** It is to be used again, in spite of the `StoreMoved` before. */
   StoreUnmarked: type({ reason: string() }),
-  TransactionErased: type({ transaction_id: id, account_id: nullable(id), reason: string() }),
-  /** In every transaction of the account that was recorded before, this driver's name and number are gone. */
-  DriverRedacted: type({ driver_id: id, account_id: id, reason: string() }),
+  TransactionErased: type({
+    transaction_id: id,
+    account_id: nullable(id),
+    reason: string(),
+    leaves: optional(sealedLeaves),
+  }),
+  /**
+   * In every transaction of the account that was recorded before, this driver's name and number are gone. Of many events
+   * the leaves are in several of these.
+   */
+  DriverRedacted: type({ driver_id: id, account_id: id, reason: string(), leaves: optional(sealedLeaves) }),
+  /**
+   * In the stream `seals`: the tree of the log's first `size` events has this root, signed as a checkpoint. `edge`: the
+   * roots of its complete subtrees; `last`: its last event; `leaves`: place and start of the hash of each event since the
+   * seal before, one a line, deflated. Hashes are base64.
+   */
+  LogSealed: type({
+    size: integer,
+    root: string(),
+    checkpoint: string(),
+    edge: array(string()),
+    last: type({ stream: string(), revision: integer }),
+    leaves: string(),
+  }),
+  /** Somebody proved that the log is what was sealed, up to this size. */
+  LogProven: type({ size: integer, root: string() }),
   /**
    * In the stream `notices-<account id>`: this audience was notified of an event, so that neither a copied store nor a
    * lost subscription notifies it again.
@@ -61,6 +88,7 @@ export type OperationsEvent = {
 }[OperationsEventType];
 
 export const OPERATIONS_STREAM = 'operations';
+export const SEALS_STREAM = 'seals';
 /** So that the event stays small. */
 export const MAX_IMPORT_ACCOUNTS = 1_000;
 export const IMPORTS_STREAMS = 'imports-';

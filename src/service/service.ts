@@ -17,6 +17,7 @@ import { VIEW_NAME } from '../pull/view/projector.ts';
 import { claimDeliveryLog } from '../push/delivery-log.ts';
 import { createMailer } from '../push/notices/mailer.ts';
 import { runNotifier } from '../push/notices/notifier.ts';
+import { lastSeal } from '../seals/seals.ts';
 import { furtherApiThreads, startApi } from './api/start-api.ts';
 import { EngineHealth } from './engines/engine-health.ts';
 import type { Engines, OpenEngines } from './engines/engines.ts';
@@ -100,7 +101,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   try {
     const health = new EngineHealth(engines.remote, sinceBoot);
     const disk = storeDisk(config, engines);
-    const operations = parts.add('operations listener', await startOperations(options, health, disk));
+    const operations = parts.add(
+      'operations listener',
+      await startOperations({ ...options, engines }, health, disk),
+    );
     await health.allReached(log, signal);
     await retryWhileUnavailable(() => checkStores(options, engines), { log, signal, component: 'start' });
     signal.throwIfAborted();
@@ -139,7 +143,7 @@ interface Operations {
 }
 
 async function startOperations(
-  { config, roles, log, operator }: ServiceOptions,
+  { config, roles, log, operator, engines }: ServiceOptions & { readonly engines: Engines },
   health: EngineHealth,
   disk: RunningProcess['disk'],
 ): Promise<Operations> {
@@ -148,7 +152,8 @@ async function startOperations(
   if (roles.includes('api')) addCertificate(metrics.registry, () => certificateEndsAtMs(config));
   if (disk !== undefined) addDiskMetrics(metrics.registry, disk);
   const readiness = (): Promise<Readiness> => operations.readiness();
-  const server = createOpsServer({ readiness, metrics, log, console: operator.pages(readiness) });
+  const checkpoint = async (): Promise<string | undefined> => (await lastSeal(engines.store()))?.note;
+  const server = createOpsServer({ readiness, metrics, log, checkpoint, console: operator.pages(readiness) });
   const { host } = config.FUEL_OPS_LISTEN;
   const { port } = await server.listen(config.FUEL_OPS_LISTEN);
   const operations: Operations = {

@@ -24,7 +24,7 @@ describe('the published events', () => {
 
   it('are each one row of the table in the README', () => {
     const rows = read('README.md').matchAll(
-      /^\| `(\w+)` \| `(?:transaction-<id>|account-<id>|notices-<id>|imports-<month>|import-<import id>|operations)` \|/gm,
+      /^\| `(\w+)` \| `(?:transaction-<id>|account-<id>|notices-<id>|imports-<month>|import-<import id>|operations|seals)` \|/gm,
     );
     expect([...rows].map((row) => row[1])).toEqual(eventTypes);
   });

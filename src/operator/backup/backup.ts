@@ -6,7 +6,11 @@ import { pipeline } from 'node:stream/promises';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { assertOwn } from '../../base/config/own-files.ts';
 import { FuelError } from '../../base/errors.ts';
-import { type CopiedPositions, copiedPositions } from '../../engines/sqlite/copied-files.ts';
+import {
+  type CopiedPositions,
+  copiedCheckpoint,
+  copiedPositions,
+} from '../../engines/sqlite/copied-files.ts';
 import { backupFile } from '../../engines/sqlite/driver/database.ts';
 import { numberedFiles } from '../../engines/sqlite/driver/numbered-files.ts';
 
@@ -19,8 +23,10 @@ const DATABASES = ['requests.db', 'subscriptions.db', 'deliveries.db', 'events.d
 /** Copied before them. While it is rebuilt there are two files, and another one is served in the end. */
 const VIEW = 'transactions.db';
 /** The key that secrets are encrypted with, and the certificate that customers may trust. */
-const PLAIN_FILES = ['master.key', 'tls-cert.pem', 'tls-key.pem'];
+const PLAIN_FILES = ['master.key', 'seal.key', 'tls-cert.pem', 'tls-key.pem'];
 
+/** To be kept elsewhere too: it proves what the log was. */
+const CHECKPOINT = 'checkpoint.txt';
 /** Written last. */
 export const MANIFEST = 'backup.json';
 
@@ -65,6 +71,11 @@ export async function backupDataDir(
     assertOwn(join(dataDir, name), 'file');
     await copyFile(join(dataDir, name), join(target, name), constants.COPYFILE_EXCL);
     files.push(name);
+  }
+  const checkpoint = copiedCheckpoint(target);
+  if (checkpoint !== undefined) {
+    await writeFile(join(target, CHECKPOINT), checkpoint, { flag: 'wx', mode: 0o600, flush: true });
+    files.push(CHECKPOINT);
   }
   const checksums: Record<string, string> = {};
   for (const name of files) checksums[name] = await checksumOf(join(target, name));

@@ -3,7 +3,7 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { FuelError } from '../../base/errors.ts';
 import { printable, withoutKeys } from '../../base/printable.ts';
 import { addAccountCommands } from './commands/account-commands.ts';
-import { addAuditCommand } from './commands/audit-command.ts';
+import { addAuditCommand } from './commands/audit/audit-command.ts';
 import { addDeliveryCommands } from './commands/delivery-commands.ts';
 import { addKeyCommands } from './commands/key-commands.ts';
 import { addMockCommand } from './commands/mock-command.ts';

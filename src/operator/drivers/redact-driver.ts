@@ -9,12 +9,14 @@ import { batchesOf } from '../../event-store/batch-bytes.ts';
 import type { EventStore, PersistentSubscriptions } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { recordOperations } from '../../event-store/operations.ts';
-import type { Position } from '../../event-store/recorded-event.ts';
+import { readInParts } from '../../event-store/reads.ts';
+import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { projectEvent } from '../../pull/record/project-event.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import { REDACTION_SEEN_MS } from '../../push/fan-out/redacted-drivers.ts';
 import { DELIVERIES_GROUP } from '../../push/fan-out/run-fan-out.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
+import { namedLeaves } from '../../seals/named-leaves.ts';
 import { MAX_TEXTS, SEARCHED_CHARACTERS } from '../erase/erased-bytes.ts';
 import { repairRow } from '../verify/repair-view.ts';
 import {
@@ -59,6 +61,8 @@ interface Driver {
 }
 
 const IDS_PER_READ = 200;
+/** Of some 120 bytes each, far from what an event may have. */
+const LEAVES_AN_EVENT = 1_000;
 const CHECK_EVERY_MS = 50;
 /** Another writer may append to a transaction meanwhile. */
 const MAX_TRIES = 10;
@@ -69,7 +73,7 @@ const MAX_TRIES = 10;
  * order it can be repeated after a kill. Rejects with `REFUSED` where no transaction has the driver.
  */
 export async function redactDriver(driver: Driver, options: RedactionOptions): Promise<Redaction> {
-  const { store, clock, author, reason, dryRun, signal, onProgress } = options;
+  const { store, dryRun, signal, onProgress } = options;
   const query = { accountId: driver.accountId, driver: driver.driverId };
   const progress = (looked: number): void => onProgress({ 'events read': looked });
   const ids: number[] = [];
@@ -97,14 +101,14 @@ export async function redactDriver(driver: Driver, options: RedactionOptions): P
     const [rows, deliveries] = [await countRows(ids, options), await countDeliveries(ids, options)];
     return { events: named, rows, deliveries, texts: [] };
   }
-  if (named > 0) {
-    const data = { driver_id: driver.driverId, account_id: driver.accountId, reason };
-    await recordOperations(store, [{ type: 'DriverRedacted', data }], { author, clock });
-  }
+  const streams = ids.map(transactionStream);
+  const naming = new NamedEvents(driver, options);
+  if (named > 0) for await (const [, history] of readInParts(store, streams)) naming.add(history);
+  await naming.record();
   let [events, rows, deliveries] = [0, 0, 0];
   for (const id of ids) {
     if (signal.aborted) break;
-    const changed = await redactTransaction(id, query, options);
+    const changed = await redactTransaction(id, { query, naming }, options);
     events += changed.events;
     rows += changed.rows;
     onProgress({ events, rows });
@@ -118,14 +122,52 @@ export async function redactDriver(driver: Driver, options: RedactionOptions): P
   return { events, rows, deliveries, texts };
 }
 
+interface Redacting {
+  readonly query: DriverQuery;
+  readonly naming: NamedEvents;
+}
+
+/** The events that are to be replaced: each is named in a `DriverRedacted`, before that, by what is left of it. */
+class NamedEvents {
+  readonly #driver: Driver;
+  readonly #options: RedactionOptions;
+  readonly #seen = new Set<Position>();
+  #waiting: Pick<RecordedEvent, 'position'>[] = [];
+
+  constructor(driver: Driver, options: RedactionOptions) {
+    this.#driver = driver;
+    this.#options = options;
+  }
+
+  add(events: readonly RecordedEvent[]): void {
+    for (const { position } of events) {
+      if (this.#seen.has(position)) continue;
+      this.#seen.add(position);
+      this.#waiting.push({ position });
+    }
+  }
+
+  async record(): Promise<void> {
+    if (this.#waiting.length === 0) return;
+    const { store, author, clock, reason } = this.#options;
+    const leaves = await namedLeaves(store, this.#waiting);
+    this.#waiting = [];
+    const about = { driver_id: this.#driver.driverId, account_id: this.#driver.accountId, reason };
+    for (const some of batchesOf(leaves, { most: LEAVES_AN_EVENT, bytesOf: () => 0 })) {
+      const data = { ...about, leaves: some };
+      await recordOperations(store, [{ type: 'DriverRedacted', data }], { author, clock });
+    }
+  }
+}
+
 /** Its stream, then its row: also one that the view has not reached, since the projector may hold the former event. */
 async function redactTransaction(
   id: number,
-  query: DriverQuery,
+  how: Redacting,
   { store, view }: Pick<RedactionOptions, 'store' | 'view'>,
 ): Promise<Pick<RedactionFigures, 'events' | 'rows'>> {
   const isNamed = await isNamedInRow(id, view);
-  const events = await rewriteStream(id, query, store);
+  const events = await rewriteStream(id, how, store);
   const hasView = (await view.checkpoint()) !== undefined;
   if (hasView && (events > 0 || isNamed) && !(await repairRow(id, { store, view })))
     throw new FuelError(
@@ -135,11 +177,13 @@ async function redactTransaction(
   return { events, rows: isNamed ? 1 : 0 };
 }
 
-async function rewriteStream(id: number, query: DriverQuery, store: EventStore): Promise<number> {
+async function rewriteStream(id: number, { query, naming }: Redacting, store: EventStore): Promise<number> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const history = await store.readStream(transactionStream(id));
     const named = new Set(history.filter((event) => isOfDriver(event, query) && !isRedactedEvent(event)));
     if (named.size === 0) return 0;
+    naming.add(history);
+    await naming.record();
     const events = history.map((event) =>
       named.has(event) ? { ...event, data: withoutDriver(event.data as WithDriver) } : event,
     );

@@ -8,6 +8,7 @@ import { recordOperations } from '../../event-store/operations.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
+import { namedLeaves } from '../../seals/named-leaves.ts';
 import { SEARCHED_CHARACTERS } from './erased-bytes.ts';
 
 export interface ErasureOptions {
@@ -33,7 +34,10 @@ export async function eraseTransaction(id: number, options: ErasureOptions): Pro
     if (events.length === 0) {
       throw new FuelError('REFUSED', `transaction ${id} was never recorded: there is nothing to erase`);
     }
-    await record(id, events, options);
+    for (let all = events, named = 0; all.length > named; all = await store.readStream(stream)) {
+      await record(id, all.slice(named), options);
+      named = all.length;
+    }
     await store.erase(stream);
   }
   await queue.erase(id, clock.now());
@@ -51,14 +55,15 @@ function textOf(event: RecordedEvent): string {
 
 async function record(
   id: number,
-  [first]: readonly RecordedEvent[],
+  events: readonly RecordedEvent[],
   { store, clock, author, reason }: ErasureOptions,
 ): Promise<void> {
-  const accountId = (first?.data as { account_id?: unknown } | undefined)?.account_id;
+  const accountId = (events[0]?.data as { account_id?: unknown } | undefined)?.account_id;
   const data = {
     transaction_id: id,
     account_id: typeof accountId === 'number' ? accountId : null,
     reason,
+    leaves: await namedLeaves(store, events),
   };
   await recordOperations(store, [{ type: 'TransactionErased', data }], { author, clock });
 }

@@ -18,6 +18,8 @@ export interface OpsOptions {
   readonly readiness: () => Readiness | Promise<Readiness>;
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
   readonly log: Log;
+  /** The newest signed checkpoint of the log; `undefined` where nothing is sealed yet. */
+  readonly checkpoint?: () => Promise<string | undefined>;
   /** Answers what nothing else does: the operator's console. */
   readonly console?: Koa.Middleware;
 }
@@ -42,7 +44,7 @@ export const OPS_STATUS = {
 const OPENAPI = new URL('../../../docs/openapi.yaml', import.meta.url);
 
 /** Health, readiness, metrics, the API's description and the console over plain HTTP, for the operator's network only. */
-export function createOpsServer({ readiness, metrics, log, console }: OpsOptions): OpsServer {
+export function createOpsServer({ readiness, metrics, log, checkpoint, console }: OpsOptions): OpsServer {
   const router = new Router();
   router.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' };
@@ -55,6 +57,12 @@ export function createOpsServer({ readiness, metrics, log, console }: OpsOptions
   router.get('/metrics', async (ctx) => {
     ctx.type = metrics.contentType;
     ctx.body = await metrics.text();
+  });
+  router.get('/checkpoint', async (ctx) => {
+    const note = await checkpoint?.();
+    ctx.status = note === undefined ? OPS_STATUS.notFound : OPS_STATUS.ok;
+    ctx.type = 'text/plain';
+    ctx.body = note ?? 'nothing is sealed yet\n';
   });
   router.get('/openapi.yaml', async (ctx) => {
     ctx.type = 'application/yaml';

@@ -1,5 +1,8 @@
+import { storeIdentity } from '../../event-store/store-identity.ts';
 import { runProjector } from '../../pull/view/projector.ts';
-import type { Job } from '../threads/job.ts';
+import { openSigner } from '../../seals/seal-key.ts';
+import { runSealer } from '../../seals/sealer.ts';
+import type { Job, JobContext } from '../threads/job.ts';
 import { startJob } from '../threads/start-job.ts';
 
 /** Pages show a transaction at most this much later under constant load. */
@@ -19,6 +22,7 @@ export const projector: Job<undefined> = async (context) => {
       log.error({ err: error }, 'the new view could not be built: run fuel projection rebuild transactions'),
     );
   };
+  const sealing = seal(context, until);
   try {
     await runProjector({
       store: engines.store(),
@@ -31,5 +35,19 @@ export const projector: Job<undefined> = async (context) => {
   } finally {
     ended.abort();
     await rebuilding;
+    await sealing;
   }
 };
+
+/** Beside the view, which nothing of it delays by more than a batch. A failure leaves the log unsealed, and is logged. */
+async function seal({ config, engines, clock, log, holder }: JobContext, signal: AbortSignal): Promise<void> {
+  const [store, coordination] = [engines.store(), engines.coordination()];
+  try {
+    const signer = openSigner(await storeIdentity(store, clock), config);
+    if (signer === undefined)
+      log.error('FUEL_SEAL_KEY is not set: the log is not sealed, and can not be proven later');
+    else await runSealer({ store, coordination, signer, holder, clock, log, signal });
+  } catch (error) {
+    if (!signal.aborted) log.error({ err: error }, 'the log is not sealed any more: fuel audit verify');
+  }
+}

@@ -55,6 +55,7 @@ test('with nothing set, every setting has its documented default', () => {
     ...['FUEL_TLS_CERT', 'FUEL_TLS_KEY', 'FUEL_OPS_HOSTS', 'FUEL_EDGE_TOKEN', 'FUEL_TRUSTED_PROXIES'],
     ...[
       'FUEL_MASTER_KEY',
+      'FUEL_SEAL_KEY',
       'FUEL_SMTP_URL',
       'FUEL_MAIL_FROM',
       'FUEL_OPERATOR_EMAIL',

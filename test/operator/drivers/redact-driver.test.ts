@@ -8,12 +8,14 @@ import { type RedactionOptions, redactDriver } from '../../../src/operator/drive
 import { projectEvent } from '../../../src/pull/record/project-event.ts';
 import { AccountHistory } from '../../../src/push/fan-out/account-history.ts';
 import { FanOut } from '../../../src/push/fan-out/fan-out.ts';
+import { verifyLog } from '../../../src/seals/verify-log.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { verifyDeliveries } from '../../support/agreement/verify.ts';
 import { onFile, openPushStoresWith } from '../../support/deliveries/push-stores.ts';
 import { eventStoreDbOnDouble } from '../../support/event-store/eventstoredb-under-test.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
 import { interposed, Steps } from '../../support/interposed.ts';
+import { key, seal } from '../../support/seals/sealing.ts';
 import {
   confirmed,
   type EventLine,
@@ -133,13 +135,29 @@ describe.each(engines)('on %s', (_, openOther) => {
     expect([await rowIn(view, 3), await rowIn(view, 4), await queue.ofTransactions([3])]).toEqual(before);
     expect(await rowIn(view, 2)).toBe('hidden');
     expect((await store.readStream('operations')).map(({ type, data }) => [type, data])).toEqual([
-      ['DriverRedacted', { driver_id: 77, account_id: 7, reason: 'asked for' }],
+      ['DriverRedacted', { driver_id: 77, account_id: 7, reason: 'asked for', leaves: expect.any(Array) }],
     ]);
     const { states, ...agreed } = await verify();
     expect({ ...agreed, states }).toEqual(verified);
     const head = await store.head();
     expect(await redact()).toEqual(NOTHING);
     expect(await store.head()).toBe(head);
+  });
+
+  test('a redacted log is proven, and says what is not what it was; nothing computes the name from what is left', async () => {
+    const { store, all, redact, append } = await stores();
+    await seal(store);
+    const ids = (await all()).filter(({ stream }) => stream === 'transaction-1').map(({ id }) => id);
+    await redact();
+    await append('account-8', [opened('Other', 8)]);
+    await seal(store);
+    const { fault, erased } = await verifyLog({ store, key });
+    expect(fault).toBeUndefined();
+    // EventStoreDB shows the former events until it is scavenged: they still are what was sealed.
+    const events = erased.reduce((sum, each) => sum + each.events, 0);
+    expect([0, FIGURES.events]).toContain(events);
+    const left = JSON.stringify([await store.readStreams(['transaction-1', 'operations'])]);
+    for (const id of ids) expect(left).not.toContain(id);
   });
 
   test('a view that is built from the log afterwards shows the same, and parks nothing', async () => {

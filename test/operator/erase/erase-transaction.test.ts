@@ -6,11 +6,13 @@ import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue
 import { openSqliteView } from '../../../src/engines/sqlite/view/view.ts';
 import { eraseTransaction } from '../../../src/operator/erase/erase-transaction.ts';
 import { removeErasedBytes } from '../../../src/operator/erase/erased-bytes.ts';
+import { verifyLog } from '../../../src/seals/verify-log.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
 import { countByState } from '../../support/deliveries/listed.ts';
-import { named } from '../../support/event-store/store-events.ts';
+import { named, record } from '../../support/event-store/store-events.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { interposed, Steps } from '../../support/interposed.ts';
+import { key, seal } from '../../support/seals/sealing.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { sampleRow, showing } from '../../support/transactions/records.ts';
 import { rowIn } from '../../support/transactions/row-in.ts';
@@ -56,7 +58,7 @@ async function stores() {
   return { folder, store, queue, erase, records, left };
 }
 
-const RECORD = { transaction_id: 1, account_id: 1, reason: 'asked for' };
+const RECORD = { transaction_id: 1, account_id: 1, reason: 'asked for', leaves: expect.any(Array) };
 const NOTHING_LEFT = { events: 0, erased: true, delivery: '', state: 'withdrawn', row: 'hidden' };
 
 test('an erasure is on record before anything is erased, and events go before what is made of them', async () => {
@@ -98,6 +100,25 @@ test('a transaction that is erased again is on record once, and deliveries that 
   expect([await left(), await records()]).toEqual([NOTHING_LEFT, [RECORD]]);
   expect(await countByState(queue)).toMatchObject({ withdrawn: 2 });
 });
+
+test.each([true, false])(
+  'what was erased is a gap of the proof, whether it was sealed before: %s',
+  async (isSealed) => {
+    const { store, erase } = await stores();
+    const [event] = await store.readStream('transaction-1');
+    await record(store, 'transaction-2', 'a');
+    if (isSealed) await seal(store);
+    await expect(erase(1, new Steps(1))).rejects.toThrow('ended before'); // on record, and not done
+    await seal(store);
+    await erase(1);
+    await record(store, 'transaction-3', 'b');
+    await seal(store);
+    const { fault, erased } = await verifyLog({ store, key });
+    expect(fault).toBeUndefined();
+    expect(erased).toEqual([expect.objectContaining({ events: 1, actor: 'test', reason: 'asked for' })]);
+    expect(JSON.stringify(await store.readStream('operations'))).not.toContain(event?.id);
+  },
+);
 
 test('a transaction that was never recorded is refused, and can be recorded later', async () => {
   const { store, erase, records } = await stores();

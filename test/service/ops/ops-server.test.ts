@@ -7,10 +7,16 @@ import { readDocument } from '../../support/documents.ts';
 import { memoryLog } from '../../support/service/api.ts';
 import { openConnection } from '../../support/service/raw-connection.ts';
 
-async function start(readiness: () => Readiness = () => ({ ready: true, checks: {} })) {
+async function start(
+  readiness: () => Readiness = () => ({ ready: true, checks: {} }),
+  checkpoint?: () => Promise<string | undefined>,
+) {
   const metrics = createMetrics();
   const logLines: Record<string, unknown>[] = [];
-  const server = createOpsServer({ readiness, metrics, log: memoryLog(logLines) });
+  const server = createOpsServer({
+    ...{ readiness, metrics, log: memoryLog(logLines) },
+    ...(checkpoint && { checkpoint }),
+  });
   const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
   onTestFinished(() => server.stop());
   const get = async (path: string) => {
@@ -88,4 +94,17 @@ test('a check that fails is a 500 that is logged', async () => {
   });
   expect((await get('/readyz')).status).toBe(500);
   expect(JSON.stringify(logLines)).toContain('broken');
+});
+
+test('/checkpoint has the newest signed checkpoint, and is 404 before the first', async () => {
+  let note: string | undefined;
+  const { get, logLines } = await start(undefined, async () => note);
+  expect((await get('/checkpoint')).status).toBe(404);
+  note = 'log\n1\nroot\n';
+  expect(await get('/checkpoint')).toMatchObject({
+    status: 200,
+    text: note,
+    headers: { 'content-type': expect.stringContaining('text/plain') },
+  });
+  expect(logLines).toEqual([]);
 });

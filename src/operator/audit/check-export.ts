@@ -1,0 +1,76 @@
+import { createReadStream, existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { FuelError } from '../../base/errors.ts';
+import { JsonText } from '../../event-store/new-event.ts';
+import type { Checkpoint, VerifierKey } from '../../seals/checkpoint.ts';
+import { hashOf } from '../../seals/leaf.ts';
+import { provesConsistency, provesInclusion } from '../../seals/merkle-tree.ts';
+import { EXPORT, type ExportedEvent } from './export-proof.ts';
+
+export interface ExportCheck {
+  readonly events: number;
+  /** Of the tree that they are in. */
+  readonly size: number;
+  /** Of the older checkpoint that this one continues; `null` without one. */
+  readonly older: number | null;
+  /** What does not hold, one line each; none where everything is proven. */
+  readonly faults: readonly string[];
+}
+
+/** Checks an export by itself: no store is needed. Throws `REFUSED` where it is no export that the key signed. */
+export async function checkExport(folder: string, key: VerifierKey): Promise<ExportCheck> {
+  const checkpoint = signed(join(folder, EXPORT.checkpoint), key);
+  const faults: string[] = [];
+  let events = 0;
+  for await (const line of createInterface({ input: createReadStream(join(folder, EXPORT.events)) })) {
+    events += 1;
+    if (!isProven(line, checkpoint))
+      faults.push(`line ${events} of ${EXPORT.events} is not in the tree: ${nameIn(line)}`);
+  }
+  const path = join(folder, EXPORT.older);
+  const older = existsSync(path) ? signed(path, key) : undefined;
+  if (older !== undefined && !isContinued(older, checkpoint, join(folder, EXPORT.consistency)))
+    faults.push(`the checkpoint of ${checkpoint.size} events does not continue that of ${older.size}`);
+  return { events, size: checkpoint.size, older: older?.size ?? null, faults };
+}
+
+function signed(path: string, key: VerifierKey): Checkpoint {
+  const checkpoint = existsSync(path) ? key.open(readFileSync(path, 'utf8')) : undefined;
+  if (checkpoint !== undefined) return checkpoint;
+  throw new FuelError('REFUSED', `${path} is no checkpoint that the key ${key} signed`);
+}
+
+function isProven(line: string, { size, root }: Checkpoint): boolean {
+  try {
+    const { index, proof, data, metadata, ...place } = JSON.parse(line) as ExportedEvent;
+    const event = {
+      ...place,
+      data: new JsonText(data),
+      metadata: new JsonText(metadata),
+      position: 0,
+      recordedAtMs: 0,
+    };
+    const path = proof.map((each) => Buffer.from(each, 'base64'));
+    return provesInclusion({ leaf: hashOf(event), index, path }, { size, root });
+  } catch {
+    return false; // it is no line of an export
+  }
+}
+
+function nameIn(line: string): string {
+  return /"stream":"([^"]*)","revision":(\d+)/.exec(line)?.slice(1).join('@') ?? 'it is no event';
+}
+
+function isContinued(older: Checkpoint, newer: Checkpoint, path: string): boolean {
+  try {
+    const { proof } = JSON.parse(readFileSync(path, 'utf8')) as { readonly proof: readonly string[] };
+    return provesConsistency(
+      older,
+      newer,
+      proof.map((each) => Buffer.from(each, 'base64')),
+    );
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,159 @@
+import { createReadStream } from 'node:fs';
+import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { FuelError } from '../../base/errors.ts';
+import { accountStream } from '../../domain/account-events.ts';
+import { noticesStream } from '../../domain/operations-events.ts';
+import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
+import { recordedAtMs } from '../../event-store/codec.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import { JsonText } from '../../event-store/new-event.ts';
+import type { RecordedEvent } from '../../event-store/recorded-event.ts';
+import type { Checkpoint } from '../../seals/checkpoint.ts';
+import { type Leaf, leavesAfter } from '../../seals/leaves.ts';
+import { ConsistencyProof, type Hash, InclusionPaths } from '../../seals/merkle-tree.ts';
+import { Gaps, lastSeal } from '../../seals/seals.ts';
+
+/** The files of an export. */
+export const EXPORT = {
+  events: 'events.jsonl',
+  checkpoint: 'checkpoint.txt',
+  older: 'older-checkpoint.txt',
+  consistency: 'consistency.json',
+} as const;
+
+/** One line of `events.jsonl`. Data and metadata are the stored texts; the proof is in base64. */
+export interface ExportedEvent {
+  readonly index: number;
+  readonly stream: string;
+  readonly revision: number;
+  readonly id: string;
+  readonly type: string;
+  readonly data: string;
+  readonly metadata: string;
+  readonly proof: readonly string[];
+}
+
+export interface ExportOptions {
+  readonly store: EventStore;
+  readonly accountId: number;
+  readonly sinceMs?: number | undefined;
+  readonly untilMs?: number | undefined;
+  /** An older checkpoint, which the newest one is to be shown to continue; with its note. */
+  readonly older?: { readonly checkpoint: Checkpoint; readonly note: string } | undefined;
+  /** A new or empty folder. */
+  readonly folder: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Writes the events of an account and its transactions, each with the proof that it is in the tree of the newest
+ * checkpoint. Reads the log once; the events wait in a file for their proofs, which are kept in memory until the end.
+ * Returns how many. Rejects with `REFUSED` where nothing is sealed, or the folder is not empty.
+ */
+export async function exportProof(
+  options: ExportOptions,
+): Promise<{ readonly events: number; readonly size: number }> {
+  const { store, older, folder, signal } = options;
+  const seal = await lastSeal(store);
+  if (seal?.checkpoint === undefined)
+    throw new FuelError('REFUSED', 'nothing is sealed yet: start a process with the role projector');
+  const { size } = seal;
+  if (older !== undefined && older.checkpoint.size > size)
+    throw new FuelError(
+      'REFUSED',
+      `the checkpoint has ${older.checkpoint.size} events, and the newest seal ${size}`,
+    );
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  if ((await readdir(folder)).length > 0)
+    throw new FuelError('REFUSED', `${folder} is not empty: name a new folder`);
+  const paths = new InclusionPaths();
+  const consistency = older && new ConsistencyProof(older.checkpoint.size, size);
+  const isWanted = selection(options);
+  const proofs: (readonly Hash[])[] = [];
+  const waiting = join(folder, `${EXPORT.events}.part`);
+  const file = await open(waiting, 'wx', 0o600);
+  try {
+    const gaps = new Gaps();
+    await gaps.read(store);
+    for await (const leaves of leavesAfter(store, { size: 0, position: 0 }, { gaps, signal })) {
+      const lines: string[] = [];
+      for (const leaf of leaves) {
+        if (leaf.index >= size) continue;
+        const isExported = isWanted(leaf);
+        const path = paths.append(leaf.hash, isExported);
+        consistency?.append(leaf.hash);
+        if (!isExported) continue;
+        proofs.push(path);
+        lines.push(`${JSON.stringify(exported(leaf.index, leaf.event as RecordedEvent))}\n`);
+      }
+      await file.write(lines.join(''));
+    }
+  } finally {
+    await file.close();
+  }
+  signal?.throwIfAborted();
+  paths.end();
+  await addProofs(waiting, join(folder, EXPORT.events), proofs);
+  await writeFile(join(folder, EXPORT.checkpoint), seal.note, { mode: 0o600 });
+  if (older !== undefined && consistency !== undefined) {
+    const proof = { proof: consistency.end().map((each) => each.toString('base64')) };
+    await writeFile(join(folder, EXPORT.older), older.note, { mode: 0o600 });
+    await writeFile(join(folder, EXPORT.consistency), `${JSON.stringify(proof)}\n`, { mode: 0o600 });
+  }
+  return { events: proofs.length, size };
+}
+
+async function addProofs(from: string, to: string, proofs: readonly (readonly Hash[])[]): Promise<void> {
+  const target = await open(`${to}.new`, 'wx', 0o600);
+  try {
+    let at = 0;
+    for await (const line of createInterface({ input: createReadStream(from) })) {
+      const proof = (proofs[at++] ?? []).map((each) => each.toString('base64'));
+      await target.write(`${JSON.stringify({ ...(JSON.parse(line) as object), proof })}\n`);
+    }
+  } finally {
+    await target.close();
+  }
+  await rename(`${to}.new`, to);
+  await rm(from);
+}
+
+function exported(index: number, { stream, revision, id, type, data, metadata }: RecordedEvent) {
+  const text = (part: unknown): string => (part instanceof JsonText ? part.text : '');
+  return { index, stream, revision, id, type, data: text(data), metadata: text(metadata) };
+}
+
+/** Whether a leaf is of the account: its own streams, and each transaction that its first event gives to it. */
+function selection({
+  accountId,
+  sinceMs = -Infinity,
+  untilMs = Infinity,
+}: ExportOptions): (leaf: Leaf) => boolean {
+  const streams = new Set([accountStream(accountId), noticesStream(accountId)]);
+  return ({ event, stream }) => {
+    if (event === undefined || !(event.data instanceof JsonText) || !(event.metadata instanceof JsonText))
+      return false;
+    if (!streams.has(stream)) {
+      if (!stream.startsWith(TRANSACTION_STREAMS) || !ofAccount(event.data, accountId)) return false;
+      streams.add(stream);
+    }
+    const atMs = recordedAtMs({ ...event, metadata: parsed(event.metadata) });
+    return atMs >= sinceMs && atMs <= untilMs;
+  };
+}
+
+function ofAccount(data: JsonText, accountId: number): boolean {
+  if (!data.text.includes(`${accountId}`)) return false; // most: nothing is parsed
+  return (parsed(data) as { readonly account_id?: unknown } | undefined)?.account_id === accountId;
+}
+
+/** `undefined` for a text that another writer recorded and that is no JSON. */
+function parsed(text: JsonText): unknown {
+  try {
+    return text.value;
+  } catch {
+    return undefined;
+  }
+}

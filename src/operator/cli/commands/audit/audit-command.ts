@@ -1,0 +1,73 @@
+import { FuelError } from '../../../../base/errors.ts';
+import type { Engines } from '../../../../service/engines/engines.ts';
+import { requireRange } from '../../../answers/filters.ts';
+import { type AuditLine, audit } from '../../../audit/audit.ts';
+import { command } from '../../command/command.ts';
+import { requireKnown } from '../../command/known-names.ts';
+import * as option from '../../command/options.ts';
+import { abortOnInterrupt } from '../../command/output.ts';
+import { addAuditCheckCommand, addAuditExportCommand } from './audit-export-commands.ts';
+import { addAuditVerifyCommand } from './audit-verify-command.ts';
+
+export const addAuditCommand = command(
+  {
+    usage: 'audit',
+    summary: 'list what happened, who did it and when, in the order of the log',
+    example: 'fuel audit --key a1b2c3d4e5 --newest --limit 20',
+    options: {
+      account: option.id('events of this account'),
+      transaction: option.id('events of this transaction'),
+      key: option.prefix('events about this key and its webhook'),
+      actor: option.text('name', 'what this actor did'),
+      type: option.valued(
+        'types',
+        'events of these types, such as KeyIssued,KeySwitchedOff',
+        option.readEventTypes,
+      ),
+      ...option.sinceUntil('recorded'),
+      newest: option.flag('newest first'),
+      limit: option.count('at most this many'),
+      follow: option.flag('continue with new events until interrupted or --until'),
+    },
+    async work({ engines, clock, out }, _args, options) {
+      requireRange(options);
+      const { follow = false, newest = false, limit = Infinity, key } = options;
+      if (follow && newest) throw option.usage('--newest reads backwards: it can not --follow');
+      if (key !== undefined) await requireKnown(engines, { key, account: options.account });
+      const filter = {
+        accountId: options.account,
+        transactionId: options.transaction,
+        prefix: key,
+        actor: options.actor,
+        types: options.type,
+        sinceMs: options.since,
+        untilMs: options.until,
+      };
+      const signal = abortOnInterrupt();
+      let printed = 0;
+      for await (const line of audit(engines.store(), filter, { follow, newest, signal, clock })) {
+        await out.line(line, asText(line));
+        printed += 1;
+        if (printed >= limit) break;
+      }
+      if (printed > 0 || follow) return;
+      if (options.actor !== undefined) await requireActor(engines, options.actor, signal);
+      await requireKnown(engines, options, { inLog: true });
+    },
+  },
+  [addAuditVerifyCommand, addAuditExportCommand, addAuditCheckCommand],
+);
+
+/** Throws `REFUSED` for an actor of no event at all: a misspelt name must not look as if nothing had been done. */
+async function requireActor(engines: Engines, actor: string, signal: AbortSignal): Promise<void> {
+  for await (const _ of audit(engines.store(), { actor }, { follow: false, newest: true, signal })) return;
+  if (!signal.aborted) throw new FuelError('REFUSED', `no event was recorded by ${actor}`);
+}
+
+function asText(line: AuditLine): string {
+  const who = `${line.actor ?? 'unknown'} (${line.command ?? 'unknown'})`;
+  const as = line.os_user === null || line.os_user === line.actor ? '' : ` as user ${line.os_user}`;
+  const cause = line.correlation_id === null ? '' : `  ${line.correlation_id}`;
+  const data = JSON.stringify(line.data);
+  return `${line.at}  ${line.stream}@${line.revision}  ${line.type}  ${who}${as}${cause}  ${data}`;
+}

@@ -1,0 +1,97 @@
+import { readFileSync } from 'node:fs';
+import { FuelError } from '../../../../base/errors.ts';
+import { storeIdentity } from '../../../../event-store/store-identity.ts';
+import type { Checkpoint, VerifierKey } from '../../../../seals/checkpoint.ts';
+import { verifierOf } from '../../../../seals/seal-key.ts';
+import { type LogFault, type LogVerification, verifyLog } from '../../../../seals/verify-log.ts';
+import { recordProof } from '../../../audit/prove-log.ts';
+import { command } from '../../command/command.ts';
+import { progressLine } from '../../command/long-work.ts';
+import * as option from '../../command/options.ts';
+import { abortOnInterrupt } from '../../command/output.ts';
+
+const STANDARD_INPUT = 0;
+
+export const addAuditVerifyCommand = command({
+  usage: 'verify',
+  summary: 'prove that the log is what was sealed, event by event, and what a checkpoint from outside says',
+  example: 'fuel audit verify --checkpoint checkpoint-2026-09-01.txt',
+  options: {
+    checkpoint: option.text('file', 'a checkpoint that was kept outside; - for standard input'),
+    since: option.count('begin at the newest seal of at most this size; what is before counts as proven'),
+    key: option.text('key', 'the public key, NAME+ID+KEY; that of FUEL_SEAL_KEY by default'),
+  },
+  async work({ config, engines, clock, author, out }, _args, options) {
+    const store = engines.store();
+    const key = verifierOf(await storeIdentity(store, clock), config, options.key);
+    const checkpoint =
+      options.checkpoint === undefined ? undefined : readGiven(options.checkpoint, key).checkpoint;
+    const progress = progressLine();
+    const onProgress = (events: number): void => progress.show(`${events} events`);
+    const signal = abortOnInterrupt();
+    const proof = { store, key, checkpoint, since: options.since, onProgress, signal };
+    const found = await verifyLog(proof).finally(() => progress.end());
+    if (signal.aborted) return 1;
+    const { leaves, seals, sealedSize, sealedRoot, sealedAt, erased, fault = null } = found;
+    const sealed = { size: sealedSize, root: sealedRoot, at: sealedAt };
+    out.result(
+      { events: leaves, seals, sealed, erased, key: String(key), fault },
+      asText(found, key, checkpoint),
+    );
+    await recordProof(found, { store, author, clock });
+    return fault === null ? 0 : 1;
+  },
+});
+
+/** A checkpoint from outside. Throws `REFUSED` where the key did not sign it. */
+export function readGiven(
+  path: string,
+  key: VerifierKey,
+): { readonly checkpoint: Checkpoint; readonly note: string } {
+  let note: string;
+  try {
+    note = readFileSync(path === '-' ? STANDARD_INPUT : path, 'utf8');
+  } catch (cause) {
+    throw new FuelError('REFUSED', `the checkpoint ${path} can't be read`, { cause });
+  }
+  const checkpoint = key.open(note);
+  if (checkpoint !== undefined) return { checkpoint, note };
+  throw new FuelError('REFUSED', `${path} is no checkpoint that the key ${key} signed`);
+}
+
+function asText(
+  { leaves, seals, sealedSize, sealedAt, erased, fault }: LogVerification,
+  key: VerifierKey,
+  checkpoint: Checkpoint | undefined,
+): string {
+  const lines = [
+    fault === undefined
+      ? `the log is what was sealed: ${counted(leaves, 'event')}, ${counted(seals, 'seal')}`
+      : faultText(fault),
+  ];
+  if (sealedAt !== null) lines.push(`sealed up to ${sealedSize} events at ${sealedAt}`);
+  else lines.push('nothing is sealed yet: a process with the role projector does it');
+  if (checkpoint !== undefined && fault === undefined)
+    lines.push(`the log is what it was at ${checkpoint.size} events, as the checkpoint says`);
+  for (const { events, at, actor, reason } of erased)
+    lines.push(`${counted(events, 'event')} erased at ${at} by ${actor}: ${reason}`);
+  return [...lines, `public key: ${key}`].join('\n');
+}
+
+const SAYS = {
+  differs: 'is not what was sealed',
+  missing: 'is missing',
+  inserted: 'was put in',
+  moved: 'stands at another place than it was sealed at',
+};
+
+function faultText(fault: LogFault): string {
+  if (fault.kind === 'seal') return `the seal of ${fault.size} events does not hold: ${fault.reason}`;
+  if (fault.kind === 'checkpoint')
+    return `the checkpoint of ${fault.size} events does not hold: ${fault.reason}`;
+  return `${fault.place} ${SAYS[fault.kind]} (event ${fault.index + 1} of the log)`;
+}
+
+function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,74 @@
+import type { EventStore } from '../event-store/event-store.ts';
+import { readToEnd } from '../event-store/reads.ts';
+import type { RecordedEvent } from '../event-store/recorded-event.ts';
+import { hashOf, isLeaf, type Place } from './leaf.ts';
+import type { Hash } from './merkle-tree.ts';
+import type { Anchor, Gap, Gaps } from './seals.ts';
+
+/** One leaf of the log's tree, in its order. */
+export interface Leaf extends Place {
+  readonly index: number;
+  readonly hash: Hash;
+  /** Unparsed; `undefined` where it was erased, or is another one since. */
+  readonly event: RecordedEvent | undefined;
+  readonly gap: Gap | undefined;
+}
+
+/** Numbers the events of the log in its order, and puts what was erased where it was. */
+export class LeafOrder {
+  readonly #gaps: Gaps;
+  #size: number;
+
+  constructor(size: number, gaps: Gaps) {
+    this.#size = size;
+    this.#gaps = gaps;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The leaves of these events, each after those of what was erased before it. */
+  take(events: readonly RecordedEvent[]): Leaf[] {
+    const leaves: Leaf[] = [];
+    for (const event of events) this.#take(event, leaves);
+    return leaves;
+  }
+
+  /** What was erased at the end of the log. */
+  end(): Leaf[] {
+    const leaves: Leaf[] = [];
+    for (let gap = this.#gaps.at(this.#size); gap !== undefined; gap = this.#gaps.at(this.#size))
+      leaves.push(this.#erased(gap));
+    return leaves;
+  }
+
+  #take(event: RecordedEvent, leaves: Leaf[]): void {
+    const { stream, revision } = event;
+    for (let gap = this.#gaps.at(this.#size); gap !== undefined; gap = this.#gaps.at(this.#size)) {
+      const isShown = gap.stream === stream && gap.revision === revision;
+      if (isShown && hashOf(event).equals(gap.hash)) break; // it is not gone yet, or was left as it is
+      leaves.push(this.#erased(gap));
+      if (isShown) return; // another one stands in its place
+    }
+    if (!isLeaf(event) || this.#gaps.isUnnamed(stream)) return;
+    leaves.push({ stream, revision, index: this.#size++, hash: hashOf(event), event, gap: undefined });
+  }
+
+  #erased(gap: Gap): Leaf {
+    const { stream, revision, hash } = gap;
+    return { stream, revision, index: this.#size++, hash, event: undefined, gap };
+  }
+}
+
+/** The leaves after an anchor, to the end of the log, in batches. */
+export async function* leavesAfter(
+  store: Pick<EventStore, 'head' | 'subscribe'>,
+  { size, position }: Pick<Anchor, 'size' | 'position'>,
+  { gaps, signal }: { readonly gaps: Gaps; readonly signal?: AbortSignal | undefined },
+): AsyncGenerator<readonly Leaf[], void> {
+  const order = new LeafOrder(size, gaps);
+  const all = { prefixes: [], after: position, unparsed: true, ...(signal && { signal }) };
+  for await (const { events } of readToEnd(store, all)) yield order.take(events);
+  yield order.end();
+}

@@ -1,0 +1,122 @@
+import type { Clock } from '../base/clock.ts';
+import type { Coordination } from '../base/coordination/coordination.ts';
+import type { Log } from '../base/log.ts';
+import { SEALS_STREAM } from '../domain/operations-events.ts';
+import type { EventStore, SubscriptionBatch } from '../event-store/event-store.ts';
+import { follow } from '../event-store/follow.ts';
+import { newEvent } from '../event-store/new-event.ts';
+import type { Position, RecordedEvent } from '../event-store/recorded-event.ts';
+import type { CheckpointSigner } from './checkpoint.ts';
+import { LeafOrder } from './leaves.ts';
+import type { TreeEdge } from './merkle-tree.ts';
+import { anchorBefore, Gaps, lastSeal, packPrints, printOf } from './seals.ts';
+
+export const SEALER_LEASE = 'sealer';
+const LEASE_MS = 4_000;
+const AUTHOR = { actor: 'system', command: 'seal' };
+const LIMITS = {
+  /** What a seal is about at most, less one batch: its event names each leaf in some ten bytes. */
+  leaves: 10_000 - 500,
+  withinMs: 60_000,
+};
+
+export interface SealerOptions {
+  readonly store: EventStore;
+  readonly coordination: Pick<Coordination, 'acquire' | 'release'>;
+  readonly signer: CheckpointSigner;
+  readonly holder: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  /** Others, for tests. */
+  readonly limits?: Partial<typeof LIMITS>;
+}
+
+/**
+ * Seals what is recorded, at most a minute or 10,000 events later, until the signal aborts: appends `LogSealed` with the
+ * signed root of the tree over the log. Of several sealers one is active. While a store is unavailable it waits.
+ */
+export async function runSealer(options: SealerOptions): Promise<void> {
+  const { store, coordination, holder, log, signal } = options;
+  let sealer: Sealer | undefined;
+  await follow({
+    ...{ component: 'sealer', store, streams: [], unparsed: true, log, signal },
+    lease: { coordination, lease: SEALER_LEASE, holder, ttlMs: LEASE_MS },
+    async checkpoint() {
+      sealer = new Sealer(options);
+      return await sealer.begin();
+    },
+    handle: async (batch) => ((await sealer?.take(batch)) === false ? 'restart' : 'next'),
+  });
+}
+
+/** Between one look at what is sealed and the next. */
+class Sealer {
+  readonly #options: SealerOptions;
+  readonly #gaps = new Gaps();
+  #edge: TreeEdge | undefined;
+  /** Read, and not sealed. */
+  #waiting: RecordedEvent[] = [];
+  /** What is sealed already, perhaps with leaves that are read again. */
+  #sealedSize = 0;
+  #sealRevision: number | undefined;
+  /** When the first event that waits came; seals alone are not sealed. */
+  #sinceMs: number | undefined;
+
+  constructor(options: SealerOptions) {
+    this.#options = options;
+  }
+
+  /** Where to read on. */
+  async begin(): Promise<Position> {
+    const { store } = this.#options;
+    const last = await lastSeal(store);
+    const { edge, position } = await anchorBefore(store);
+    this.#edge = edge;
+    this.#sealedSize = last?.size ?? 0;
+    this.#sealRevision = last?.recorded.revision;
+    return position;
+  }
+
+  /** False where another sealer was faster. */
+  async take({ events, caughtUp }: SubscriptionBatch): Promise<boolean> {
+    for (const event of events) {
+      this.#waiting.push(event);
+      if (event.stream !== SEALS_STREAM) this.#sinceMs ??= performance.now();
+    }
+    const { leaves, withinMs } = { ...LIMITS, ...this.#options.limits };
+    const isOld = this.#sinceMs !== undefined && performance.now() - this.#sinceMs >= withinMs;
+    if (this.#waiting.length < leaves && !(caughtUp && isOld)) return true;
+    return await this.#seal();
+  }
+
+  async #seal(): Promise<boolean> {
+    const { store, signer, clock } = this.#options;
+    const edge = this.#edge as TreeEdge;
+    // An event that is missing was erased after that was recorded: so what is recorded now names it.
+    await this.#gaps.read(store);
+    const order = new LeafOrder(edge.size, this.#gaps);
+    const leaves = order.take(this.#waiting);
+    this.#waiting = [];
+    this.#sinceMs = undefined;
+    for (const { hash } of leaves) edge.append(hash);
+    const last = leaves.at(-1);
+    if (last === undefined || edge.size <= this.#sealedSize) return true; // read again, and sealed before
+    const { stream, revision } = last;
+    const { size, root } = edge;
+    const data = {
+      ...{ size, root: root.toString('base64'), checkpoint: signer.sign(edge), last: { stream, revision } },
+      edge: edge.roots.map((each) => each.toString('base64')),
+      leaves: packPrints(
+        leaves.filter(({ index }) => index >= this.#sealedSize).map((leaf) => printOf(leaf)),
+      ),
+    };
+    const event = newEvent({ type: 'LogSealed', data }, AUTHOR, clock.now());
+    const expected = this.#sealRevision ?? 'none';
+    const [result] = await store.append([{ stream: SEALS_STREAM, expected, events: [event] }]);
+    if (result?.kind !== 'appended') return false;
+    this.#sealedSize = size;
+    this.#sealRevision = result.revision;
+    return true;
+  }
+}

@@ -1,0 +1,257 @@
+import { SEALS_STREAM } from '../domain/operations-events.ts';
+import { recordedAt } from '../event-store/codec.ts';
+import type { EventStore } from '../event-store/event-store.ts';
+import { readToEnd } from '../event-store/reads.ts';
+import type { Checkpoint, VerifierKey } from './checkpoint.ts';
+import type { Place } from './leaf.ts';
+import { type Leaf, leavesAfter } from './leaves.ts';
+import { type Hash, TreeEdge } from './merkle-tree.ts';
+import { Gaps, type Print, printOf, type Seal, sealOf } from './seals.ts';
+
+export interface LogVerification {
+  /** Events that were read, and erased ones that count. */
+  readonly leaves: number;
+  readonly seals: number;
+  /** What the newest seal is about; 0 where nothing is sealed. */
+  readonly sealedSize: number;
+  readonly sealedAt: string | null;
+  readonly sealedRoot: string;
+  /** What was erased, by the event that says so. */
+  readonly erased: readonly {
+    readonly events: number;
+    readonly at: string;
+    readonly actor: string;
+    readonly reason: string;
+  }[];
+  /** `undefined`: the log is what was sealed, and what the checkpoint says. */
+  readonly fault: LogFault | undefined;
+}
+
+/** What is wrong first, in the order of the log. */
+export type LogFault =
+  /** `place`: stream and revision. */
+  | {
+      readonly kind: 'differs' | 'missing' | 'inserted' | 'moved';
+      readonly place: string;
+      readonly index: number;
+    }
+  /** The seal at this size is not what its key signed, or not of the log before it. */
+  | { readonly kind: 'seal'; readonly size: number; readonly reason: string }
+  /** What was given from outside. */
+  | { readonly kind: 'checkpoint'; readonly size: number; readonly reason: string };
+
+export interface LogVerificationOptions {
+  readonly store: EventStore;
+  readonly key: VerifierKey;
+  /** From outside, its signature checked. */
+  readonly checkpoint?: Checkpoint | undefined;
+  /** Start at the newest seal up to this size: what is before counts as proven. */
+  readonly since?: number | undefined;
+  readonly onProgress?: (events: number) => void;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Reads the log, computes its tree anew, and compares it with each seal and with the checkpoint, to the first fault. What
+ * is kept is the tree's edge, the leaves since the last seal, and what was erased.
+ */
+export async function verifyLog(options: LogVerificationOptions): Promise<LogVerification> {
+  const { store, since = 0, onProgress, signal } = options;
+  const gaps = new Gaps();
+  await gaps.read(store);
+  const seals = sealsOf(store, signal);
+  const run = new Verification(options);
+  try {
+    let seal = await run.startAt(seals, since);
+    for await (const leaves of leavesAfter(store, run.start, { gaps, signal })) {
+      for (const leaf of leaves) {
+        run.take(leaf);
+        while (run.fault === undefined && seal?.size === run.size) {
+          await run.compare(seal);
+          seal = await nextOf(seals);
+        }
+        if (run.fault !== undefined) return run.result();
+      }
+      onProgress?.(run.size);
+    }
+    if (seal !== undefined) await run.cut(seal);
+    run.end();
+    return run.result();
+  } finally {
+    await seals.return();
+  }
+}
+
+async function* sealsOf(store: EventStore, signal: AbortSignal | undefined): AsyncGenerator<Seal, void> {
+  const all = { prefixes: [SEALS_STREAM], after: 0, ...(signal && { signal }) };
+  for await (const { events } of readToEnd(store, all)) {
+    for (const event of events) {
+      const seal = event.stream === SEALS_STREAM ? sealOf(event) : undefined;
+      if (seal !== undefined) yield seal;
+    }
+  }
+}
+
+async function nextOf(seals: AsyncGenerator<Seal, void>): Promise<Seal | undefined> {
+  return (await seals.next()).value ?? undefined;
+}
+
+class Verification {
+  readonly #options: LogVerificationOptions;
+  readonly #erased = new Map<string, { events: number; at: string; actor: string; reason: string }>();
+  /** Since the last seal. */
+  #passed: (Place & { readonly hash: Hash })[] = [];
+  #edge = new TreeEdge();
+  #lastSeal: Seal | undefined;
+  #seals = 0;
+  #leaves = 0;
+  #isCompared = false;
+  start = { size: 0, position: 0 };
+  fault: LogFault | undefined;
+
+  constructor(options: LogVerificationOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#edge.size;
+  }
+
+  /** Moves to the newest seal up to `since` that is signed. Returns the next one to compare. */
+  async startAt(seals: AsyncGenerator<Seal, void>, since: number): Promise<Seal | undefined> {
+    const { store, key } = this.#options;
+    let next = await nextOf(seals);
+    for (; next !== undefined && next.size <= since; next = await nextOf(seals)) {
+      const edge = new TreeEdge(next.size, next.edge);
+      const { stream, revision } = next.last;
+      const [last] = await store.readStream(stream, { fromRevision: revision, limit: 1 });
+      if (last?.revision !== revision || !edge.root.equals(next.root) || key.open(next.note) === undefined)
+        continue;
+      this.#edge = edge;
+      this.#lastSeal = next;
+      this.start = { size: next.size, position: last.position };
+      const first = await nextOf(seals);
+      if (first === undefined || first.size > since) {
+        this.#compareCheckpoint();
+        return first;
+      }
+      next = first;
+    }
+    return next;
+  }
+
+  take({ stream, revision, hash, gap }: Leaf): void {
+    this.#edge.append(hash);
+    this.#passed.push({ stream, revision, hash });
+    this.#leaves += 1;
+    if (gap !== undefined) {
+      const { at, actor, reason } = gap.by;
+      const known = this.#erased.get(at + actor + reason) ?? { events: 0, at, actor, reason };
+      known.events += 1;
+      this.#erased.set(at + actor + reason, known);
+    }
+    this.#compareCheckpoint();
+  }
+
+  /** The seal of the present size with the tree. */
+  async compare(seal: Seal): Promise<void> {
+    const signed = this.#options.key.open(seal.note);
+    const { size } = seal;
+    if (signed === undefined) {
+      this.fault ??= { kind: 'seal', size, reason: `it is not signed by ${this.#options.key}` };
+    } else if (!this.#edge.root.equals(seal.root) || signed.size !== size || !signed.root.equals(seal.root)) {
+      this.fault = (await this.#firstDifference(seal)) ?? {
+        kind: 'seal',
+        size,
+        reason: 'it is not of the events before it',
+      };
+    } else {
+      this.#seals += 1;
+      this.#lastSeal = seal;
+      this.#passed = [];
+    }
+  }
+
+  /** The log ends before this seal's size: events are gone. */
+  async cut(seal: Seal): Promise<void> {
+    this.fault ??= (await this.#firstDifference(seal)) ?? {
+      kind: 'seal',
+      size: seal.size,
+      reason: `the log has ${this.size} events, and ${seal.size} were sealed`,
+    };
+  }
+
+  end(): void {
+    const { checkpoint } = this.#options;
+    if (checkpoint === undefined || this.#isCompared) return;
+    const reason =
+      checkpoint.size > this.size
+        ? `the log has ${this.size} events, and had ${checkpoint.size}: its end was cut off`
+        : 'it is about what was left out: begin before it with --since';
+    this.fault ??= { kind: 'checkpoint', size: checkpoint.size, reason };
+  }
+
+  result(): LogVerification {
+    return {
+      leaves: this.#leaves,
+      seals: this.#seals,
+      sealedSize: this.#lastSeal?.size ?? 0,
+      sealedRoot: this.#lastSeal?.root.toString('base64') ?? '',
+      sealedAt: this.#lastSeal === undefined ? null : recordedAt(this.#lastSeal.recorded),
+      erased: [...this.#erased.values()],
+      fault: this.fault,
+    };
+  }
+
+  #compareCheckpoint(): void {
+    const { checkpoint } = this.#options;
+    if (checkpoint?.size !== this.size) return;
+    this.#isCompared = true;
+    if (!this.#edge.root.equals(checkpoint.root))
+      this.fault ??= {
+        ...{ kind: 'checkpoint', size: checkpoint.size },
+        reason: 'the log was another one then, and its seals were made anew',
+      };
+  }
+
+  /** By the prints of the seal, of which the leaves since the one before are a part. */
+  async #firstDifference(seal: Seal): Promise<LogFault | undefined> {
+    const expected = readPrints(seal);
+    const from = seal.size - expected.length;
+    const found = this.#passed.slice(this.#passed.length - (this.size - from)).map(printOf);
+    const [wanted, present] = [placesOf(expected), placesOf(found)];
+    for (let at = 0; at < Math.max(expected.length, found.length); at++) {
+      const [was, is] = [expected[at], found[at]];
+      if (was?.place === is?.place && was?.print === is?.print) continue;
+      const index = from + at;
+      // One that is not found in this part may have been pushed out of it by one that was put in.
+      if (was !== undefined && !present.has(was.place) && !(await this.#exists(was.place)))
+        return { kind: 'missing', place: was.place, index };
+      const place = is?.place ?? '';
+      if (!wanted.has(place)) return { kind: 'inserted', place, index };
+      return { kind: was?.place === place ? 'differs' : 'moved', place, index };
+    }
+    return undefined;
+  }
+
+  async #exists(place: string): Promise<boolean> {
+    const at = place.lastIndexOf('@');
+    const revision = Number(place.slice(at + 1));
+    const range = { fromRevision: revision, limit: 1 };
+    const [found] = await this.#options.store.readStream(place.slice(0, at), range);
+    return found?.revision === revision;
+  }
+}
+
+function placesOf(prints: readonly Print[]): ReadonlySet<string> {
+  return new Set(prints.map(({ place }) => place));
+}
+
+/** None where they were changed: the next seal is about that. */
+function readPrints(seal: Seal): readonly Print[] {
+  try {
+    return seal.prints();
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,105 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, test } from 'vitest';
+import { systemClock } from '../../../../src/base/clock.ts';
+import { loadConfig } from '../../../../src/engines/engines.ts';
+import { storeIdentity } from '../../../../src/event-store/store-identity.ts';
+import { openSigner } from '../../../../src/seals/seal-key.ts';
+import { lastSeal } from '../../../../src/seals/seals.ts';
+import { opened } from '../../../support/accounts/account-samples.ts';
+import { seal } from '../../../support/seals/sealing.ts';
+import { commandLine } from '../../../support/service/command-line.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
+import { confirmed } from '../../../support/transactions/e2e-samples.ts';
+
+/** Account 7 and transaction 1, sealed under the key of the data directory. */
+async function sealed() {
+  const cli = commandLine();
+  await cli.account(opened());
+  await cli.append('transaction-1', [confirmed(1)]);
+  const note = await cli.withEngines(async (engines) => {
+    const store = engines.store();
+    const config = loadConfig(process.env, 'command');
+    const signer = openSigner(await storeIdentity(store, systemClock), config);
+    if (signer === undefined) throw new Error('there is no key');
+    await seal(store, { by: signer });
+    return (await lastSeal(store))?.note ?? '';
+  });
+  const checkpoint = join(temporaryFolder(), 'checkpoint.txt');
+  writeFileSync(checkpoint, note);
+  return { ...cli, checkpoint };
+}
+
+test('audit verify proves the log, says so on record, and takes a checkpoint from a file', async () => {
+  const { fuel, eventsOf, checkpoint } = await sealed();
+  const { code, stdout } = await fuel('audit', 'verify', '--checkpoint', checkpoint);
+  expect([code, stdout]).toEqual([
+    0,
+    expect.stringMatching(/^the log is what was sealed: \d+ events, 1 seal\n/),
+  ]);
+  expect(stdout).toMatch(/the log is what it was at \d+ events, as the checkpoint says/);
+  expect((await eventsOf('operations')).at(-1)?.type).toBe('LogProven');
+  const json = (await fuel('audit', 'verify', '--json')).json;
+  expect(json).toMatchObject({ seals: 1, erased: [], fault: null, sealed: { size: expect.any(Number) } });
+});
+
+test('audit verify names what was forged, and exits 1; nothing is on record', async () => {
+  const { fuel, eventsOf } = await sealed();
+  const db = new DatabaseSync(join(process.env.FUEL_DATA_DIR ?? '', 'events.db'));
+  for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all())
+    db.exec(`DROP TRIGGER ${name}`);
+  db.exec(
+    `UPDATE events SET metadata = replace(metadata, '"actor":"', '"actor":"x') WHERE stream = 'transaction-1'`,
+  );
+  db.close();
+  const { code, stdout } = await fuel('audit', 'verify');
+  expect([code, stdout]).toEqual([1, expect.stringMatching(/^transaction-1@0 is not what was sealed/)]);
+  expect((await fuel('audit', 'verify', '--json')).json.fault).toMatchObject({
+    kind: 'differs',
+    place: 'transaction-1@0',
+  });
+  expect((await eventsOf('operations')).map(({ type }) => type)).not.toContain('LogProven');
+});
+
+test('audit verify refuses a checkpoint that another key signed, and a key that is none', async () => {
+  const { fuel, checkpoint } = await sealed();
+  writeFileSync(checkpoint, readFileSync(checkpoint, 'utf8').replace(/\n\d+\n/, '\n999\n'));
+  for (const args of [
+    ['--checkpoint', checkpoint],
+    ['--checkpoint', '/none'],
+    ['--key', 'none'],
+  ])
+    expect(await fuel('audit', 'verify', ...args)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('REFUSED'),
+    });
+});
+
+test('audit export is what audit check proves, with nothing but the key', async () => {
+  const { fuel, checkpoint } = await sealed();
+  const folder = join(temporaryFolder(), 'export');
+  const args = ['--account', '7', '--output', folder, '--checkpoint', checkpoint];
+  const { code, json } = await fuel('audit', 'export', ...args, '--json');
+  expect([code, json]).toEqual([0, expect.objectContaining({ events: 2, output: folder })]);
+  expect(await fuel('audit', 'check', folder, '--key', json.key, '--json')).toMatchObject({
+    code: 0,
+    json: { events: 2, faults: [] },
+  });
+  const events = join(folder, 'events.jsonl');
+  writeFileSync(
+    events,
+    readFileSync(events, 'utf8')
+      .replace('confirmed', 'x')
+      .replace('EUR', 'USD')
+      .replace('"proof":["', '"proof":["A'),
+  );
+  expect((await fuel('audit', 'check', folder, '--key', json.key)).code).toBe(1);
+  expect(await fuel('audit', 'export', ...args)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('not empty'),
+  });
+  expect(await fuel('audit', 'export', '--account', '9', '--output', `${folder}-9`)).toMatchObject({
+    code: 1,
+  });
+});
