@@ -60,7 +60,7 @@ export class EventRows {
     if (!isWhole) return this.#damagedAt(row.position);
     const { position, stream, revision, id, type, recorded_at: recordedAtMs } = row;
     const [data, metadata] = unparsed
-      ? [this.#textIn(row, 'data'), this.#textIn(row, 'metadata')]
+      ? [toJsonText(this.#textIn(row, 'data')), toJsonText(this.#textIn(row, 'metadata'))]
       : [this.#parse(row, 'data'), this.#metadataIn(row)];
     return { position, stream, revision, id, type, data, metadata, recordedAtMs };
   }
@@ -126,19 +126,19 @@ export class EventRows {
     return this.#lastMetadata.value;
   }
 
-  #textIn(row: EventRow, what: 'data' | 'metadata'): JsonText | Unreadable {
+  #textIn(row: EventRow, what: 'data' | 'metadata'): string | Unreadable {
     const text = row[what];
     const fault = typeof text === 'number' ? tooLong(what, text) : undefined;
     if (fault !== undefined) return fault;
     if (typeof text !== 'string' || !this.#isText(row, what)) return damage(`${what} is not text`);
-    return new JsonText(text);
+    return text;
   }
 
   #parse(row: EventRow, what: 'data' | 'metadata'): unknown {
     const text = this.#textIn(row, what);
-    if (text instanceof Unreadable) return text;
+    if (typeof text !== 'string') return text;
     try {
-      return JSON.parse(text.text);
+      return JSON.parse(text);
     } catch {
       return new Unreadable(`${what} is not JSON`); // the error's own message quotes personal data
     }
@@ -151,6 +151,10 @@ export class EventRows {
     const bytes = orDamage(() => this.#bytesAt.get(row.position))?.[column];
     return bytes instanceof Uint8Array && isUtf8(bytes);
   }
+}
+
+function toJsonText(text: string | Unreadable): JsonText | Unreadable {
+  return typeof text === 'string' ? new JsonText(text) : text;
 }
 
 const MISSING = 'it is missing';
