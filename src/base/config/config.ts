@@ -36,6 +36,7 @@ const core = {
   FUEL_TRUSTED_PROXIES: optional(read.list(read.cidr)),
   FUEL_MASTER_KEY: secret(optional(read.list(read.masterKey))),
   FUEL_SEAL_KEY: secret(optional(read.text)),
+  FUEL_SEAL_MAIL: optional(read.list(read.email)),
   FUEL_IMAGES_ENDPOINT: setting('https://photos.example.com', read.urlWithoutCredentials('https:', 'http:')),
   FUEL_IMAGES_REGION: setting('us-east-1', read.text),
   FUEL_IMAGES_BUCKET: setting('fuel-photos', read.text),

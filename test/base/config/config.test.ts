@@ -56,6 +56,7 @@ test('with nothing set, every setting has its documented default', () => {
     ...[
       'FUEL_MASTER_KEY',
       'FUEL_SEAL_KEY',
+      'FUEL_SEAL_MAIL',
       'FUEL_SMTP_URL',
       'FUEL_MAIL_FROM',
       'FUEL_OPERATOR_EMAIL',
