@@ -67,9 +67,9 @@ export async function verifyEvents(options: EventCopyOptions, copyEnd: Position)
  * Appends events in the order of their log, each at its own revision; those that are there already change nothing.
  * Returns the position of the last of them in the target. Rejects with `REFUSED` where another event has the place.
  *
- * Who is owed a delivery depends on which of the account's events come before the transaction's in the log. So a
- * stretch of events of transactions is appended before the next stretch of others begins, and the reverse; within
- * a stretch the order between streams does not matter.
+ * Who is owed a delivery depends on which of the account's events come before the transaction's in the log, and what was
+ * sealed is proven by the order of all. So a stretch of events of transactions is appended before the next stretch of others
+ * begins, and the reverse, and in a stretch each stream has one event: an engine records these as they were sent.
  */
 export async function appendCopies(events: readonly RecordedEvent[], target: EventStore): Promise<Position> {
   let end = 0;
@@ -85,14 +85,19 @@ export async function appendCopies(events: readonly RecordedEvent[], target: Eve
   return end;
 }
 
-/** Cut wherever events of transactions and others meet. */
+/** Cut wherever events of transactions and others meet, and before a stream comes again. */
 export function stretchesOf(events: readonly RecordedEvent[]): RecordedEvent[][] {
   const stretches: RecordedEvent[][] = [];
   let ofTransactions: boolean | undefined;
+  const streams = new Set<string>();
   for (const event of events) {
     const isOfTransaction = event.stream.startsWith(TRANSACTION_STREAMS);
-    if (isOfTransaction === ofTransactions) stretches.at(-1)?.push(event);
-    else stretches.push([event]);
+    if (isOfTransaction === ofTransactions && !streams.has(event.stream)) stretches.at(-1)?.push(event);
+    else {
+      stretches.push([event]);
+      streams.clear();
+    }
+    streams.add(event.stream);
     ofTransactions = isOfTransaction;
   }
   return stretches;

@@ -8,14 +8,19 @@ import { assertNoUnfinishedCopy } from '../../../src/accounts/unfinished-copy.ts
 import { systemClock } from '../../../src/base/clock.ts';
 import { MAX_BATCH_BYTES } from '../../../src/event-store/batch-bytes.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
+import { recordOperations } from '../../../src/event-store/operations.ts';
 import { type RecordedEvent, Unreadable } from '../../../src/event-store/recorded-event.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { toCopied } from '../../../src/operator/copy/copied-event.ts';
 import { appendCopies, copyEvents, stretchesOf } from '../../../src/operator/copy/copy-events.ts';
 import type { CopyProgress } from '../../../src/operator/copy/copy-store.ts';
+import { namedLeaves } from '../../../src/seals/named-leaves.ts';
+import { verifyLog } from '../../../src/seals/verify-log.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
+import { eventStoreDbAt, eventStoreDbOnDouble } from '../../support/event-store/eventstoredb-under-test.ts';
 import { named, record } from '../../support/event-store/store-events.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
+import { key, seal } from '../../support/seals/sealing.ts';
 import {
   copyFrom,
   kept,
@@ -275,3 +280,34 @@ test('large events are copied in batches of a few MiB, also where a copy continu
   expect(Math.max(...sizes)).toBeLessThan(MAX_BATCH_BYTES + 110_000);
   expect(await copy()).toMatchObject({ events: 401, faults: [] });
 }, 20_000);
+
+test('what was sealed is proven in the copy on EventStoreDB, erased events included, and sealed on there', async () => {
+  const { store: source } = newEnd();
+  for (let at = 0; at < 40; at++) {
+    await record(source, `transaction-${at}`, `a${at}`, `b${at}`);
+    if (at % 7 === 0) await record(source, `account-${at}`, 'c');
+    if (at % 20 === 19) await seal(source);
+  }
+  const events = await source.readStream('transaction-3');
+  const data = {
+    transaction_id: 3,
+    account_id: 7,
+    reason: 'asked for',
+    leaves: await namedLeaves(source, events),
+  };
+  const author = { actor: 'test', command: 'erase' };
+  await recordOperations(source, [{ type: 'TransactionErased', data }], { author, clock: systemClock });
+  await source.erase('transaction-3');
+  await seal(source);
+  const target = process.env.EVENTSTORE_URL
+    ? eventStoreDbAt(process.env.EVENTSTORE_URL)
+    : await eventStoreDbOnDouble();
+  const erasedStreams = ['transaction-3'];
+  const { faults } = await copyEvents({ source, target, erasedStreams, onProgress: () => undefined });
+  expect(faults).toEqual([]);
+  const proof = await verifyLog({ store: target, key });
+  expect(proof).toMatchObject({ fault: undefined, erased: [expect.objectContaining({ events: 2 })] });
+  await record(target, 'account-99', 'd');
+  await seal(target);
+  expect(await verifyLog({ store: target, key })).toMatchObject({ fault: undefined, seals: proof.seals + 1 });
+});
