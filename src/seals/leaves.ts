@@ -14,6 +14,18 @@ export interface Leaf extends Place {
   readonly gap: Gap | undefined;
 }
 
+/** An event as its leaf needs it, without what it holds. */
+export interface HashedEvent extends Place {
+  /** `undefined` where it is no leaf. */
+  readonly hash: Hash | undefined;
+  readonly event?: RecordedEvent;
+}
+
+export function hashed(event: RecordedEvent): HashedEvent {
+  const { stream, revision } = event;
+  return { stream, revision, hash: isLeaf(event) ? hashOf(event) : undefined };
+}
+
 /** Numbers the events of the log in its order, and puts what was erased where it was. */
 export class LeafOrder {
   readonly #gaps: Gaps;
@@ -29,7 +41,7 @@ export class LeafOrder {
   }
 
   /** The leaves of these events, each after those of what was erased before it. */
-  take(events: readonly RecordedEvent[]): Leaf[] {
+  take(events: Iterable<HashedEvent>): Leaf[] {
     const leaves: Leaf[] = [];
     for (const event of events) this.#take(event, leaves);
     return leaves;
@@ -43,16 +55,15 @@ export class LeafOrder {
     return leaves;
   }
 
-  #take(event: RecordedEvent, leaves: Leaf[]): void {
-    const { stream, revision } = event;
+  #take({ stream, revision, hash, event }: HashedEvent, leaves: Leaf[]): void {
     for (let gap = this.#gaps.at(this.#size); gap !== undefined; gap = this.#gaps.at(this.#size)) {
       const isShown = gap.stream === stream && gap.revision === revision;
-      if (isShown && hashOf(event).equals(gap.hash)) break; // it is not gone yet, or was left as it is
+      if (isShown && hash?.equals(gap.hash)) break; // it is not gone yet, or was left as it is
       leaves.push(this.#erased(gap));
       if (isShown) return; // another one stands in its place
     }
-    if (!isLeaf(event) || this.#gaps.isUnnamed(stream)) return;
-    leaves.push({ stream, revision, index: this.#size++, hash: hashOf(event), event, gap: undefined });
+    if (hash === undefined || this.#gaps.isUnnamed(stream)) return;
+    leaves.push({ stream, revision, index: this.#size++, hash, event, gap: undefined });
   }
 
   #erased(gap: Gap): Leaf {
@@ -69,6 +80,7 @@ export async function* leavesAfter(
 ): AsyncGenerator<readonly Leaf[], void> {
   const order = new LeafOrder(size, gaps);
   const all = { prefixes: [], after: position, unparsed: true, ...(signal && { signal }) };
-  for await (const { events } of readToEnd(store, all)) yield order.take(events);
+  for await (const { events } of readToEnd(store, all))
+    yield order.take(events.map((event) => ({ ...hashed(event), event })));
   yield order.end();
 }

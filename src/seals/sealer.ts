@@ -5,9 +5,9 @@ import { SEALS_STREAM } from '../domain/operations-events.ts';
 import type { EventStore, SubscriptionBatch } from '../event-store/event-store.ts';
 import { follow } from '../event-store/follow.ts';
 import { newEvent } from '../event-store/new-event.ts';
-import type { Position, RecordedEvent } from '../event-store/recorded-event.ts';
+import type { Position } from '../event-store/recorded-event.ts';
 import type { CheckpointSigner } from './checkpoint.ts';
-import { LeafOrder } from './leaves.ts';
+import { type HashedEvent, hashed, LeafOrder } from './leaves.ts';
 import type { TreeEdge } from './merkle-tree.ts';
 import { anchorBefore, Gaps, lastSeal, packPrints, printOf } from './seals.ts';
 
@@ -56,7 +56,7 @@ class Sealer {
   readonly #gaps = new Gaps();
   #edge: TreeEdge | undefined;
   /** Read, and not sealed. */
-  #waiting: RecordedEvent[] = [];
+  #waiting: HashedEvent[] = [];
   /** What is sealed already, perhaps with leaves that are read again. */
   #sealedSize = 0;
   #sealRevision: number | undefined;
@@ -81,7 +81,7 @@ class Sealer {
   /** False where another sealer was faster. */
   async take({ events, caughtUp }: SubscriptionBatch): Promise<boolean> {
     for (const event of events) {
-      this.#waiting.push(event);
+      this.#waiting.push(hashed(event));
       if (event.stream !== SEALS_STREAM) this.#sinceMs ??= performance.now();
     }
     const { leaves, withinMs } = { ...LIMITS, ...this.#options.limits };

@@ -131,12 +131,12 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
 
   it('a backup is made and restored by the commands of docs/operations', async () => {
     const section = sectionOf(OPERATIONS, '### The embedded files');
-    const made = await shell.paste(withFolders(blockWith(section, 'fuel store backup')));
-    expect(made).toMatch(/copied .*events\.db.* to \S+\/backups\/2026-09-03\n/);
-    expect(made).toMatch(/^whole: \d+ files of /m);
     const place = (text: string): string | undefined => /^transactions +up to date +\d+/m.exec(text)?.[0];
     const before = place(await shell.paste('fuel projection status\n'));
     expect(before).toBeDefined();
+    const made = await shell.paste(withFolders(blockWith(section, 'fuel store backup')));
+    expect(made).toMatch(/copied .*events\.db.* to \S+\/backups\/2026-09-03\n/);
+    expect(made).toMatch(/^whole: \d+ files of /m);
 
     await service.end();
     await shell.paste('mv data data.old\n');
