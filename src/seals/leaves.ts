@@ -11,6 +11,7 @@ export interface Leaf extends Place {
   readonly hash: Hash;
   /** Unparsed; `undefined` where it was erased, or is another one since. */
   readonly event: RecordedEvent | undefined;
+  /** What says that it was taken out; the engine may still show it. */
   readonly gap: Gap | undefined;
 }
 
@@ -56,14 +57,15 @@ export class LeafOrder {
   }
 
   #take({ stream, revision, hash, event }: HashedEvent, leaves: Leaf[]): void {
-    for (let gap = this.#gaps.at(this.#size); gap !== undefined; gap = this.#gaps.at(this.#size)) {
+    let gap = this.#gaps.at(this.#size);
+    for (; gap !== undefined; gap = this.#gaps.at(this.#size)) {
       const isShown = gap.stream === stream && gap.revision === revision;
       if (isShown && hash?.equals(gap.hash)) break; // it is not gone yet, or was left as it is
       leaves.push(this.#erased(gap));
       if (isShown) return; // another one stands in its place
     }
     if (hash === undefined || this.#gaps.isUnnamed(stream)) return;
-    leaves.push({ stream, revision, index: this.#size++, hash, event, gap: undefined });
+    leaves.push({ stream, revision, index: this.#size++, hash, event, gap });
   }
 
   #erased(gap: Gap): Leaf {

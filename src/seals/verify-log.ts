@@ -140,11 +140,11 @@ class Verification {
     return next;
   }
 
-  take({ stream, revision, hash, gap }: Leaf): void {
+  take({ stream, revision, hash, event, gap }: Leaf): void {
     this.#edge.append(hash);
     this.#passed.push({ stream, revision, hash });
     this.#leaves += 1;
-    if (gap !== undefined) {
+    if (gap !== undefined && event === undefined) {
       const { at, actor, reason } = gap.by;
       const known = this.#erased.get(at + actor + reason) ?? { events: 0, at, actor, reason };
       known.events += 1;

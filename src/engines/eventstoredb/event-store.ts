@@ -3,7 +3,7 @@ import { StreamDeletedError } from '@eventstore/db-client';
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { EventMetadata } from '../../domain/events.ts';
-import { rewrittenMetadata } from '../../event-store/codec.ts';
+import { firstPosition, isRewritten, rewrittenMetadata } from '../../event-store/codec.ts';
 import type {
   Append,
   AppendResult,
@@ -121,7 +121,10 @@ export class EventStoreDb implements EventStore {
     const last = events.at(-1);
     if (last === undefined) return false;
     const { stream, revision: expected } = last;
-    const copies = events.map((event) => ({
+    // Those of a rewrite that ended before it truncated the stream stand behind what they are copies of.
+    const copied = new Set(events.filter(isRewritten).map(firstPosition));
+    const left = events.filter((event) => isRewritten(event) || !copied.has(event.position));
+    const copies = left.map((event) => ({
       id: randomUUID(),
       type: event.type,
       data: event.data,

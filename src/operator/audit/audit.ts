@@ -1,11 +1,13 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { ACCOUNT_STREAMS, accountStream, isAccountEventType } from '../../domain/account-events.ts';
 import { IMPORTS_STREAMS, isOperationsEventType, OPERATIONS_STREAM } from '../../domain/operations-events.ts';
+import { type WithDriver, withoutDriver } from '../../domain/transaction.ts';
 import { TRANSACTION_STREAMS, transactionStream } from '../../domain/transaction-events.ts';
 import { membersOf, printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/reads.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
+import { RedactedDrivers } from '../../push/fan-out/redacted-drivers.ts';
 
 const BACKWARDS_STEP = 500;
 
@@ -57,9 +59,14 @@ export async function* audit(
   filter: AuditFilter,
   options: AuditOptions,
 ): AsyncGenerator<AuditLine> {
+  const redacted = new RedactedDrivers(store);
   for await (const event of candidates(store, filter, options)) {
     if (options.signal.aborted) return;
-    if (matches(event, filter)) yield auditLine(event);
+    if (!matches(event, filter)) continue;
+    await redacted.look();
+    yield auditLine(
+      redacted.has(event) ? { ...event, data: withoutDriver(event.data as WithDriver) } : event,
+    );
   }
 }
 

@@ -1,8 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
 import { readToEnd } from '../../../src/event-store/reads.ts';
 import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
+import { audit } from '../../../src/operator/audit/audit.ts';
+import { checkExport } from '../../../src/operator/audit/check-export.ts';
+import { exportProof } from '../../../src/operator/audit/export-proof.ts';
 import { findDriver } from '../../../src/operator/drivers/find-driver.ts';
 import { type RedactionOptions, redactDriver } from '../../../src/operator/drivers/redact-driver.ts';
 import { projectEvent } from '../../../src/pull/record/project-event.ts';
@@ -16,6 +21,7 @@ import { eventStoreDbOnDouble } from '../../support/event-store/eventstoredb-und
 import { storeWith } from '../../support/event-store/store-with.ts';
 import { interposed, Steps } from '../../support/interposed.ts';
 import { key, seal } from '../../support/seals/sealing.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import {
   confirmed,
   type EventLine,
@@ -156,6 +162,15 @@ describe.each(engines)('on %s', (_, openOther) => {
     // EventStoreDB shows the former events until it is scavenged: they still are what was sealed.
     const events = erased.reduce((sum, each) => sum + each.events, 0);
     expect([0, FIGURES.events]).toContain(events);
+    const range = { follow: false, signal: new AbortController().signal };
+    const isHis = (line: string): boolean => /transaction-[125]"/.test(line);
+    const printed = (await Array.fromAsync(audit(store, {}, range))).map((line) => JSON.stringify(line));
+    expect(printed.filter(isHis).join('\n')).not.toMatch(/Sam|15550100/);
+    const folder = join(temporaryFolder(), 'export');
+    await exportProof({ store, accountId: 7, folder });
+    const written = readFileSync(join(folder, 'events.jsonl'), 'utf8').split('\n');
+    expect(written.filter(isHis).join('\n')).not.toMatch(/Sam|15550100/);
+    expect((await checkExport(folder, key)).faults).toEqual([]);
     const left = JSON.stringify([await store.readStreams(['transaction-1', 'operations'])]);
     for (const id of ids) expect(left).not.toContain(id);
   });
