@@ -166,10 +166,9 @@ export class ServiceProcess {
 
   /** SIGTERM; the exit code. */
   async stop(): Promise<number | null> {
+    await this.#forgetConnections(); // a connection that is kept would be waited for
     this.signal('SIGTERM');
-    const code = await this.ended();
-    await this.#forgetConnections();
-    return code;
+    return await this.ended();
   }
 
   async restart(env: Env = {}): Promise<void> {
