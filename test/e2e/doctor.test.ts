@@ -10,7 +10,17 @@ import { confirmed, importEvents, openAccount } from '../support/transactions/e2
 
 const CHECKS = [
   ...['configuration', 'data-directory', 'disk-space', 'certificate', 'mail-server', 'photo-store'],
-  ...['event-store', 'mongodb', 'clocks', 'store', 'master-keys', 'parked-events', 'consumers', 'lag'],
+  ...[
+    'event-store',
+    'mongodb',
+    'clocks',
+    'store',
+    'proof',
+    'master-keys',
+    'parked-events',
+    'consumers',
+    'lag',
+  ],
   ...['contacts', 'webhooks', 'corporates', 'accounts'],
 ];
 

@@ -15,6 +15,7 @@ import { checkClocks, configuredClocks } from './clocks.ts';
 import { checkCertificate, checkConfiguration } from './configuration.ts';
 import { checkDataDirectory, lookAtFiles } from './data-directory.ts';
 import { checkMasterKeys } from './master-keys.ts';
+import { checkProof } from './proof.ts';
 import { checkEngine, checkMail, checkPhotos } from './servers.ts';
 import { checkStore } from './store.ts';
 import { storesOf } from './stores.ts';
@@ -202,6 +203,10 @@ function checksOfStores({ engines, config, clock, registry }: Doctor, repair: st
         `${accounts.length} accounts; the events of each can be read`,
       );
     }),
+    proof: async () => {
+      const store = await stores.find('store');
+      return store === undefined ? noStore() : checkProof(store, clock.now());
+    },
     'master-keys': ofDirectory(async (all) => {
       const store = await stores.find('store');
       const recorded = store === undefined ? [] : await recordedMasterKeys(store);
