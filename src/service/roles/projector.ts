@@ -1,8 +1,6 @@
-import { storeIdentity } from '../../event-store/store-identity.ts';
 import { runProjector } from '../../pull/view/projector.ts';
-import { openSigner } from '../../seals/seal-key.ts';
-import { runSealer } from '../../seals/sealer.ts';
-import type { Job, JobContext } from '../threads/job.ts';
+import { sealLog } from '../../seals/seal-log.ts';
+import type { Job } from '../threads/job.ts';
 import { startJob } from '../threads/start-job.ts';
 
 /** Pages show a transaction at most this much later under constant load. */
@@ -22,7 +20,13 @@ export const projector: Job<undefined> = async (context) => {
       log.error({ err: error }, 'the new view could not be built: run fuel projection rebuild transactions'),
     );
   };
-  const sealing = seal(context, until);
+  // Beside the view, which it delays by a batch at most.
+  const sealing = sealLog({
+    ...context,
+    store: engines.store(),
+    coordination: engines.coordination(),
+    signal: until,
+  });
   try {
     await runProjector({
       store: engines.store(),
@@ -38,16 +42,3 @@ export const projector: Job<undefined> = async (context) => {
     await sealing;
   }
 };
-
-/** Beside the view, which nothing of it delays by more than a batch. A failure leaves the log unsealed, and is logged. */
-async function seal({ config, engines, clock, log, holder }: JobContext, signal: AbortSignal): Promise<void> {
-  const [store, coordination] = [engines.store(), engines.coordination()];
-  try {
-    const signer = openSigner(await storeIdentity(store, clock), config);
-    if (signer === undefined)
-      log.error('FUEL_SEAL_KEY is not set: the log is not sealed, and can not be proven later');
-    else await runSealer({ store, coordination, signer, holder, clock, log, signal });
-  } catch (error) {
-    if (!signal.aborted) log.error({ err: error }, 'the log is not sealed any more: fuel audit verify');
-  }
-}

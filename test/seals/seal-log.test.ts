@@ -1,0 +1,96 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Config } from '../../src/base/config/config.ts';
+import { FuelError } from '../../src/base/errors.ts';
+import { loadConfig } from '../../src/engines/engines.ts';
+import { MemoryLog, openMemoryEventStore } from '../../src/engines/memory/event-store.ts';
+import type { EventStore } from '../../src/event-store/event-store.ts';
+import { privateKeyOf, verifierOf } from '../../src/seals/seal-key.ts';
+import { sealLog } from '../../src/seals/seal-log.ts';
+import { lastSeal } from '../../src/seals/seals.ts';
+import { record } from '../support/event-store/store-events.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { memoryLog } from '../support/service/api.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/waiting.ts';
+
+const pem = generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }) as string;
+
+function start(env: Record<string, string> = {}, on = (store: EventStore) => store) {
+  const folder = temporaryFolder();
+  const config: Config = loadConfig({ FUEL_DATA_DIR: folder, ...env }, 'command');
+  const store = openMemoryEventStore(new MemoryLog(), new FakeClock());
+  const lines: Record<string, unknown>[] = [];
+  const stopping = new AbortController();
+  const running = sealLog({
+    ...{ config, store: on(store), holder: 'this', clock: new FakeClock(), log: memoryLog(lines) },
+    coordination: { acquire: async () => true, release: async () => undefined },
+    limits: { withinMs: 0 },
+    signal: stopping.signal,
+  });
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    await running;
+  };
+  return {
+    store,
+    config,
+    folder,
+    lines,
+    running,
+    stop,
+    errors: () => lines.filter(({ level }) => level === 50),
+  };
+}
+
+test('a store that is unavailable at the start is waited for, and the log is sealed then', async () => {
+  let failures = 2;
+  const { store, config, stop, errors } = start({ FUEL_SEAL_KEY: pem.replaceAll('\n', '\\n') }, (real) => ({
+    ...real,
+    async readStream(...args) {
+      if (failures-- > 0) throw new FuelError('STORE_UNAVAILABLE', 'gone');
+      return real.readStream(...args);
+    },
+  }));
+  await until(async () => (await store.readStream('operations')).length === 1, 10_000);
+  await record(store, 'account-1', 'a');
+  await until(async () => (await lastSeal(store)) !== undefined, 10_000);
+  await stop();
+  expect(errors()).toEqual([]);
+  const [named] = await store.readStream('operations');
+  const storeId = String((named?.data as { store_id?: unknown } | undefined)?.store_id);
+  expect(verifierOf(storeId, config).open((await lastSeal(store))?.note ?? '')).toMatchObject({
+    origin: `fuel-integration/${storeId}`,
+  });
+});
+
+test('a start that ends while the store is away leaves nothing, and says nothing', async () => {
+  const away = () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'gone'));
+  const { stop, errors } = start({}, (real) => ({ ...real, readStream: away }));
+  await stop();
+  expect(errors()).toEqual([]);
+});
+
+test('in staging a key is made once, for its owner alone; in production there is none, which is an error', async () => {
+  const { folder, config, stop } = start();
+  await until(async () => existsSync(join(folder, 'seal.key')), 5_000);
+  await stop();
+  expect(String(verifierOf('one', config))).toBe(String(verifierOf('one', config)));
+  const production = start({ FUEL_ENVIRONMENT: 'production' });
+  await production.running;
+  expect(production.errors()).toMatchObject([{ msg: expect.stringContaining('FUEL_SEAL_KEY') }]);
+  expect(() => verifierOf('one', production.config)).toThrow('--key');
+});
+
+test.each(['none', pem.replace('PRIVATE', 'PUBLIC')])(
+  'a key that is none is an error, and nothing of it is said',
+  async (text) => {
+    expect(() => privateKeyOf(text)).toThrow('FUEL_SEAL_KEY must be an Ed25519 private key');
+    const { running, errors } = start({ FUEL_SEAL_KEY: text });
+    await running;
+    expect(errors()).toHaveLength(1);
+    expect(JSON.stringify(errors())).not.toContain(text.slice(30, 60) || 'never');
+  },
+);
