@@ -22,10 +22,16 @@ function keepAsking(service: ServiceProcess, key: string, everyMs: number) {
     const headers = { 'x-api-key': key };
     const answer = count++ % 2 === 0 ? askOnce(url, { ca: service.ca, headers }) : askKept();
     asked.push(answer.then(note, (error: Error) => note(error.message)));
-    async function askKept(): Promise<number> {
-      const { statusCode, body } = await request(url, { dispatcher: kept, headers });
-      await body.dump();
-      return statusCode;
+    async function askKept(again = true): Promise<number> {
+      try {
+        const { statusCode, body } = await request(url, { dispatcher: kept, headers });
+        await body.dump();
+        return statusCode;
+      } catch (error) {
+        // As HTTP clients do (RFC 9112, 9.3.1): a connection that was idle may close while it is asked.
+        if (again && (error as { readonly code?: string }).code === 'UND_ERR_SOCKET') return askKept(false);
+        throw error;
+      }
     }
   }, everyMs);
   return {
