@@ -12,7 +12,6 @@ import { urlHost } from '../base/listen.ts';
 import type { Log } from '../base/log.ts';
 import { retryWhileUnavailable } from '../base/retry.ts';
 import { assertCheckpoint } from '../event-store/store-identity.ts';
-import { certificateEndsAtMs } from '../pull/server/certificate.ts';
 import { VIEW_NAME } from '../pull/view/projector.ts';
 import { claimDeliveryLog } from '../push/delivery-log.ts';
 import { createMailer } from '../push/notices/mailer.ts';
@@ -23,7 +22,7 @@ import { EngineHealth } from './engines/engine-health.ts';
 import type { Engines, OpenEngines } from './engines/engines.ts';
 import { storeDisk } from './engines/store-disk.ts';
 import { watchLoopDelay } from './ops/loop-delay.ts';
-import { addCertificate, addDiskMetrics, addReadiness, createMetrics, type Metrics } from './ops/metrics.ts';
+import { addDiskMetrics, addReadiness, createMetrics, type Metrics } from './ops/metrics.ts';
 import { createOpsServer, type Readiness } from './ops/ops-server.ts';
 import { accessState, readiness, readinessOf, Standing, whenReady } from './ops/standing.ts';
 import { ProcessReport } from './process-report.ts';
@@ -143,13 +142,12 @@ interface Operations {
 }
 
 async function startOperations(
-  { config, roles, log, operator, engines }: ServiceOptions & { readonly engines: Engines },
+  { config, log, operator, engines }: ServiceOptions & { readonly engines: Engines },
   health: EngineHealth,
   disk: RunningProcess['disk'],
 ): Promise<Operations> {
   const metrics = createMetrics();
   addReadiness(metrics.registry, () => operations.readiness());
-  if (roles.includes('api')) addCertificate(metrics.registry, () => certificateEndsAtMs(config));
   if (disk !== undefined) addDiskMetrics(metrics.registry, disk);
   const readiness = (): Promise<Readiness> => operations.readiness();
   const checkpoint = async (): Promise<string | undefined> => (await lastSeal(engines.store()))?.note;

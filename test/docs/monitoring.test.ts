@@ -6,12 +6,7 @@ import { parser } from '@prometheus-io/lezer-promql';
 import { describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
 import { readDisk } from '../../src/base/disk/disk.ts';
-import {
-  addCertificate,
-  addDiskMetrics,
-  addReadiness,
-  createMetrics,
-} from '../../src/service/ops/metrics.ts';
+import { addDiskMetrics, addReadiness, createMetrics } from '../../src/service/ops/metrics.ts';
 import { SHARED } from '../../src/service/ops/shared-figures.ts';
 import { anchorsOf, readDocument } from '../support/documents.ts';
 
@@ -25,6 +20,7 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   follower: ['transactions', 'deliveries', 'notices'],
   outcome: ['delivered', 'failed'],
   check: ['address', 'rate', 'key', 'integration', 'profile'],
+  kind: ['secret', 'fault'],
   job: ['fuel'],
 };
 
@@ -117,7 +113,6 @@ function known() {
   const { registry, counted } = createMetrics();
   addDiskMetrics(registry, () => readDisk('/'));
   addReadiness(registry, async () => ({ ready: true }));
-  addCertificate(registry, () => undefined);
   const metrics = [registry, counted].flatMap((each) => each.getMetricsAsArray()) as unknown as {
     readonly name: string;
     readonly help: string;

@@ -7,12 +7,7 @@ import { showConfig, unknownSettings } from '../../src/engines/engines.ts';
 import { type RefusalCode, refusalAnswer, refusals } from '../../src/pull/answers.ts';
 import { readParameters } from '../../src/pull/parameters.ts';
 import type { DeliveryState, FailureKind } from '../../src/push/queue/delivery-queue.ts';
-import {
-  addCertificate,
-  addDiskMetrics,
-  addReadiness,
-  createMetrics,
-} from '../../src/service/ops/metrics.ts';
+import { addDiskMetrics, addReadiness, createMetrics } from '../../src/service/ops/metrics.ts';
 import { documents, inlineCodeOf, readDocument, readOperations, sectionOf } from '../support/documents.ts';
 
 const refusalCodes = Object.keys(refusals) as RefusalCode[];
@@ -98,7 +93,6 @@ describe('the pages of docs/operations', () => {
   it('has a row for each metric, with its labels, and no other', () => {
     const { registry, counted } = createMetrics();
     addReadiness(registry, async () => ({ ready: true }));
-    addCertificate(registry, () => undefined);
     addDiskMetrics(registry, () => readDisk('/'));
     const own = [registry, counted]
       .flatMap((each) => each.getMetricsAsArray())

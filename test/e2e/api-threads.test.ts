@@ -141,15 +141,24 @@ describe('an API of two threads on one port', () => {
     }
   });
 
-  it('shows a renewed certificate on every thread', async () => {
-    const renewed = await makeCertificate();
-    writeFileSync(join(service.dataDir, 'tls-key.pem'), renewed.key);
-    writeFileSync(join(service.dataDir, 'tls-cert.pem'), renewed.cert);
+  it('shows a renewed certificate on every thread, and when the one that is shown ends', async () => {
+    const pathOf = (file: string) => join(service.dataDir, file);
+    const ends = async () => {
+      const { status, text } = await service.ops('/metrics');
+      return [status, Number(/^fuel_certificate_end_timestamp_seconds (.+)$/m.exec(text)?.[1])];
+    };
+    const endOf = (pem: string) => new X509Certificate(pem).validToDate.getTime() / 1000;
+    const [shown, renewed] = [readFileSync(pathOf('tls-cert.pem'), 'utf8'), await makeCertificate()];
+    writeFileSync(pathOf('tls-key.pem'), renewed.key);
+    await service.logged(({ msg }) => String(msg).startsWith('changed certificate not usable'));
+    expect(await ends()).toEqual([200, endOf(shown)]);
+    writeFileSync(pathOf('tls-cert.pem'), renewed.cert);
     await service.logged((line) => line.msg === 'certificate reloaded');
-    const { fingerprint256 } = new X509Certificate(readFileSync(join(service.dataDir, 'tls-cert.pem')));
+    expect(await ends()).toEqual([200, endOf(renewed.cert)]);
+    const { fingerprint256 } = new X509Certificate(renewed.cert);
     await until(async () => {
-      const shown = await Promise.all(Array.from({ length: CONNECTIONS }, () => fingerprintOf(service.port)));
-      return shown.every((fingerprint) => fingerprint === fingerprint256);
+      const seen = await Promise.all(Array.from({ length: CONNECTIONS }, () => fingerprintOf(service.port)));
+      return seen.every((fingerprint) => fingerprint === fingerprint256);
     }, 5_000);
     const lines = service.logLines.filter(({ msg }) => msg === 'certificate reloaded');
     expect(new Set(lines.map(({ thread }) => thread))).toEqual(new Set([undefined])); // one watches for all

@@ -53,7 +53,12 @@ export function certificateEndsAtMs(config: Config): number | undefined {
   if (config.FUEL_TLS === 'terminated') return undefined;
   const { files, isGenerated } = certificatePaths(config);
   if (isGenerated && !existsSync(files.key)) return undefined;
-  return new X509Certificate(readCertificate(files).cert).validToDate.getTime();
+  return certificateEnd(readCertificate(files));
+}
+
+/** In milliseconds. */
+export function certificateEnd({ cert }: Pick<Certificate, 'cert'>): number {
+  return new X509Certificate(cert).validToDate.getTime();
 }
 
 /** Reads both files and checks that they belong together. Throws `CONFIG_INVALID` that names them. */

@@ -13,8 +13,14 @@ import { removeHourly } from '../../base/time/hourly.ts';
 import { MAX_UNPROVEN_KEYS } from '../../pull/admission.ts';
 import { BASE_PATH } from '../../pull/app.ts';
 import { windowsMemory } from '../../pull/edge/rate-windows/memory.ts';
-import { certificateFiles, readCertificate, watchCertificate } from '../../pull/server/certificate.ts';
+import {
+  certificateEnd,
+  certificateFiles,
+  readCertificate,
+  watchCertificate,
+} from '../../pull/server/certificate.ts';
 import { connectionsMemory } from '../../pull/server/connection-gate.ts';
+import type { Metrics } from '../ops/metrics.ts';
 import type { MetricsJson } from '../ops/work-metrics.ts';
 import type { ThreadHost } from '../threads/job.ts';
 import { DIRECTORY_HEAP_MB, youngMb } from '../threads/memory.ts';
@@ -43,6 +49,7 @@ export function furtherApiThreads(
 }
 
 export interface ApiParts extends Omit<ApiServerParts, 'pem' | 'shared'> {
+  readonly metrics: ApiServerParts['metrics'] & Pick<Metrics, 'certificateEnd'>;
   readonly host: ThreadHost;
   /** Ends the start. */
   readonly signal: AbortSignal;
@@ -71,9 +78,10 @@ export interface RunningApi {
  * listen; when one fails before, or the signal aborts, stops the others and rejects with its error.
  */
 export async function startApi(parts: ApiParts): Promise<RunningApi> {
-  const { config, engines, log, clock, signal, host, threads: names, ofThreads } = parts;
+  const { config, engines, log, clock, signal, host, threads: names, ofThreads, metrics } = parts;
   const files = config.FUEL_TLS === 'terminated' ? undefined : await certificateFiles(config, log);
   const pem = files && readCertificate(files);
+  if (pem !== undefined) metrics.certificateEnd.set(certificateEnd(pem) / 1000);
   const shared = names.length === 0 ? undefined : sharedApi();
   const server = createApiServer({ ...parts, pem, shared });
   const placeOf = await listenPlaces(config, names.length + 1);
@@ -107,6 +115,7 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
     files &&
     watchCertificate(files, log, (renewed) => {
       server.reload(renewed);
+      metrics.certificateEnd.set(certificateEnd(renewed) / 1000);
       for (const thread of threads) thread.tell(renewed);
     });
   return {

@@ -35,6 +35,7 @@ export function createMetrics() {
     ...workMetrics(counted),
     shared: sharedFigures(registry),
     agreementRepairs: agreementRepairs(registry),
+    certificateEnd: certificateEnd(registry),
     noticesGivenUp: new Counter({
       name: 'fuel_notices_given_up_total',
       help: 'Notices that nobody will get: refused by the mail server, or not mailed for a day.',
@@ -83,16 +84,15 @@ export function addReadiness(
   });
 }
 
-/** When the certificate of the public listener ends, read when it is scraped; NaN where it has none. */
-export function addCertificate(registry: Registry, endsAtMs: () => number | undefined): void {
-  new Gauge({
+/** Set by who serves it: the files may hold half a renewal. NaN where there is none. */
+function certificateEnd(registry: Registry): Gauge {
+  const gauge = new Gauge({
     name: 'fuel_certificate_end_timestamp_seconds',
-    help: 'When the certificate of the public listener ends.',
+    help: 'When the certificate ends that the public listener shows.',
     registers: [registry],
-    collect() {
-      this.set((endsAtMs() ?? Number.NaN) / 1000);
-    },
   });
+  gauge.set(Number.NaN);
+  return gauge;
 }
 
 /** Gauges of the disk that holds the embedded files, read when they are scraped. */
