@@ -58,11 +58,11 @@ export async function verifyLastDays(options: VerifyLastDaysOptions): Promise<Re
   const settle = settleMs === undefined ? {} : { settleMs };
   const rows = new ViewJudge({ store, view, sinceMs, damage, pagesOf: accountIds, ...settle });
   const deliveries = await deliveryJudge(options, { sinceMs, damage, ...settle });
-  const judges = [rows, deliveries].filter((judge) => judge !== undefined);
+  const judges = deliveries.judge === undefined ? [rows] : [rows, deliveries.judge];
   await readLog(judges, { store, after, signal });
   const { checked, differences, unreadable } = await rows.finish();
   const remaining = await repairView(differences, options);
-  const agreement = await deliveries?.finish();
+  const agreement = await deliveries.judge?.finish();
   const missing = agreement?.missing ?? [];
   const { stored } =
     missing.length === 0
@@ -80,7 +80,7 @@ export async function verifyLastDays(options: VerifyLastDaysOptions): Promise<Re
   const where = 'see "fuel verify" in docs/operations/watching.md';
   const allLeft = Object.values(left).reduce((sum, count) => sum + count, 0);
   const verified = { type: 'AgreementVerified', data: { transactions: checked, left: allLeft } } as const;
-  await recordOperations(store, [verified], options);
+  if (!deliveries.isLost) await recordOperations(store, [verified], options);
   if (allLeft > 0) {
     log.error(found, `the last two days differ from the events, and not all could be repaired: ${where}`);
   } else if (repaired.view + repaired.deliveries > 0) {
@@ -91,22 +91,24 @@ export async function verifyLastDays(options: VerifyLastDaysOptions): Promise<Re
   return { ...repaired, damage: [...damage, ...unreadable] };
 }
 
-/** `undefined` where no log was begun, or the one that was begun is lost. */
+/** None where no log was begun, or the one that was begun is lost. */
 async function deliveryJudge(
   options: VerifyLastDaysOptions,
   scope: Pick<DeliveryJudgeOptions, 'sinceMs' | 'settleMs' | 'damage'>,
-): Promise<DeliveryJudge | undefined> {
+): Promise<{ readonly judge?: DeliveryJudge; readonly isLost: boolean }> {
   const started = await readStartedLog(options.store);
-  if (started === undefined) return undefined;
+  if (started === undefined) return { isLost: false };
   const queue = options.queue();
   const { id, startedAtMs } = await queue.logId();
-  if (id === started.id)
-    return new DeliveryJudge({ ...options, ...scope, queue, logStartedAtMs: startedAtMs });
+  if (id === started.id) {
+    const judge = new DeliveryJudge({ ...options, ...scope, queue, logStartedAtMs: startedAtMs });
+    return { judge, isLost: false };
+  }
   options.log.error(
     { log_id: id, started: started.id },
     'the delivery log is another one: it is not verified',
   );
-  return undefined;
+  return { isLost: true };
 }
 
 /** The position of a transaction's event before all that the store recorded since a time; 0 where there is none. */

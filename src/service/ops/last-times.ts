@@ -1,6 +1,8 @@
 import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import { recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
+import { operationOf } from '../../event-store/operations.ts';
+import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 
 /** Counts until the first one: a store is as old as what was never done to it. */
 const BEGIN = 'StoreNamed';
@@ -20,9 +22,15 @@ export class LastTimes {
     for (const event of await store.readStream(OPERATIONS_STREAM, { fromRevision: this.#next })) {
       const seconds = recordedAtMs(event) / 1000;
       if (event.type === BEGIN) for (const type of this.#types) this.#seconds.set(type, seconds);
-      if (this.#types.includes(event.type)) this.#seconds.set(event.type, seconds);
+      if (this.#types.includes(event.type) && !leavesFaults(event)) this.#seconds.set(event.type, seconds);
       this.#next = event.revision + 1;
     }
     return this.#seconds;
   }
+}
+
+/** Such a verification has proven nothing. */
+function leavesFaults(event: RecordedEvent): boolean {
+  const operation = operationOf(event);
+  return operation?.type === 'AgreementVerified' && operation.data.left > 0;
 }

@@ -76,7 +76,7 @@ const OF_TIMES: Figures<ReadonlyMap<string, number>> = {
     (of) => of.get('BackupMade') ?? Number.NaN,
   ],
   fuel_last_proof_timestamp_seconds: [
-    'when a nightly verification came to its end last, or the store began.',
+    'when a nightly verification left no difference last, or the store began.',
     (of) => of.get('AgreementVerified') ?? Number.NaN,
   ],
 };

@@ -82,12 +82,14 @@ test('the last two days are repaired, older days are left alone, and an operator
 });
 
 test('a delivery log that was lost is reported and never rebuilt', async () => {
-  const { project, verify, lines, openQueue } = await start();
+  const { store, project, verify, lines, openQueue } = await start();
   await project(1, 2, 3, 4);
   const other = openQueue('other.db');
   expect(await verify({ queue: () => other })).toEqual({ view: 0, deliveries: 0, damage: [] });
   expect(await listed(other)).toEqual([]);
   expect(lines[0]).toMatch(/^error the delivery log is another one/);
+  const types = (await store.readStream('operations')).map(({ type }) => type);
+  expect(types).not.toContain('AgreementVerified'); // the deliveries were not judged
 });
 
 test('a transaction that a clock ahead of the store’s has dated into the two days is judged', async () => {
