@@ -45,6 +45,7 @@ export function deliveryMetrics(registry: Registry): DeliveryMetrics {
   });
   const receivers = new ReceiversSeen(registry);
   attempts.inc({ outcome: 'delivered', kind: '' }, 0);
+  for (const kind of ['secret', 'fault']) attempts.inc({ outcome: 'failed', kind }, 0); // there before the first
   return {
     over: (sender) => ({
       close: () => sender.close(),

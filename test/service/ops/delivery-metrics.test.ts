@@ -23,6 +23,7 @@ test('a request that can not be signed counts as a failed attempt without a time
   expect(await values('fuel_delivery_attempts_total')).toEqual([
     'fuel_delivery_attempts_total{outcome="delivered",kind=""} 0',
     'fuel_delivery_attempts_total{outcome="failed",kind="secret"} 1',
+    'fuel_delivery_attempts_total{outcome="failed",kind="fault"} 0',
   ]);
   expect(await values('fuel_delivery_attempt_duration_seconds_count')).toEqual([
     'fuel_delivery_attempt_duration_seconds_count 0',
