@@ -9,9 +9,12 @@ import { readDisk } from '../../src/base/disk/disk.ts';
 import { addDiskMetrics, addReadiness, createMetrics } from '../../src/service/ops/metrics.ts';
 import { SHARED } from '../../src/service/ops/shared-figures.ts';
 import { anchorsOf, readDocument } from '../support/documents.ts';
+import { evaluate, secondsOf, seriesOf, withoutName } from '../support/promql.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const ALERTS = 'docs/monitoring/alerts.yaml';
+/** As the file of the cases says. */
+const EVALUATION_SECONDS = 60;
 /** What Prometheus adds. */
 const OF_PROMETHEUS = new Map([['up', ['job', 'instance']]]);
 const LABELS_OF_ALL = ['instance', 'job'];
@@ -27,14 +30,18 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
 interface Rule {
   readonly alert: string;
   readonly expr: string;
+  readonly for?: string;
   readonly labels: { readonly severity: string };
   readonly annotations: { readonly summary: string; readonly do: string; readonly runbook: string };
 }
 
 interface PromtoolTest {
+  readonly interval: string;
+  readonly input_series: readonly { readonly series: string; readonly values: string }[];
   readonly alert_rule_test: readonly {
+    readonly eval_time: string;
     readonly alertname: string;
-    readonly exp_alerts: readonly unknown[];
+    readonly exp_alerts: readonly { readonly exp_labels: Readonly<Record<string, string>> }[];
   }[];
 }
 
@@ -46,6 +53,7 @@ interface Panel {
 const rules = (parseYaml(readDocument(ALERTS)) as { groups: { rules: Rule[] }[] }).groups.flatMap(
   (group) => group.rules,
 );
+const { tests } = parseYaml(readDocument('test/docs/alerts.promtool.yaml')) as { tests: PromtoolTest[] };
 const { panels } = JSON.parse(readDocument('docs/monitoring/dashboard.json')) as { panels: Panel[] };
 const expressions = [
   ...rules.map(({ alert, expr }) => ({ of: alert, expr })),
@@ -76,7 +84,6 @@ describe('the alert rules and the dashboard', () => {
   });
 
   it('have a case each in which they fire, and one in which they do not', () => {
-    const { tests } = parseYaml(readDocument('test/docs/alerts.promtool.yaml')) as { tests: PromtoolTest[] };
     const cases = tests.flatMap((each) => each.alert_rule_test);
     for (const { alert } of rules) {
       const expected = cases
@@ -84,6 +91,15 @@ describe('the alert rules and the dashboard', () => {
         .map((each) => each.exp_alerts.length);
       expect([alert, expected.includes(0), expected.some((count) => count > 0)]).toEqual([alert, true, true]);
     }
+  });
+
+  it.each(
+    tests.flatMap(({ alert_rule_test: cases, ...test }) => cases.map((each) => ({ ...test, ...each }))),
+  )('fire as expected: $alertname at $eval_time of $input_series.0.series', (test) => {
+    const expected = test.exp_alerts.map(({ exp_labels }) =>
+      JSON.stringify(Object.entries(exp_labels).sort()),
+    );
+    expect(firing(test).sort()).toEqual(expected.sort());
   });
 
   it('are accepted by promtool, where it is installed', () => {
@@ -107,6 +123,27 @@ describe('a fault in an expression', () => {
     expect(faultsOf(expr).join('; ')).toContain(fault);
   });
 });
+
+/** The labels of the alerts that fire then: those whose expression has held for as long as the rule says. */
+function firing(
+  test: Omit<PromtoolTest, 'alert_rule_test'> & PromtoolTest['alert_rule_test'][number],
+): string[] {
+  const rule = rules.find(({ alert }) => alert === test.alertname);
+  const series = test.input_series.map((each) =>
+    seriesOf(each.series, each.values, secondsOf(test.interval)),
+  );
+  let since = new Map<string, number>();
+  const end = secondsOf(test.eval_time);
+  for (let at = 0; at <= end; at += EVALUATION_SECONDS) {
+    const samples = evaluate(rule?.expr ?? '', series, at) as readonly { labels: Record<string, string> }[];
+    const held = samples.map(({ labels }) =>
+      Object.entries({ ...withoutName(labels), ...rule?.labels }).sort(),
+    );
+    since = new Map(held.map((labels) => [JSON.stringify(labels), since.get(JSON.stringify(labels)) ?? at]));
+  }
+  const longEnough = ([, from]: [string, number]) => end - from >= secondsOf(rule?.for ?? '0s');
+  return [...since].filter(longEnough).map(([labels]) => labels);
+}
 
 /** The labels of each series of the service, by its name; which are shared; and the names of its own metrics. */
 function known() {
