@@ -253,7 +253,9 @@ describe('the webhooks role', () => {
     answering.resolve();
     await stopped;
     const attempts = counted.find(({ name }) => name === 'fuel_delivery_attempts_total')?.values;
-    expect(attempts).toMatchObject([{ labels: { outcome: 'delivered', kind: '' }, value: 1 }]);
+    expect(attempts?.filter(({ value }) => value !== 0)).toMatchObject([
+      { labels: { outcome: 'delivered', kind: '' }, value: 1 },
+    ]);
   });
 
   test('on a remote event store waits for its own directory, and so tells how far that is', async () => {
