@@ -56,12 +56,17 @@ interface DecidedAccount {
   readonly account: Account;
 }
 
+interface Why {
+  readonly reason?: string | undefined;
+}
+
 /**
  * The events that make the account what it should be, decided as the single commands are. Pure. Refused as a whole
- * with every reason where a part is not possible. `atMs`: when they would be recorded.
+ * with every reason where a part is not possible. `reason`: why the integration is switched off, where it is. `atMs`: when
+ * they would be recorded.
  */
 export function decideDesired(
-  desired: DesiredAccount,
+  desired: DesiredAccount & Why,
   before: Account | undefined,
   atMs: number,
 ): DesiredDecision {
@@ -81,13 +86,12 @@ export function decideDesired(
 }
 
 /** In an order in which each can follow those before it: groups come before the corporates in them. */
-function* commandsFor(desired: DesiredAccount, isOpen: boolean): Generator<AccountCommand> {
-  const { account_id: accountId, name: accountName, integration, contacts } = desired;
+function* commandsFor(desired: DesiredAccount & Why, isOpen: boolean): Generator<AccountCommand> {
+  const { account_id: accountId, name: accountName, integration, contacts, reason } = desired;
   if (accountName !== undefined)
     yield { type: isOpen ? 'RenameAccount' : 'OpenAccount', accountId, name: accountName };
-  if (integration !== undefined) {
-    yield { type: integration === 'on' ? 'EnableIntegration' : 'DisableIntegration', accountId };
-  }
+  if (integration === 'on') yield { type: 'EnableIntegration', accountId };
+  if (integration === 'off') yield { type: 'DisableIntegration', accountId, reason };
   if (contacts !== undefined) yield { type: 'SetContacts', accountId, emails: contacts };
   for (const { profile, from, to } of desired.profiles ?? []) {
     const fromMs = from === undefined ? undefined : parseDateTime(from);

@@ -87,6 +87,17 @@ export function recordedAtMs(event: RecordedEvent): number {
   return commandMs ?? event.recordedAtMs;
 }
 
+/**
+ * Who recorded it: the login of who called, and beside it the name that `--actor` claimed. `unknown` where the metadata says
+ * nothing.
+ */
+export function authorOf({ metadata }: Pick<RecordedEvent, 'metadata'>): string {
+  const { actor, os_user: osUser } = membersOf(metadata);
+  const login = osUser ?? actor;
+  if (typeof login !== 'string') return 'unknown';
+  return actor === login || typeof actor !== 'string' ? login : `${login} as ${actor}`;
+}
+
 /** Whether it stands in place of another event, which an engine could not change: nothing happened when it was recorded. */
 export function isRewritten(event: RecordedEvent): boolean {
   return firstPosition(event) !== event.position;

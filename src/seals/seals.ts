@@ -2,7 +2,7 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { SealedLeaves } from '../domain/operations-events.ts';
 import { OPERATIONS_STREAM, SEALS_STREAM } from '../domain/operations-events.ts';
 import { transactionStream } from '../domain/transaction-events.ts';
-import { recordedAt } from '../event-store/codec.ts';
+import { authorOf, recordedAt } from '../event-store/codec.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { readOperation } from '../event-store/operations.ts';
 import type { Position, RecordedEvent } from '../event-store/recorded-event.ts';
@@ -136,11 +136,10 @@ export class Gaps {
       if (operation?.type === 'TransactionErased' && operation.data.leaves === undefined)
         this.#unnamed.add(transactionStream(operation.data.transaction_id));
       if (operation?.type !== 'TransactionErased' && operation?.type !== 'DriverRedacted') continue;
-      const { actor } = event.metadata as { readonly actor?: unknown };
       const by = {
         type: event.type,
         at: recordedAt(event),
-        actor: String(actor),
+        actor: authorOf(event),
         reason: operation.data.reason,
       };
       for (const leaf of operation.data.leaves ?? ([] as SealedLeaves))

@@ -45,6 +45,7 @@ const core = {
   FUEL_SMTP_URL: secret(optional(read.url('smtp:', 'smtps:'))),
   FUEL_MAIL_FROM: optional(read.text),
   FUEL_OPERATOR_EMAIL: optional(read.email),
+  FUEL_OPERATOR_LOGIN: optional(read.text),
   FUEL_NTP_SERVER: optional(read.address),
   FUEL_WEBHOOK_ALLOW_PRIVATE: setting('false', read.boolean),
   FUEL_WEBHOOK_RETRY_DELAYS: setting('30s,150s', retryDelays),

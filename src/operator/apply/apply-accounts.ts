@@ -27,6 +27,8 @@ export interface ApplyOptions
     'store' | 'author' | 'clock' | 'dryRun' | 'onRefused' | 'signal'
   > {
   readonly input: AsyncIterable<Buffer>;
+  /** Why what the lines switch off is switched off; `undefined` refuses these lines where it `isAsked` for. */
+  readonly why?: { readonly reason: string | undefined; readonly isAsked: boolean };
   /** In a dry run with what would be recorded. */
   readonly onApplied?: (events: readonly DomainEvent[]) => Promise<void>;
   readonly onProgress: (counts: ApplyCounts) => void;
@@ -51,7 +53,7 @@ export async function applyAccounts(options: ApplyOptions): Promise<ApplyCounts>
     ...options,
     lines: parsedLines(options.input, parseAccountLine),
     batchCharacters: BATCH_CHARACTERS,
-    decider: (_stream, history) => deciderAfter(stateOf(history, skipped)),
+    decider: (_stream, history) => deciderAfter(stateOf(history, skipped), options.why),
     ...(onApplied && { onRecorded: (_line, events) => onApplied(events) }),
     onProgress: (soFar) => options.onProgress(countsOf(soFar)),
   });
@@ -62,12 +64,17 @@ function countsOf({ recorded, unchanged, refused }: LineCounts): ApplyCounts {
   return { applied: recorded, unchanged, refused };
 }
 
-function deciderAfter(before: State): LineDecider<DesiredAccount, DomainEvent> {
+function deciderAfter(
+  before: State,
+  { reason, isAsked }: ApplyOptions['why'] = { reason: undefined, isAsked: false },
+): LineDecider<DesiredAccount, DomainEvent> {
   let state = before;
   return (desired, atMs) => {
     if ('kind' in state) return state;
-    const decision = decideDesired(desired, state.account, atMs);
+    const decision = decideDesired({ ...desired, reason }, state.account, atMs);
     if (decision.kind !== 'events') return decision;
+    if (isAsked && reason === undefined && decision.events.some(({ type }) => type === 'IntegrationDisabled'))
+      return refused('it switches the integration off: say why with --reason, which production requires');
     state = { account: decision.account };
     return decision;
   };

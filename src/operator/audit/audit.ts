@@ -19,7 +19,7 @@ export interface AuditFilter {
   readonly transactionId?: number | undefined;
   /** Events about the key with this prefix. */
   readonly prefix?: string | undefined;
-  /** As recorded: who did it by his own account. */
+  /** The login, or the name that `--actor` gave. */
   readonly actor?: string | undefined;
   /** One of these types. */
   readonly types?: readonly string[] | undefined;
@@ -119,7 +119,8 @@ function matches(event: RecordedEvent, filter: AuditFilter): boolean {
   const { accountId, transactionId, prefix, actor, types, sinceMs, untilMs } = filter;
   const names = (field: string, value: string | number): boolean => membersOf(event.data)[field] === value;
   if (types?.includes(event.type) === false) return false;
-  if (actor !== undefined && membersOf(event.metadata).actor !== actor) return false;
+  const { actor: claimed, os_user: login } = membersOf(event.metadata);
+  if (actor !== undefined && claimed !== actor && login !== actor) return false;
   if (prefix !== undefined && !names('prefix', prefix)) return false;
   const isOf = (stream: string, field: string, id: number | undefined): boolean =>
     id === undefined || event.stream === stream || names(field, id);

@@ -60,6 +60,7 @@ test('with nothing set, every setting has its documented default', () => {
       'FUEL_SMTP_URL',
       'FUEL_MAIL_FROM',
       'FUEL_OPERATOR_EMAIL',
+      'FUEL_OPERATOR_LOGIN',
       'FUEL_NTP_SERVER',
       'FUEL_WEBHOOK_CA',
     ],

@@ -42,6 +42,25 @@ describe('accounts that are applied', () => {
     expect(await typesOf(7)).toEqual([...NORTH_TYPES, 'IntegrationDisabled']);
   });
 
+  test('are switched off with a reason; without one they are not where it is asked for', async () => {
+    const { store, run, typesOf } = startApplying();
+    await run([NORTH]);
+    const off = [
+      { account_id: 7, integration: 'off' },
+      { account_id: 8, name: 'Eight', integration: 'off' },
+    ];
+    const refused = await run(off, { why: { reason: undefined, isAsked: true } });
+    expect(refused).toMatchObject({
+      counts: { applied: 1, refused: 1 },
+      refused: [[1, expect.stringContaining('--reason')]],
+    });
+    expect(await typesOf(7)).toEqual(NORTH_TYPES);
+    await run(off, { why: { reason: 'unpaid', isAsked: true } });
+    expect((await store.readStream('account-7')).at(-1)).toMatchObject({
+      ...{ type: 'IntegrationDisabled', data: { reason: 'unpaid' } },
+    });
+  });
+
   test('are refused line by line, and the rest goes in', async () => {
     const { run, typesOf } = startApplying();
     await run([NORTH]);

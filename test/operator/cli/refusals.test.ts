@@ -1,5 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { userInfo } from 'node:os';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { keyIssued, opened } from '../../support/accounts/account-samples.ts';
 import { commandLine } from '../../support/service/command-line.ts';
 import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
@@ -126,6 +127,17 @@ describe('nothing is answered with silence', () => {
     ]);
   });
 
+  test.each([
+    [{ FUEL_OPERATOR_LOGIN: 'grace', SUDO_USER: 'linus' }, 'grace'],
+    [{ SUDO_USER: 'linus' }, 'linus'],
+  ])('audit names who called, behind sudo and in a container too: %o', async (env, login) => {
+    const { fuel, done } = await start();
+    for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+    await done('account', 'integration', '7', 'on', '--actor', 'Ada');
+    const { stdout } = await fuel('audit', '--actor', login);
+    expect(stdout).toContain(`IntegrationEnabled  ${login} as Ada (fuel account integration)`);
+  });
+
   test('audit takes several types', async () => {
     const { fuel, done } = await start();
     await done('account', 'integration', '7', 'on');
@@ -147,4 +159,37 @@ test('an engine that can not be reached is said once', async () => {
   const { code, stderr } = await fuel('account', 'list');
   expect(code).toBe(1);
   expect(stderr.match(/ECONNREFUSED/g)).toHaveLength(1);
+});
+
+describe('in production', () => {
+  test.each([
+    'key off abcdefghij',
+    'webhook disable abcdefghij',
+    'webhook remove abcdefghij',
+    'account integration 7 off',
+    'delivery redeliver --cancel --key abcdefghij',
+    'projection rebuild transactions --accept',
+  ])('what switches off, withdraws or accepts needs a reason: fuel %s', async (line) => {
+    const { fuel, withEngines } = await start();
+    const head = () => withEngines((engines) => engines.store().head());
+    const before = await head();
+    vi.stubEnv('FUEL_ENVIRONMENT', 'production');
+    vi.stubEnv('FUEL_MASTER_KEY', randomBytes(32).toString('base64'));
+    const refused = await fuel(...line.split(' '));
+    expect(refused).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('say why with --reason'),
+    });
+    expect(await head()).toBe(before);
+    const { stderr } = await fuel(...line.split(' '), '--reason', 'unpaid');
+    expect(stderr).not.toContain('--reason');
+  });
+
+  test('what switches on, or accepts nothing, needs none', async () => {
+    const { fuel } = await start();
+    vi.stubEnv('FUEL_ENVIRONMENT', 'production');
+    for (const line of ['account integration 7 on', 'projection rebuild transactions'])
+      expect((await fuel(...line.split(' '))).stderr).not.toContain('--reason');
+  });
 });

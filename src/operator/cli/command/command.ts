@@ -8,7 +8,16 @@ import { loadConfig, openEngines } from '../../../engines/engines.ts';
 import { waitUntilApplied } from '../../serve/wait-applied.ts';
 import { type CommandEngines, commandEngines, hasStore } from './command-engines.ts';
 import { progressLine } from './long-work.ts';
-import { actor, flag, json, type Options, optionsOf, type Values } from './options.ts';
+import {
+  actor,
+  flag,
+  json,
+  type Options,
+  optionsOf,
+  reason,
+  type Values,
+  usage as wrongUsage,
+} from './options.ts';
 import { Output } from './output.ts';
 
 /** What a command works with. Engines open on first use and are closed when the command ends. */
@@ -46,16 +55,23 @@ interface Leaf<A extends Arguments, O extends Options> extends Usage<A, O> {
 }
 
 const CHANGES = { actor, wait: flag('wait until every live process has applied it') };
-type CommandOptions = Partial<Values<typeof CHANGES>> & Values<{ json: typeof json }>;
+type CommandOptions = Partial<Values<typeof CHANGES> & Values<{ reason: typeof reason }>> &
+  Values<{ json: typeof json }>;
 
 export interface Definition<A extends Arguments, O extends Options> extends Usage<A, O> {
   /** Records events: takes --actor and --wait. A function if only some of its options make it record. */
   readonly changes?: true | ((options: Values<O>) => boolean);
+  /** Takes --reason, which production requires where this holds: of what switches off, withdraws or accepts. */
+  readonly asksWhy?: (options: Values<O>, args: A) => boolean;
   /** What it records is to be seen by customers: with --wait it fails where no process writes the view. */
   readonly shown?: true;
   /** The command itself checks that the store exists and belongs to the configuration. */
   readonly ownStoreCheck?: true;
-  readonly work: (session: Session, args: A, options: Values<O>) => ExitCode;
+  readonly work: (
+    session: Session,
+    args: A,
+    options: Values<O> & { readonly reason?: string | undefined },
+  ) => ExitCode;
 }
 
 /** Adds itself to the program, to a noun or to another command. */
@@ -107,8 +123,8 @@ export function command<A extends Arguments = readonly string[], O extends Optio
   definition: Definition<A, O>,
   below: readonly Added[] = [],
 ): Added {
-  const { work: _, ownStoreCheck: __, shown: ___, changes, ...usage } = definition;
-  const options = { ...usage.options, json, ...(changes && CHANGES) };
+  const { work: _, ownStoreCheck: __, shown: ___, changes, asksWhy, ...usage } = definition;
+  const options = { ...usage.options, ...(asksWhy && { reason }), json, ...(changes && CHANGES) };
   const run: Leaf<A, Options>['run'] = (args, given, command) =>
     inSession(definition, args, { options: given as never, command });
   return leaf<A, Options>({ ...usage, options, run }, below);
@@ -127,14 +143,16 @@ function refuseTwice(command: Command): void {
 }
 
 async function inSession<A extends Arguments, O extends Options>(
-  { changes, shown, ownStoreCheck, work }: Definition<A, O>,
+  { changes, shown, ownStoreCheck, asksWhy, work }: Definition<A, O>,
   args: A,
   { options, command }: { readonly options: Values<O> & CommandOptions; readonly command: Command },
 ): Promise<number> {
   const config = loadConfig(process.env, 'command');
+  if (config.FUEL_ENVIRONMENT === 'production' && !options.reason && asksWhy?.(options, args))
+    throw wrongUsage('say why with --reason "…", for the auditors: production requires it');
   const clock = systemClock;
   const opened = await openEngines(config, clock);
-  const osUser = loginName();
+  const osUser = loginName(config);
   const author = { actor: options.actor ?? osUser, osUser, command: commandName(command) };
   const out = new Output(options.json === true);
   const records = typeof changes === 'function' ? changes(options) : changes === true;
@@ -178,7 +196,10 @@ function commandName(command: Command): string {
   return names.join(' ');
 }
 
-function loginName(): string {
+/** Who called, as this machine knows it; behind `sudo` or in a container not the user whom the program runs as. */
+function loginName({ FUEL_OPERATOR_LOGIN: given }: Config): string {
+  const name = given ?? process.env.SUDO_USER;
+  if (name) return name;
   try {
     return userInfo().username;
   } catch {

@@ -96,8 +96,8 @@ const integration = command({
   summary: 'switch the API integration on or off (access check 4)',
   example: 'fuel account integration 7 on',
   args: [readId, option.readOnOff],
-  options: { reason: option.reason },
   changes: true,
+  asksWhy: (_, [, isOn]) => !isOn,
   async work(session, [accountId, isOn], { reason }) {
     if (isOn && reason !== undefined) throw option.usage('--reason goes with off');
     if (isOn) return change(session, { type: 'EnableIntegration', accountId });
@@ -169,10 +169,12 @@ const apply = command({
   args: [String],
   options: {
     dryRun: option.flag('record nothing; show what would be recorded (with --json on standard error)'),
+    reason: option.reason,
   },
   changes: ({ dryRun }) => dryRun !== true,
-  work(session, [file], { dryRun = false }) {
+  work(session, [file], { dryRun = false, reason }) {
     const { clock, author, out } = session;
+    const why = { reason, isAsked: session.config.FUEL_ENVIRONMENT === 'production' };
     return longWork(
       out,
       { again: 'apply the same file again', names: dryRun ? { applied: 'would apply' } : {} },
@@ -188,7 +190,7 @@ const apply = command({
         };
         return applyAccounts({
           store: dryRun ? storeOfDryRun(session) : session.engines.store(),
-          ...{ input, author, clock, dryRun },
+          ...{ input, author, clock, dryRun, why },
           ...(dryRun && { onApplied: show }),
           onRefused: (lineNumber, reason) => onRefused(`line ${lineNumber}`, reason),
           ...parts,

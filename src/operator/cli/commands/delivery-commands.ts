@@ -111,9 +111,9 @@ const redeliver = command({
     ...option.sinceUntil('with --key: created'),
     dryRun: option.flag('with --key: only count them'),
     cancel: option.flag('end what of the redelivered ones of --key is still to be sent'),
-    reason: option.reason,
   },
   changes: ({ dryRun }) => dryRun !== true,
+  asksWhy: ({ cancel }) => cancel === true,
   async work(session, ids, options) {
     const { key, since, until, force, dryRun, cancel, reason } = options;
     const wanted = REDELIVERABLE.filter((which) => options[which] === true);

@@ -141,8 +141,8 @@ const off = command({
   summary: 'switch a key off at once: it answers 401 from then on',
   example: 'fuel key off a1b2c3d4e5 --reason "leaked in a public repository" --wait',
   args: [readPrefix],
-  options: { reason: option.reason },
   changes: true,
+  asksWhy: () => true,
   work: (session, [prefix], { reason }) =>
     change(session, prefix, (of) => ({ type: 'SwitchKeyOff', ...of, reason })),
 });

@@ -12,6 +12,8 @@ import { flag, usage } from '../command/options.ts';
 import { abortOnInterrupt } from '../command/output.ts';
 import { addParkedCommands } from './parked-commands.ts';
 
+const BY_OPERATOR = 'requested by the operator';
+
 const status = command({
   usage: 'status',
   summary: 'how far each follower of the log is, what it parked and who works on it',
@@ -38,7 +40,8 @@ const rebuild = command({
   args: [String],
   options: { accept: flag('serve the new view also where its records differ') },
   changes: true,
-  async work({ config, engines, clock, author, out }, [view], { accept = false }) {
+  asksWhy: ({ accept }) => accept === true,
+  async work({ config, engines, clock, author, out }, [view], { accept = false, reason = BY_OPERATOR }) {
     if (view !== VIEW_NAME) throw usage(`there is no view ${view}: the views are ${VIEW_NAME}`);
     requireStore(config, engines);
     await engines.bind();
@@ -50,7 +53,7 @@ const rebuild = command({
       ...{ clock, log: silentLog, author, accept },
       holder: `rebuild-${randomUUID()}`,
       signal: abortOnInterrupt(),
-      reason: 'requested by the operator',
+      reason,
       onProgress: (step) => progress.show(progressText(step)),
     }).finally(() => progress.end());
     const { outcome, position, comparison } = result;

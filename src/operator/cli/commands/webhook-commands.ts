@@ -15,7 +15,6 @@ import { setWebhook, type WebhookOptions } from '../../keys/set-webhook.ts';
 import { changeKey, type KeyChange, printChange } from '../command/change.ts';
 import { command, noun, type Session } from '../command/command.ts';
 import { findKey, keyOf } from '../command/known-names.ts';
-import { reason } from '../command/options.ts';
 
 const BY_OPERATOR = 'switched off by the operator';
 
@@ -55,8 +54,8 @@ const remove = command({
   summary: 'remove the URL: nothing is sent any more, what was pending ends as failed',
   example: 'fuel webhook remove a1b2c3d4e5',
   args: [readPrefix],
-  options: { reason },
   changes: true,
+  asksWhy: () => true,
   work: (session, [prefix], { reason }) =>
     change(session, prefix, (of) => ({ type: 'RemoveWebhook', ...of, reason })),
 });
@@ -83,8 +82,8 @@ const disable = command({
   summary: 'switch a webhook off: nothing is queued for it until it is enabled',
   example: 'fuel webhook disable a1b2c3d4e5 --reason "receiver is being moved"',
   args: [readPrefix],
-  options: { reason },
   changes: true,
+  asksWhy: () => true,
   async work(session, [prefix], { reason = BY_OPERATOR }) {
     const evidence = await session.engines.queue().health(prefix);
     return change(session, prefix, (of) => ({ type: 'DisableWebhook', ...of, reason, evidence }));

@@ -1,5 +1,6 @@
 import type { AccountEvent } from '../../../domain/account-events.ts';
 import { DAY_MS, formatDateTime } from '../../../domain/values/date-time.ts';
+import { authorOf } from '../../../event-store/codec.ts';
 import { accountAnswer, accountLine, accountSections, accountState } from '../../answers/account.ts';
 import { type Column, facts, state, type Table, table, time } from '../../answers/columns.ts';
 import { keyAnswer, USED_KEY_COLUMNS, usedKeyAnswer } from '../../answers/key.ts';
@@ -88,7 +89,7 @@ export function loggedTable(caption: string, of: readonly LoggedEvent[], names?:
   const columns: readonly Column<LoggedEvent>[] = [
     { head: 'Time', cell: ({ atMs }) => time(atMs) },
     { head: 'Event', cell: ({ type }) => type },
-    { head: 'By', cell: ({ actor }) => actor ?? 'unknown' },
+    { head: 'By', cell: (of) => authorOf({ metadata: of }) },
     { head: 'Command', cell: ({ command }) => command ?? 'unknown' },
     { head: 'Details', cell: detailsOf },
   ];

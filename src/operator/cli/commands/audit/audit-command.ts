@@ -1,4 +1,5 @@
 import { FuelError } from '../../../../base/errors.ts';
+import { authorOf } from '../../../../event-store/codec.ts';
 import type { Engines } from '../../../../service/engines/engines.ts';
 import { requireRange } from '../../../answers/filters.ts';
 import { type AuditLine, audit } from '../../../audit/audit.ts';
@@ -65,9 +66,8 @@ async function requireActor(engines: Engines, actor: string, signal: AbortSignal
 }
 
 function asText(line: AuditLine): string {
-  const who = `${line.actor ?? 'unknown'} (${line.command ?? 'unknown'})`;
-  const as = line.os_user === null || line.os_user === line.actor ? '' : ` as user ${line.os_user}`;
+  const who = `${authorOf({ metadata: line })} (${line.command ?? 'unknown'})`;
   const cause = line.correlation_id === null ? '' : `  ${line.correlation_id}`;
   const data = JSON.stringify(line.data);
-  return `${line.at}  ${line.stream}@${line.revision}  ${line.type}  ${who}${as}${cause}  ${data}`;
+  return `${line.at}  ${line.stream}@${line.revision}  ${line.type}  ${who}${cause}  ${data}`;
 }
