@@ -12,6 +12,7 @@ const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   rebuild: () => import('./rebuild.ts'),
   'rebuild-beside': () => import('./rebuild-beside.ts'),
   verify: () => import('./verify.ts'),
+  audit: () => import('./audit.ts'),
   page: () => import('./page.ts'),
   depth: () => import('./depth.ts'),
   memory: () => import('./memory.ts'),

@@ -84,7 +84,7 @@ export class CheckpointSigner {
   /** A note of C2SP's `signed-note`, whose text is a checkpoint of its `tlog-checkpoint`. */
   sign({ size, root }: Pick<Checkpoint, 'size' | 'root'>): string {
     const { name, id } = this.verifier;
-    const text = `${name}\n${size}\n${root.toString('base64')}\n`;
+    const text = `${name}\n${size}\n${root}\n`;
     const signature = Buffer.concat([id, sign(null, Buffer.from(text), this.#key)]);
     return `${text}\n\u2014 ${name} ${signature.toString('base64')}\n`;
   }
@@ -97,7 +97,7 @@ export function readCheckpoint(note: string): Checkpoint | undefined {
 
 function checkpointIn(text: string): Checkpoint | undefined {
   const [, origin = '', size, root = ''] = BODY.exec(text) ?? [];
-  return size === undefined ? undefined : { origin, size: Number(size), root: Buffer.from(root, 'base64') };
+  return size === undefined ? undefined : { origin, size: Number(size), root };
 }
 
 function publicKeyOf(bytes: Buffer): KeyObject {

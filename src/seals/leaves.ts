@@ -19,12 +19,14 @@ export interface Leaf extends Place {
 export interface HashedEvent extends Place {
   /** `undefined` where it is no leaf. */
   readonly hash: Hash | undefined;
-  readonly event?: RecordedEvent;
+  /** Where it is kept. */
+  readonly event: RecordedEvent | undefined;
 }
 
-export function hashed(event: RecordedEvent): HashedEvent {
+export function hashed(event: RecordedEvent, { keeps = false } = {}): HashedEvent {
   const { stream, revision } = event;
-  return { stream, revision, hash: isLeaf(event) ? hashOf(event) : undefined };
+  const hash = isLeaf(event) ? hashOf(event) : undefined;
+  return { stream, revision, hash, event: keeps ? event : undefined };
 }
 
 /** Numbers the events of the log in its order, and puts what was erased where it was. */
@@ -60,7 +62,7 @@ export class LeafOrder {
     let gap = this.#gaps.at(this.#size);
     for (; gap !== undefined; gap = this.#gaps.at(this.#size)) {
       const isShown = gap.stream === stream && gap.revision === revision;
-      if (isShown && hash?.equals(gap.hash)) break; // it is not gone yet, or was left as it is
+      if (isShown && hash === gap.hash) break; // it is not gone yet, or was left as it is
       leaves.push(this.#erased(gap));
       if (isShown) return; // another one stands in its place
     }
@@ -74,6 +76,8 @@ export class LeafOrder {
   }
 }
 
+const KEPT = { keeps: true };
+
 /** The leaves after an anchor, to the end of the log, in batches. */
 export async function* leavesAfter(
   store: Pick<EventStore, 'head' | 'subscribe'>,
@@ -83,6 +87,6 @@ export async function* leavesAfter(
   const order = new LeafOrder(size, gaps);
   const all = { prefixes: [], after: position, unparsed: true, ...(signal && { signal }) };
   for await (const { events } of readToEnd(store, all))
-    yield order.take(events.map((event) => ({ ...hashed(event), event })));
+    yield order.take(events.map((event) => hashed(event, KEPT)));
   yield order.end();
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 
-/** SHA-256, 32 bytes. */
-export type Hash = Buffer;
+/** SHA-256 in base64, as it is signed and stored: two are equal where their texts are. */
+export type Hash = string;
 
 const HASH_BYTES = 32;
 const LEAF = '\0';
@@ -10,13 +10,14 @@ const node = Buffer.alloc(1 + 2 * HASH_BYTES, 1);
 
 /** RFC 6962, 2.1: the hash of a leaf is never that of a node, so that neither passes for the other. */
 export function leafHash(entry: string): Hash {
-  return hash('sha256', LEAF + entry, 'buffer');
+  return hash('sha256', LEAF + entry, 'base64');
 }
 
+/** Throws for what is no hash. */
 export function nodeHash(left: Hash, right: Hash): Hash {
-  left.copy(node, 1);
-  right.copy(node, 1 + HASH_BYTES);
-  return hash('sha256', node, 'buffer');
+  const written = node.write(left, 1, 'base64') + node.write(right, 1 + HASH_BYTES, 'base64');
+  if (written !== 2 * HASH_BYTES) throw new RangeError('a hash has 32 bytes');
+  return hash('sha256', node, 'base64');
 }
 
 /** A tree of RFC 6962 that grows at its end. It keeps the roots of its complete subtrees only, the largest first. */
@@ -39,7 +40,7 @@ export class TreeEdge {
 
   /** Of the empty tree: the hash of nothing. */
   get root(): Hash {
-    return this.#roots.reduceRight<Hash | undefined>(foldRight, undefined) ?? hash('sha256', '', 'buffer');
+    return this.#roots.reduceRight<Hash | undefined>(foldRight, undefined) ?? hash('sha256', '', 'base64');
   }
 
   append(leaf: Hash): void {
@@ -131,14 +132,13 @@ function splitOf(size: number): number {
   return split;
 }
 
-/** Whether the path proves the leaf at `index` of a tree of that size and root. */
+/** Whether the path proves the leaf at `index` of a tree of that size and root. Throws where it has what is no hash. */
 export function provesInclusion(
   { leaf, index, path }: { readonly leaf: Hash; readonly index: number; readonly path: readonly Hash[] },
   { size, root }: { readonly size: number; readonly root: Hash },
 ): boolean {
   if (index >= size) return false;
-  const computed = pathRoot(leaf, { from: index, of: size }, [...path]);
-  return computed?.equals(root) ?? false;
+  return pathRoot(leaf, { from: index, of: size }, [...path]) === root;
 }
 
 /** `undefined` for a path of another length. */
@@ -160,12 +160,12 @@ interface Tree {
   readonly root: Hash;
 }
 
-/** Whether the proof shows that the newer tree begins with the leaves of the older one. */
+/** Whether the proof shows that the newer tree begins with the leaves of the older one. Throws where it has what is no hash. */
 export function provesConsistency(older: Tree, newer: Tree, proof: readonly Hash[]): boolean {
   if (older.size > newer.size) return false;
   if (older.size === 0) return proof.length === 0;
   const roots = consistencyRoots(older, newer.size, { proof: [...proof], isWhole: true });
-  return roots?.older.equals(older.root) === true && roots.newer.equals(newer.root);
+  return roots?.older === older.root && roots.newer === newer.root;
 }
 
 /** The roots that the proof gives for the first `size` leaves, and for all; `undefined` for one of another length. */

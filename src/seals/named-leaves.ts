@@ -20,7 +20,7 @@ export async function namedLeaves(
   for await (const leaves of leavesAfter(store, await anchorBefore(store, first), { gaps })) {
     for (const { stream, revision, index, hash, event } of leaves) {
       if (event === undefined || !wanted.delete(event.position)) continue;
-      found.push({ stream, revision, index, hash: hash.toString('base64') });
+      found.push({ stream, revision, index, hash });
     }
     if (wanted.size === 0) return found;
   }

@@ -105,8 +105,8 @@ class Sealer {
     const { stream, revision } = last;
     const { size, root } = edge;
     const data = {
-      ...{ size, root: root.toString('base64'), checkpoint: signer.sign(edge), last: { stream, revision } },
-      edge: edge.roots.map((each) => each.toString('base64')),
+      ...{ size, root, checkpoint: signer.sign(edge), last: { stream, revision } },
+      edge: [...edge.roots],
       leaves: packPrints(
         leaves.filter(({ index }) => index >= this.#sealedSize).map((leaf) => printOf(leaf)),
       ),

@@ -48,7 +48,10 @@ export interface Gap extends Place {
 }
 
 export function printOf({ stream, revision, hash }: Place & { readonly hash: Hash }): Print {
-  return { place: `${stream}@${revision}`, print: hash.toString('base64url', 0, PRINT_BYTES) };
+  return {
+    place: `${stream}@${revision}`,
+    print: Buffer.from(hash, 'base64').toString('base64url', 0, PRINT_BYTES),
+  };
 }
 
 export function packPrints(prints: readonly Print[]): string {
@@ -69,12 +72,9 @@ export function sealOf(recorded: RecordedEvent): Seal | undefined {
   const operation = readOperation(recorded);
   if (operation?.type !== 'LogSealed') return undefined;
   const { size, root, checkpoint: note, edge, last, leaves } = operation.data;
-  const decoded = (text: string): Hash => Buffer.from(text, 'base64');
   return {
-    ...{ size, note, last, recorded },
-    root: decoded(root),
+    ...{ size, root, note, last, edge, recorded },
     checkpoint: readCheckpoint(note),
-    edge: edge.map(decoded),
     prints: () => unpackPrints(leaves),
   };
 }
@@ -143,7 +143,7 @@ export class Gaps {
         reason: operation.data.reason,
       };
       for (const leaf of operation.data.leaves ?? ([] as SealedLeaves))
-        this.#byIndex.set(leaf.index, { ...leaf, hash: Buffer.from(leaf.hash, 'base64'), by });
+        this.#byIndex.set(leaf.index, { ...leaf, by });
     }
   }
 

@@ -125,7 +125,7 @@ class Verification {
       const edge = new TreeEdge(next.size, next.edge);
       const { stream, revision } = next.last;
       const [last] = await store.readStream(stream, { fromRevision: revision, limit: 1 });
-      if (last?.revision !== revision || !edge.root.equals(next.root) || key.open(next.note) === undefined)
+      if (last?.revision !== revision || edge.root !== next.root || key.open(next.note) === undefined)
         continue;
       this.#edge = edge;
       this.#lastSeal = next;
@@ -159,7 +159,7 @@ class Verification {
     const { size } = seal;
     if (signed === undefined) {
       this.fault ??= { kind: 'seal', size, reason: `it is not signed by ${this.#options.key}` };
-    } else if (!this.#edge.root.equals(seal.root) || signed.size !== size || !signed.root.equals(seal.root)) {
+    } else if (this.#edge.root !== seal.root || signed.size !== size || signed.root !== seal.root) {
       this.fault = (await this.#firstDifference(seal)) ?? {
         kind: 'seal',
         size,
@@ -196,7 +196,7 @@ class Verification {
       leaves: this.#leaves,
       seals: this.#seals,
       sealedSize: this.#lastSeal?.size ?? 0,
-      sealedRoot: this.#lastSeal?.root.toString('base64') ?? '',
+      sealedRoot: this.#lastSeal?.root ?? '',
       sealedAt: this.#lastSeal === undefined ? null : recordedAt(this.#lastSeal.recorded),
       erased: [...this.#erased.values()],
       fault: this.fault,
@@ -207,7 +207,7 @@ class Verification {
     const { checkpoint } = this.#options;
     if (checkpoint?.size !== this.size) return;
     this.#isCompared = true;
-    if (!this.#edge.root.equals(checkpoint.root))
+    if (this.#edge.root !== checkpoint.root)
       this.fault ??= {
         ...{ kind: 'checkpoint', size: checkpoint.size },
         reason: 'the log was another one then, and its seals were made anew',

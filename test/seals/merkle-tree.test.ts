@@ -34,7 +34,8 @@ const ROOTS = [
   'ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c',
   '5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328',
 ];
-const leaves = LEAVES.map((text) => hash('sha256', Buffer.from(`00${text}`, 'hex'), 'buffer'));
+const leaves = LEAVES.map((text) => hash('sha256', Buffer.from(`00${text}`, 'hex'), 'base64'));
+const hex = (of: Hash) => Buffer.from(of, 'base64').toString('hex');
 
 /** As RFC 6962, 2.1 defines it. */
 function rootOf(all: readonly Hash[]): Hash {
@@ -64,7 +65,7 @@ describe('the tree', () => {
   test('has the published roots, whatever it grew from', () => {
     const edge = new TreeEdge();
     for (const [size, root] of ROOTS.entries()) {
-      expect(edge.root.toString('hex')).toBe(root);
+      expect(hex(edge.root)).toBe(root);
       expect(new TreeEdge(edge.size, edge.roots).root).toEqual(edge.root);
       const leaf = leaves[size];
       if (leaf !== undefined) edge.append(leaf);
@@ -83,7 +84,7 @@ describe('the tree', () => {
 
 describe('an inclusion path', () => {
   test('is the published one', () => {
-    const path = pathsOf(leaves)[5]?.map((each) => each.toString('hex'));
+    const path = pathsOf(leaves)[5]?.map(hex);
     expect(path).toEqual([
       'bc1a0643b12e4d2d7c77918f44e0f4f79a838b6cf9ec5b5c283e1f4d88599e6b',
       'ca854ea128ed050b41b35ffc1b87b8eb2bde461e9e3b5596ece6b9d5975a0ae0',
@@ -105,6 +106,14 @@ describe('an inclusion path', () => {
         expect(provesInclusion({ leaf, index, path }, { ...tree, root: leafHash('another') })).toBe(false);
       }
     }
+  });
+
+  test.each(['', 'AAAA', '?'])('proves nothing with %j for a hash', (what) => {
+    const all = numbered(2);
+    const { root } = treeOf(all);
+    const [leaf = '', other = ''] = all;
+    nodeHash(leaf, other); // whose bytes must not stand in for those that are missing
+    expect(() => provesInclusion({ leaf, index: 0, path: [what] }, { size: 2, root })).toThrow(RangeError);
   });
 });
 

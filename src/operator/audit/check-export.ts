@@ -51,8 +51,7 @@ function isProven(line: string, { size, root }: Checkpoint): boolean {
       position: 0,
       recordedAtMs: 0,
     };
-    const path = proof.map((each) => Buffer.from(each, 'base64'));
-    return provesInclusion({ leaf: hashOf(event), index, path }, { size, root });
+    return provesInclusion({ leaf: hashOf(event), index, path: proof }, { size, root });
   } catch {
     return false; // it is no line of an export
   }
@@ -65,11 +64,7 @@ function nameIn(line: string): string {
 function isContinued(older: Checkpoint, newer: Checkpoint, path: string): boolean {
   try {
     const { proof } = JSON.parse(readFileSync(path, 'utf8')) as { readonly proof: readonly string[] };
-    return provesConsistency(
-      older,
-      newer,
-      proof.map((each) => Buffer.from(each, 'base64')),
-    );
+    return provesConsistency(older, newer, proof);
   } catch {
     return false;
   }

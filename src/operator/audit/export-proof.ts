@@ -23,7 +23,7 @@ export const EXPORT = {
   consistency: 'consistency.json',
 } as const;
 
-/** One line of `events.jsonl`. Data and metadata are the stored texts; the proof is in base64. */
+/** One line of `events.jsonl`. Data and metadata are the stored texts; the proof's hashes are in base64. */
 export interface ExportedEvent {
   readonly index: number;
   readonly stream: string;
@@ -98,7 +98,7 @@ export async function exportProof(
   await addProofs(waiting, join(folder, EXPORT.events), proofs);
   await writeFile(join(folder, EXPORT.checkpoint), seal.note, { mode: 0o600 });
   if (older !== undefined && consistency !== undefined) {
-    const proof = { proof: consistency.end().map((each) => each.toString('base64')) };
+    const proof = { proof: consistency.end() };
     await writeFile(join(folder, EXPORT.older), older.note, { mode: 0o600 });
     await writeFile(join(folder, EXPORT.consistency), `${JSON.stringify(proof)}\n`, { mode: 0o600 });
   }
@@ -110,7 +110,7 @@ async function addProofs(from: string, to: string, proofs: readonly (readonly Ha
   try {
     let at = 0;
     for await (const line of createInterface({ input: createReadStream(from) })) {
-      const proof = (proofs[at++] ?? []).map((each) => each.toString('base64'));
+      const proof = proofs[at++] ?? [];
       await target.write(`${JSON.stringify({ ...(JSON.parse(line) as object), proof })}\n`);
     }
   } finally {
