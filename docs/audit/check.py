@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks what `fuel audit export` wrote, without the program that wrote it.
 
-    python3 check.py DIR 'NAME+ID+KEY'
+    python3 check.py DIR 'NAME+ID+KEY[,NAME+ID+KEY…]'
 
 Needs Python 3.9 and, for Ed25519, the package `cryptography`. Exits 0 where everything is proven, else 1 with what is not.
 The tree is that of RFC 6962, 2.1; the checkpoint is a signed note of C2SP. docs/audit.md says what an entry is.
@@ -25,25 +25,26 @@ def leaf(event):
     return sha(b"\x00" + entry)
 
 
-def open_note(path, key):
-    """The size and root of a checkpoint that the key signed."""
-    name, key_id, encoded = re.fullmatch(r"([^\s+]+)\+([0-9a-f]{8})\+(\S+)", key.strip()).groups()
-    raw = base64.b64decode(encoded)
-    if raw[0] != 1 or sha(name.encode() + b"\n" + raw)[:4].hex() != key_id:
-        sys.exit("this is no Ed25519 key of a log")
+def open_note(path, keys):
+    """The size and root of a checkpoint that one of the keys signed."""
     with open(path, encoding="utf-8") as file:
         text, signatures = file.read().split("\n\n", 1)
     text += "\n"
-    for line in signatures.splitlines():
-        dash, signer, signature = line.split(" ")
-        signature = base64.b64decode(signature)
-        if dash == "\u2014" and signer == name and signature[:4].hex() == key_id:
-            try:
-                Ed25519PublicKey.from_public_bytes(raw[1:]).verify(signature[4:], text.encode())
-            except InvalidSignature:
-                continue
-            _, size, root = text.splitlines()[:3]
-            return int(size), base64.b64decode(root)
+    for key in keys.split(","):
+        name, key_id, encoded = re.fullmatch(r"([^\s+]+)\+([0-9a-f]{8})\+(\S+)", key.strip()).groups()
+        raw = base64.b64decode(encoded)
+        if raw[0] != 1 or sha(name.encode() + b"\n" + raw)[:4].hex() != key_id:
+            sys.exit("this is no Ed25519 key of a log")
+        for line in signatures.splitlines():
+            dash, signer, signature = line.split(" ")
+            signature = base64.b64decode(signature)
+            if dash == "\u2014" and signer == name and signature[:4].hex() == key_id:
+                try:
+                    Ed25519PublicKey.from_public_bytes(raw[1:]).verify(signature[4:], text.encode())
+                except InvalidSignature:
+                    continue
+                _, size, root = text.splitlines()[:3]
+                return int(size), base64.b64decode(root)
     sys.exit(f"{path} is not signed by this key")
 
 
@@ -82,8 +83,8 @@ def roots_by_proof(old_size, old_root, size, proof, whole=True):
     return old and node(sibling, old), new and node(sibling, new)
 
 
-def main(folder, key):
-    size, root = open_note(os.path.join(folder, "checkpoint.txt"), key)
+def main(folder, keys):
+    size, root = open_note(os.path.join(folder, "checkpoint.txt"), keys)
     faults, count = [], 0
     with open(os.path.join(folder, "events.jsonl"), encoding="utf-8") as file:
         for count, line in enumerate(file, 1):
@@ -94,7 +95,7 @@ def main(folder, key):
                 faults.append(f"line {count} is not in the tree: {event['stream']}@{event['revision']}")
     older = os.path.join(folder, "older-checkpoint.txt")
     if os.path.exists(older):
-        old_size, old_root = open_note(older, key)
+        old_size, old_root = open_note(older, keys)
         with open(os.path.join(folder, "consistency.json"), encoding="utf-8") as file:
             proof = [base64.b64decode(each) for each in json.load(file)["proof"]]
         grown = old_size == 0 or (old_size <= size and roots_by_proof(old_size, old_root, size, proof) == (old_root, root))

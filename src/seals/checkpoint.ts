@@ -19,8 +19,8 @@ const SIGNATURE = /^\u2014 (\S+) ([A-Za-z0-9+/=]+)$/;
 /** Name, key id in hexadecimal, and in base64 the algorithm's number before the key. */
 const VERIFIER = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/;
 
-/** The public key of a log, under the name that its signatures have. */
-export class VerifierKey {
+/** One public key of a log, under the name that its signatures have. */
+class VerifierKey {
   readonly name: string;
   readonly #key: KeyObject;
 
@@ -29,7 +29,6 @@ export class VerifierKey {
     this.#key = key;
   }
 
-  /** As C2SP writes it: `name+key id+key`. Throws `REFUSED` for another text. */
   static parse(text: string): VerifierKey {
     const [, name = '', id, encoded = ''] = VERIFIER.exec(text.trim()) ?? [];
     const bytes = Buffer.from(encoded, 'base64');
@@ -38,7 +37,7 @@ export class VerifierKey {
     if (key?.id.toString('hex') === id && key !== undefined) return key;
     throw new FuelError(
       'REFUSED',
-      'this is no public key of a log: it has the form NAME+ID+KEY, as fuel audit verify prints it',
+      'this is no public key of a log: it has the form NAME+ID+KEY, as fuel audit verify prints it, several by commas',
     );
   }
 
@@ -70,23 +69,58 @@ export class VerifierKey {
   }
 }
 
+/** The public keys of a log: what one of them signed is its. A log has several while its key is replaced, and after it. */
+export class LogVerifier {
+  readonly #keys: readonly VerifierKey[];
+
+  constructor(keys: readonly VerifierKey[]) {
+    this.#keys = keys;
+  }
+
+  /** As C2SP writes a key: `name+key id+key`; several by commas. Throws `REFUSED` for another text. */
+  static parse(text: string): LogVerifier {
+    return new LogVerifier(text.split(',').map((each) => VerifierKey.parse(each)));
+  }
+
+  /** The checkpoint of a signed note; `undefined` where it has no valid signature of these keys, or another form. */
+  open(note: string): Checkpoint | undefined {
+    for (const key of this.#keys) {
+      const checkpoint = key.open(note);
+      if (checkpoint !== undefined) return checkpoint;
+    }
+    return undefined;
+  }
+
+  toString(): string {
+    return this.#keys.join();
+  }
+}
+
 /** Signs the checkpoints of a log. */
 export class CheckpointSigner {
-  readonly verifier: VerifierKey;
-  readonly #key: KeyObject;
+  readonly verifier: LogVerifier;
+  readonly #origin: string;
+  readonly #signing: readonly { readonly key: KeyObject; readonly id: Buffer }[];
 
-  /** `key`: the private one, Ed25519. */
-  constructor(origin: string, key: KeyObject) {
-    this.#key = key;
-    this.verifier = new VerifierKey(origin, createPublicKey(key));
+  /** `keys`: Ed25519; the private ones sign, the others verify what they signed before. */
+  constructor(origin: string, keys: readonly KeyObject[]) {
+    const verifierOf = (key: KeyObject): VerifierKey =>
+      new VerifierKey(origin, key.type === 'private' ? createPublicKey(key) : key);
+    this.#origin = origin;
+    this.#signing = keys
+      .filter(({ type }) => type === 'private')
+      .map((key) => ({ key, id: verifierOf(key).id }));
+    this.verifier = new LogVerifier(keys.map(verifierOf));
   }
 
   /** A note of C2SP's `signed-note`, whose text is a checkpoint of its `tlog-checkpoint`. */
   sign({ size, root }: Pick<Checkpoint, 'size' | 'root'>): string {
-    const { name, id } = this.verifier;
-    const text = `${name}\n${size}\n${root}\n`;
-    const signature = Buffer.concat([id, sign(null, Buffer.from(text), this.#key)]);
-    return `${text}\n\u2014 ${name} ${signature.toString('base64')}\n`;
+    const text = `${this.#origin}\n${size}\n${root}\n`;
+    const lines = this.#signing.map(({ key, id }) => {
+      const signature = Buffer.concat([id, sign(null, Buffer.from(text), key)]);
+      return `\u2014 ${this.#origin} ${signature.toString('base64')}\n`;
+    });
+    return `${text}\n${lines.join('')}`;
   }
 }
 

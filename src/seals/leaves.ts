@@ -78,15 +78,25 @@ export class LeafOrder {
 
 const KEPT = { keeps: true };
 
+interface LeavesOptions {
+  readonly gaps: Gaps;
+  /** Takes the streams that the engine says are deleted. */
+  readonly deleted?: Set<string>;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** The leaves after an anchor, to the end of the log, in batches. */
 export async function* leavesAfter(
   store: Pick<EventStore, 'head' | 'subscribe'>,
   { size, position }: Pick<Anchor, 'size' | 'position'>,
-  { gaps, signal }: { readonly gaps: Gaps; readonly signal?: AbortSignal | undefined },
+  { gaps, deleted, signal }: LeavesOptions,
 ): AsyncGenerator<readonly Leaf[], void> {
   const order = new LeafOrder(size, gaps);
   const all = { prefixes: [], after: position, unparsed: true, ...(signal && { signal }) };
-  for await (const { events } of readToEnd(store, all))
-    yield order.take(events.map((event) => hashed(event, KEPT)));
+  for await (const batch of readToEnd(store, all)) {
+    const events = batch.events.map((event) => hashed(event, KEPT));
+    for (const { stream, hash } of events) if (hash === undefined) deleted?.add(stream);
+    yield order.take(events);
+  }
   yield order.end();
 }

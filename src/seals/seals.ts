@@ -47,9 +47,13 @@ export interface Gap extends Place {
   };
 }
 
-export function printOf({ stream, revision, hash }: Place & { readonly hash: Hash }): Print {
+function placeOf({ stream, revision }: Place): string {
+  return `${stream}@${revision}`;
+}
+
+export function printOf({ hash, ...place }: Place & { readonly hash: Hash }): Print {
   return {
-    place: `${stream}@${revision}`,
+    place: placeOf(place),
     print: Buffer.from(hash, 'base64').toString('base64url', 0, PRINT_BYTES),
   };
 }
@@ -124,6 +128,8 @@ export async function anchorBefore(
 /** What was erased or redacted, as the stream `operations` records it. */
 export class Gaps {
   readonly #byIndex = new Map<number, Gap>();
+  readonly #places = new Set<string>();
+  readonly #erased = new Set<string>();
   /** Streams that were erased before erasures named their leaves: an engine may still show their events. */
   readonly #unnamed = new Set<string>();
   #next = 0;
@@ -133,8 +139,11 @@ export class Gaps {
     for (const event of await store.readStream(OPERATIONS_STREAM, { fromRevision: this.#next })) {
       this.#next = event.revision + 1;
       const operation = readOperation(event);
-      if (operation?.type === 'TransactionErased' && operation.data.leaves === undefined)
-        this.#unnamed.add(transactionStream(operation.data.transaction_id));
+      if (operation?.type === 'TransactionErased') {
+        const stream = transactionStream(operation.data.transaction_id);
+        this.#erased.add(stream);
+        if (operation.data.leaves === undefined) this.#unnamed.add(stream);
+      }
       if (operation?.type !== 'TransactionErased' && operation?.type !== 'DriverRedacted') continue;
       const by = {
         type: event.type,
@@ -142,13 +151,23 @@ export class Gaps {
         actor: authorOf(event),
         reason: operation.data.reason,
       };
-      for (const leaf of operation.data.leaves ?? ([] as SealedLeaves))
+      for (const leaf of operation.data.leaves ?? ([] as SealedLeaves)) {
         this.#byIndex.set(leaf.index, { ...leaf, by });
+        this.#places.add(placeOf(leaf));
+      }
     }
   }
 
   at(index: number): Gap | undefined {
     return this.#byIndex.get(index);
+  }
+
+  has(place: Place): boolean {
+    return this.#places.has(placeOf(place));
+  }
+
+  isErased(stream: string): boolean {
+    return this.#erased.has(stream);
   }
 
   isUnnamed(stream: string): boolean {

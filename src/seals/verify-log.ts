@@ -2,7 +2,8 @@ import { SEALS_STREAM } from '../domain/operations-events.ts';
 import { recordedAt } from '../event-store/codec.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { readToEnd } from '../event-store/reads.ts';
-import type { Checkpoint, VerifierKey } from './checkpoint.ts';
+import type { Checkpoint, LogVerifier } from './checkpoint.ts';
+import { firstHidden } from './hidden-event.ts';
 import type { Place } from './leaf.ts';
 import { type Leaf, leavesAfter } from './leaves.ts';
 import { type Hash, TreeEdge } from './merkle-tree.ts';
@@ -11,6 +12,9 @@ import { Gaps, type Print, printOf, type Seal, sealOf } from './seals.ts';
 export interface LogVerification {
   /** Events that were read, and erased ones that count. */
   readonly leaves: number;
+  /** Of the whole log, as far as it was read. */
+  readonly size: number;
+  readonly root: string;
   readonly seals: number;
   /** What the newest seal is about; 0 where nothing is sealed. */
   readonly sealedSize: number;
@@ -35,6 +39,8 @@ export type LogFault =
       readonly place: string;
       readonly index: number;
     }
+  /** The log has it, and its stream does not show it. */
+  | { readonly kind: 'hidden'; readonly place: string }
   /** The seal at this size is not what its key signed, or not of the log before it. */
   | { readonly kind: 'seal'; readonly size: number; readonly reason: string }
   /** What was given from outside. */
@@ -42,7 +48,7 @@ export type LogFault =
 
 export interface LogVerificationOptions {
   readonly store: EventStore;
-  readonly key: VerifierKey;
+  readonly key: LogVerifier;
   /** From outside, its signature checked. */
   readonly checkpoint?: Checkpoint | undefined;
   /** Start at the newest seal up to this size: what is before counts as proven. */
@@ -63,7 +69,8 @@ export async function verifyLog(options: LogVerificationOptions): Promise<LogVer
   const run = new Verification(options);
   try {
     let seal = await run.startAt(seals, since);
-    for await (const leaves of leavesAfter(store, run.start, { gaps, signal })) {
+    const deleted = new Set<string>();
+    for await (const leaves of leavesAfter(store, run.start, { gaps, deleted, signal })) {
       for (const leaf of leaves) {
         run.take(leaf);
         while (run.fault === undefined && seal?.size === run.size) {
@@ -76,6 +83,7 @@ export async function verifyLog(options: LogVerificationOptions): Promise<LogVer
     }
     if (seal !== undefined) await run.cut(seal);
     run.end();
+    run.hidden(await firstHidden(store, gaps, { deleted, after: run.start.position, signal }));
     return run.result();
   } finally {
     await seals.return();
@@ -181,6 +189,10 @@ class Verification {
     };
   }
 
+  hidden(place: string | undefined): void {
+    if (place !== undefined) this.fault ??= { kind: 'hidden', place };
+  }
+
   end(): void {
     const { checkpoint } = this.#options;
     if (checkpoint === undefined || this.#isCompared) return;
@@ -194,6 +206,8 @@ class Verification {
   result(): LogVerification {
     return {
       leaves: this.#leaves,
+      size: this.size,
+      root: this.#edge.root,
       seals: this.#seals,
       sealedSize: this.#lastSeal?.size ?? 0,
       sealedRoot: this.#lastSeal?.root ?? '',

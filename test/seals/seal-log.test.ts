@@ -7,7 +7,7 @@ import { FuelError } from '../../src/base/errors.ts';
 import { loadConfig } from '../../src/engines/engines.ts';
 import { MemoryLog, openMemoryEventStore } from '../../src/engines/memory/event-store.ts';
 import type { EventStore } from '../../src/event-store/event-store.ts';
-import { privateKeyOf, verifierOf } from '../../src/seals/seal-key.ts';
+import { sealKeysIn, verifierOf } from '../../src/seals/seal-key.ts';
 import { sealLog } from '../../src/seals/seal-log.ts';
 import { lastSeal } from '../../src/seals/seals.ts';
 import { record } from '../support/event-store/store-events.ts';
@@ -84,10 +84,25 @@ test('in staging a key is made once, for its owner alone; in production there is
   expect(() => verifierOf('one', production.config)).toThrow('--key');
 });
 
+test('former keys stand behind the one that signs, also as public keys', () => {
+  const former = generateKeyPairSync('ed25519').publicKey.export({ format: 'pem', type: 'spki' });
+  expect(sealKeysIn(`${pem}\n${former}`).map(({ type }) => type)).toEqual(['private', 'public']);
+  expect(sealKeysIn(`${pem}${pem}`.replaceAll('\n', '\\n')).map(({ type }) => type)).toEqual([
+    'private',
+    'private',
+  ]);
+  expect(() => sealKeysIn(`${former}${pem}`)).toThrow('FUEL_SEAL_KEY must be');
+  const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({
+    format: 'pem',
+    type: 'spki',
+  });
+  expect(() => sealKeysIn(`${pem}${rsa}`)).toThrow('FUEL_SEAL_KEY must be');
+});
+
 test.each(['none', pem.replace('PRIVATE', 'PUBLIC')])(
   'a key that is none is an error, and nothing of it is said',
   async (text) => {
-    expect(() => privateKeyOf(text)).toThrow('FUEL_SEAL_KEY must be an Ed25519 private key');
+    expect(() => sealKeysIn(text)).toThrow('FUEL_SEAL_KEY must be an Ed25519 private key');
     const { running, errors } = start({ FUEL_SEAL_KEY: text });
     await running;
     expect(errors()).toHaveLength(1);

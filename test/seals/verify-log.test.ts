@@ -1,9 +1,10 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openSqliteEventStore } from '../../src/engines/sqlite/event-store/event-store.ts';
-import { CheckpointSigner } from '../../src/seals/checkpoint.ts';
+import { CheckpointSigner, LogVerifier } from '../../src/seals/checkpoint.ts';
+import { originOf } from '../../src/seals/seal-key.ts';
 import { lastSeal } from '../../src/seals/seals.ts';
 import { verifyLog } from '../../src/seals/verify-log.ts';
 import { record } from '../support/event-store/store-events.ts';
@@ -131,6 +132,29 @@ describe('a forged log', () => {
     });
   });
 
+  test('whose key was replaced is proven by both keys, and by neither alone', async () => {
+    const store = opened(path());
+    const [old, next] = [1, 2].map(() => generateKeyPairSync('ed25519'));
+    if (old === undefined || next === undefined) throw new Error('there are no keys');
+    const signerOf = (...keys: KeyObject[]) => new CheckpointSigner(originOf('one'), keys);
+    const byOld = signerOf(old.privateKey);
+    const byBoth = signerOf(next.privateKey, old.privateKey);
+    const byNext = signerOf(next.privateKey, old.publicKey);
+    const notes: string[] = [];
+    for (const [id, by] of [byOld, byBoth, byNext].entries()) {
+      await record(store, `account-${id}`, 'a');
+      await seal(store, { by });
+      notes.push((await lastSeal(store))?.note ?? '');
+    }
+    const alone = signerOf(next.privateKey).verifier;
+    expect(notes.map((note) => byOld.verifier.open(note) !== undefined)).toEqual([true, true, false]);
+    expect(notes.map((note) => alone.open(note) !== undefined)).toEqual([false, true, true]);
+    expect(await verifyLog({ store, key: byNext.verifier })).toMatchObject({ fault: undefined, seals: 3 });
+    expect(String(LogVerifier.parse(String(byNext.verifier)))).toBe(String(byBoth.verifier));
+    for (const one of [byOld.verifier, alone])
+      expect(await verifyLog({ store, key: one })).toMatchObject({ fault: { kind: 'seal' } });
+  });
+
   test('whose seals were made anew without the key is found; with the key, by a checkpoint from outside', async () => {
     const { file, store, note } = await sealedLog();
     await store.close();
@@ -140,7 +164,7 @@ describe('a forged log', () => {
       "DELETE FROM events WHERE stream = 'seals'",
     );
     const forged = opened(file);
-    const other = new CheckpointSigner(key.name, generateKeyPairSync('ed25519').privateKey);
+    const other = new CheckpointSigner(originOf('one'), [generateKeyPairSync('ed25519').privateKey]);
     await seal(forged, { by: other });
     expect(await verifyLog({ store: forged, key })).toMatchObject({
       fault: { kind: 'seal', reason: expect.stringContaining('not signed') },

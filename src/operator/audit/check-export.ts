@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { FuelError } from '../../base/errors.ts';
 import { JsonText } from '../../event-store/new-event.ts';
-import type { Checkpoint, VerifierKey } from '../../seals/checkpoint.ts';
+import type { Checkpoint, LogVerifier } from '../../seals/checkpoint.ts';
 import { hashOf } from '../../seals/leaf.ts';
 import { provesConsistency, provesInclusion } from '../../seals/merkle-tree.ts';
 import { EXPORT, type ExportedEvent } from './export-proof.ts';
@@ -19,7 +19,7 @@ export interface ExportCheck {
 }
 
 /** Checks an export by itself: no store is needed. Throws `REFUSED` where it is no export that the key signed. */
-export async function checkExport(folder: string, key: VerifierKey): Promise<ExportCheck> {
+export async function checkExport(folder: string, key: LogVerifier): Promise<ExportCheck> {
   const checkpoint = signed(join(folder, EXPORT.checkpoint), key);
   const faults: string[] = [];
   let events = 0;
@@ -35,7 +35,7 @@ export async function checkExport(folder: string, key: VerifierKey): Promise<Exp
   return { events, size: checkpoint.size, older: older?.size ?? null, faults };
 }
 
-function signed(path: string, key: VerifierKey): Checkpoint {
+function signed(path: string, key: LogVerifier): Checkpoint {
   const checkpoint = existsSync(path) ? key.open(readFileSync(path, 'utf8')) : undefined;
   if (checkpoint !== undefined) return checkpoint;
   throw new FuelError('REFUSED', `${path} is no checkpoint that the key ${key} signed`);

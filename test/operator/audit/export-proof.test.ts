@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
 import { checkExport } from '../../../src/operator/audit/check-export.ts';
 import { exportProof } from '../../../src/operator/audit/export-proof.ts';
+import { CheckpointSigner } from '../../../src/seals/checkpoint.ts';
 import { lastSeal } from '../../../src/seals/seals.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { key, seal } from '../../support/seals/sealing.ts';
@@ -15,6 +17,9 @@ const CHECK = join(import.meta.dirname, '../../../docs/audit/check.py');
 /** Its one package is not Python's own. */
 const hasPython = spawnSync('python3', ['-c', 'import cryptography']).status === 0;
 if (!hasPython) console.log('not run here: docs/audit/check.py, since python3 has no package cryptography');
+
+/** A key that signed nothing here, as one that was replaced. */
+const OTHER = new CheckpointSigner('other', [generateKeyPairSync('ed25519').privateKey]).verifier;
 
 const METADATA = { schema_version: 1, at: '2026-09-03T09:00:00.000Z', actor: 'berta', command: 'test' };
 
@@ -49,7 +54,9 @@ async function exported({ since = undefined as string | undefined } = {}) {
 
 const linesIn = (folder: string) => readFileSync(join(folder, 'events.jsonl'), 'utf8').trim().split('\n');
 const python = (folder: string) => {
-  const { status, stdout, stderr } = spawnSync('python3', [CHECK, folder, String(key)], { encoding: 'utf8' });
+  const { status, stdout, stderr } = spawnSync('python3', [CHECK, folder, `${OTHER},${key}`], {
+    encoding: 'utf8',
+  });
   return { status, text: stdout + stderr };
 };
 

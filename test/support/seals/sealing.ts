@@ -8,7 +8,7 @@ import { lastSeal } from '../../../src/seals/seals.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { until } from '../waiting.ts';
 
-export const signer = new CheckpointSigner(originOf('one'), generateKeyPairSync('ed25519').privateKey);
+export const signer = new CheckpointSigner(originOf('one'), [generateKeyPairSync('ed25519').privateKey]);
 export const key = signer.verifier;
 
 /** Runs a sealer until everything that is recorded now is sealed, in seals of at most `leaves` events and a batch. */

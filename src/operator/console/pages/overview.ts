@@ -24,7 +24,7 @@ export async function overviewPage({ parts, figures }: PageContext): Promise<Pag
     heading: 'Overview',
     parts: [
       attentionList(found),
-      grid(followersTable(snapshot), deliveryFacts(snapshot, parts)),
+      grid(followersTable(snapshot), deliveryFacts(snapshot, parts), proofFacts(snapshot)),
       html`<div class="charts">
         ${attemptCharts(parts.attempts.minutes(), parts.roles)}
         ${historyCharts(parts.readings)}
@@ -88,6 +88,15 @@ function deliveryFacts({ backlog, failing, lists, atMs }: Snapshot, parts: PageC
       ['accounts', to('/accounts', accounts)],
     ] as const,
   };
+}
+
+function proofFacts({ operations }: Snapshot) {
+  const proven = orUnknown(operations, (list) => {
+    const last = list.find(({ type }) => type === 'LogProven');
+    if (last === undefined) return 'not among the newest operations';
+    return [time(last.atMs), `its first ${number(Number(last.data.size))} events are what was sealed`];
+  });
+  return { caption: 'The log', facts: [['proven', proven]] as const };
 }
 
 function attemptCharts(minutes: readonly AttemptMinute[], roles: readonly string[]): VNode {

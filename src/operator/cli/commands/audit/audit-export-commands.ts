@@ -1,5 +1,5 @@
 import { storeIdentity } from '../../../../event-store/store-identity.ts';
-import { VerifierKey } from '../../../../seals/checkpoint.ts';
+import { LogVerifier } from '../../../../seals/checkpoint.ts';
 import { verifierOf } from '../../../../seals/seal-key.ts';
 import { requireRange } from '../../../answers/filters.ts';
 import { checkExport } from '../../../audit/check-export.ts';
@@ -50,9 +50,12 @@ export const addAuditCheckCommand = leaf({
   summary: 'check an export by itself, on any machine: every event, its proof, and the signature',
   example: "fuel audit check north-haulage --key 'fuel-integration/6f1f…+8a384088+AQWw…'",
   args: [String],
-  options: { key: option.required(option.text('key', 'the public key, NAME+ID+KEY')), json: option.json },
+  options: {
+    key: option.required(option.text('key', 'the public key, NAME+ID+KEY; several by commas')),
+    json: option.json,
+  },
   async run([folder], { key, json = false }) {
-    const { faults, ...checked } = await checkExport(folder, VerifierKey.parse(key));
+    const { faults, ...checked } = await checkExport(folder, LogVerifier.parse(key));
     const out = new Output(json);
     for (const fault of faults) out.note(fault);
     const continued = checked.older === null ? '' : `, which continues that of ${checked.older}`;

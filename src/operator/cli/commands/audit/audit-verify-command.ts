@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { FuelError } from '../../../../base/errors.ts';
 import { storeIdentity } from '../../../../event-store/store-identity.ts';
-import type { Checkpoint, VerifierKey } from '../../../../seals/checkpoint.ts';
+import type { Checkpoint, LogVerifier } from '../../../../seals/checkpoint.ts';
 import { verifierOf } from '../../../../seals/seal-key.ts';
 import { type LogFault, type LogVerification, verifyLog } from '../../../../seals/verify-log.ts';
 import { recordProof } from '../../../audit/prove-log.ts';
@@ -19,7 +19,10 @@ export const addAuditVerifyCommand = command({
   options: {
     checkpoint: option.text('file', 'a checkpoint that was kept outside; - for standard input'),
     since: option.count('begin at the newest seal of at most this size; what is before counts as proven'),
-    key: option.text('key', 'the public key, NAME+ID+KEY; that of FUEL_SEAL_KEY by default'),
+    key: option.text(
+      'key',
+      'the public key, NAME+ID+KEY, several by commas; that of FUEL_SEAL_KEY by default',
+    ),
   },
   async work({ config, engines, clock, author, out }, _args, options) {
     const store = engines.store();
@@ -32,21 +35,31 @@ export const addAuditVerifyCommand = command({
     const proof = { store, key, checkpoint, since: options.since, onProgress, signal };
     const found = await verifyLog(proof).finally(() => progress.end());
     if (signal.aborted) return 1;
-    const { leaves, seals, sealedSize, sealedRoot, sealedAt, erased, fault = null } = found;
-    const sealed = { size: sealedSize, root: sealedRoot, at: sealedAt };
+    const { size, root, seals, sealedSize, sealedAt, erased, fault } = found;
+    if (fault !== undefined) out.note(faultText(fault));
     out.result(
-      { events: leaves, seals, sealed, erased, key: String(key), fault },
+      {
+        ...{
+          size,
+          root,
+          seals,
+          proven_to: sealedSize,
+          sealed_at: sealedAt,
+          faults: fault === undefined ? 0 : 1,
+        },
+        ...{ gaps: erased.reduce((sum, { events }) => sum + events, 0), erased, key: String(key) },
+      },
       asText(found, key, checkpoint),
     );
     await recordProof(found, { store, author, clock });
-    return fault === null ? 0 : 1;
+    return fault === undefined ? 0 : 1;
   },
 });
 
 /** A checkpoint from outside. Throws `REFUSED` where the key did not sign it. */
 export function readGiven(
   path: string,
-  key: VerifierKey,
+  key: LogVerifier,
 ): { readonly checkpoint: Checkpoint; readonly note: string } {
   let note: string;
   try {
@@ -61,16 +74,17 @@ export function readGiven(
 
 function asText(
   { leaves, seals, sealedSize, sealedAt, erased, fault }: LogVerification,
-  key: VerifierKey,
+  key: LogVerifier,
   checkpoint: Checkpoint | undefined,
 ): string {
   const lines = [
     fault === undefined
       ? `the log is what was sealed: ${counted(leaves, 'event')}, ${counted(seals, 'seal')}`
-      : faultText(fault),
+      : 'the log is not what was sealed',
   ];
   if (sealedAt !== null) lines.push(`sealed up to ${sealedSize} events at ${sealedAt}`);
-  else lines.push('nothing is sealed yet: a process with the role projector does it');
+  else if (fault === undefined)
+    lines.push('nothing is sealed yet: a process with the role projector does it');
   if (checkpoint !== undefined && fault === undefined)
     lines.push(`the log is what it was at ${checkpoint.size} events, as the checkpoint says`);
   for (const { events, at, actor, reason } of erased)
@@ -89,6 +103,8 @@ function faultText(fault: LogFault): string {
   if (fault.kind === 'seal') return `the seal of ${fault.size} events does not hold: ${fault.reason}`;
   if (fault.kind === 'checkpoint')
     return `the checkpoint of ${fault.size} events does not hold: ${fault.reason}`;
+  if (fault.kind === 'hidden')
+    return `${fault.place} was hidden: its stream was deleted or cut off, and no event says why`;
   return `${fault.place} ${SAYS[fault.kind]} (event ${fault.index + 1} of the log)`;
 }
 
