@@ -23,7 +23,7 @@ export function jsonBytes(value: unknown): number {
   const open: object[] = [];
   const count = (member: unknown): void => {
     bytes += VALUE_BYTES;
-    if (typeof member === 'string') bytes += member.length;
+    if (typeof member === 'string' || member instanceof Uint8Array) bytes += member.length;
     else if (typeof member === 'object' && member !== null) open.push(member);
   };
   count(value);

@@ -59,7 +59,7 @@ export interface SubscribeOptions {
   readonly signal: AbortSignal;
   /** The maximum number of events in one batch; each adapter has a default. */
   readonly batchSize?: number;
-  /** Data and metadata are `JsonText`, as they are stored, which nobody has parsed; `Unreadable` where they are no text. */
+  /** Data and metadata are the stored bytes (`Uint8Array`), which nobody has parsed; `Unreadable` where there are none. */
   readonly unparsed?: boolean;
 }
 

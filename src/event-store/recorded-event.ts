@@ -18,6 +18,11 @@ export interface RecordedEvent {
   readonly recordedAtMs: number;
 }
 
+/** Of stored bytes, the text. */
+export function storedText({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString();
+}
+
 /** In place of data or metadata that can't be read, so that one bad event never ends a subscription. */
 export class Unreadable {
   readonly reason: string;

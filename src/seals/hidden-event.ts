@@ -1,8 +1,7 @@
 import type { EventStore } from '../event-store/event-store.ts';
-import { JsonText } from '../event-store/new-event.ts';
 import { readToEnd } from '../event-store/reads.ts';
-import type { Position } from '../event-store/recorded-event.ts';
-import type { Gaps } from './seals.ts';
+import { type Position, storedText } from '../event-store/recorded-event.ts';
+import { type Gaps, placeOf } from './seals.ts';
 
 /** EventStoreDB's metadata of a stream, and what in it hides events: truncated, or deleted so that it can be written anew. */
 const METADATA = '$$';
@@ -25,13 +24,14 @@ export async function firstHidden(
   const all = { prefixes: [METADATA], after, unparsed: true, ...(signal && { signal }) };
   for await (const { events } of readToEnd(store, all))
     for (const { stream, data } of events)
-      if (data instanceof JsonText && HIDES.test(data.text)) streams.add(stream.slice(METADATA.length));
+      if (data instanceof Uint8Array && HIDES.test(storedText(data)))
+        streams.add(stream.slice(METADATA.length));
   for (const stream of streams) {
     if (stream.startsWith('$') || gaps.isErased(stream)) continue;
     let revision = 0;
     while (gaps.has({ stream, revision })) revision += 1;
     const [first] = await store.readStream(stream, { limit: 1 });
-    if (first === undefined || first.revision > revision) return `${stream}@${revision}`;
+    if (first === undefined || first.revision > revision) return placeOf({ stream, revision });
   }
   return undefined;
 }

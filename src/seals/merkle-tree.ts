@@ -4,13 +4,15 @@ import { hash } from 'node:crypto';
 export type Hash = string;
 
 const HASH_BYTES = 32;
-const LEAF = '\0';
-/** Used again for each node. */
-const node = Buffer.alloc(1 + 2 * HASH_BYTES, 1);
-
 /** RFC 6962, 2.1: the hash of a leaf is never that of a node, so that neither passes for the other. */
-export function leafHash(entry: string): Hash {
-  return hash('sha256', LEAF + entry, 'base64');
+const [LEAF, NODE] = [0, 1];
+/** Used again for each node. */
+const node = Buffer.alloc(1 + 2 * HASH_BYTES, NODE);
+
+/** Of the entry behind the first byte, which is overwritten. */
+export function leafHash(entry: Buffer): Hash {
+  entry[0] = LEAF;
+  return hash('sha256', entry, 'base64');
 }
 
 /** Throws for what is no hash. */

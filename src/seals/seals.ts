@@ -47,7 +47,7 @@ export interface Gap extends Place {
   };
 }
 
-function placeOf({ stream, revision }: Place): string {
+export function placeOf({ stream, revision }: Place): string {
   return `${stream}@${revision}`;
 }
 

@@ -7,7 +7,7 @@ import { firstHidden } from './hidden-event.ts';
 import type { Place } from './leaf.ts';
 import { type Leaf, leavesAfter } from './leaves.ts';
 import { type Hash, TreeEdge } from './merkle-tree.ts';
-import { Gaps, type Print, printOf, type Seal, sealOf } from './seals.ts';
+import { Gaps, type Print, placeOf, printOf, type Seal, sealOf } from './seals.ts';
 
 export interface LogVerification {
   /** Events that were read, and erased ones that count. */
@@ -41,6 +41,8 @@ export type LogFault =
     }
   /** The log has it, and its stream does not show it. */
   | { readonly kind: 'hidden'; readonly place: string }
+  /** A seal that can't be read: what it was about is not proven. */
+  | { readonly kind: 'unreadable'; readonly place: string }
   /** The seal at this size is not what its key signed, or not of the log before it. */
   | { readonly kind: 'seal'; readonly size: number; readonly reason: string }
   /** What was given from outside. */
@@ -65,8 +67,8 @@ export async function verifyLog(options: LogVerificationOptions): Promise<LogVer
   const { store, since = 0, onProgress, signal } = options;
   const gaps = new Gaps();
   await gaps.read(store);
-  const seals = sealsOf(store, signal);
   const run = new Verification(options);
+  const seals = sealsOf(options, (place) => run.found({ kind: 'unreadable', place }));
   try {
     let seal = await run.startAt(seals, since);
     const deleted = new Set<string>();
@@ -83,19 +85,25 @@ export async function verifyLog(options: LogVerificationOptions): Promise<LogVer
     }
     if (seal !== undefined) await run.cut(seal);
     run.end();
-    run.hidden(await firstHidden(store, gaps, { deleted, after: run.start.position, signal }));
+    const hidden = await firstHidden(store, gaps, { deleted, after: run.start.position, signal });
+    if (hidden !== undefined) run.found({ kind: 'hidden', place: hidden });
     return run.result();
   } finally {
     await seals.return();
   }
 }
 
-async function* sealsOf(store: EventStore, signal: AbortSignal | undefined): AsyncGenerator<Seal, void> {
+async function* sealsOf(
+  { store, signal }: LogVerificationOptions,
+  onUnreadable: (place: string) => void,
+): AsyncGenerator<Seal, void> {
   const all = { prefixes: [SEALS_STREAM], after: 0, ...(signal && { signal }) };
   for await (const { events } of readToEnd(store, all)) {
     for (const event of events) {
-      const seal = event.stream === SEALS_STREAM ? sealOf(event) : undefined;
-      if (seal !== undefined) yield seal;
+      if (event.stream !== SEALS_STREAM) continue;
+      const seal = sealOf(event);
+      if (seal === undefined) onUnreadable(placeOf(event));
+      else yield seal;
     }
   }
 }
@@ -189,8 +197,8 @@ class Verification {
     };
   }
 
-  hidden(place: string | undefined): void {
-    if (place !== undefined) this.fault ??= { kind: 'hidden', place };
+  found(fault: LogFault): void {
+    this.fault ??= fault;
   }
 
   end(): void {

@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import {
   ConsistencyProof,
   type Hash,
+  leafHash as hashOfEntry,
   InclusionPaths,
-  leafHash,
   nodeHash,
   provesConsistency,
   provesInclusion,
@@ -35,6 +35,7 @@ const ROOTS = [
   '5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328',
 ];
 const leaves = LEAVES.map((text) => hash('sha256', Buffer.from(`00${text}`, 'hex'), 'base64'));
+const leafHash = (entry: string) => hashOfEntry(Buffer.from(`-${entry}`));
 const hex = (of: Hash) => Buffer.from(of, 'base64').toString('hex');
 
 /** As RFC 6962, 2.1 defines it. */

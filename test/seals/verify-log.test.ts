@@ -7,6 +7,7 @@ import { CheckpointSigner, LogVerifier } from '../../src/seals/checkpoint.ts';
 import { originOf } from '../../src/seals/seal-key.ts';
 import { lastSeal } from '../../src/seals/seals.ts';
 import { verifyLog } from '../../src/seals/verify-log.ts';
+import { flipData, flipPage } from '../support/event-store/flip-bytes.ts';
 import { record } from '../support/event-store/store-events.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { key, seal, signer } from '../support/seals/sealing.ts';
@@ -129,6 +130,30 @@ describe('a forged log', () => {
     expect(await verifyLog({ store: opened(file), key })).toMatchObject({ fault: undefined });
     expect(await verifyLog({ store: opened(file), key, checkpoint })).toMatchObject({
       fault: { kind: 'checkpoint', reason: expect.stringContaining('cut off') },
+    });
+  });
+
+  test.each([
+    ['bytes', (file: string) => flipData(file, '"a3"', 3)],
+    ['a page', (file: string) => flipPage(file, '"name":"a3"')],
+  ])('of which %s are damaged differs where they were', async (_, damage) => {
+    const { file, store } = await sealedLog();
+    await store.close();
+    const db = new DatabaseSync(file);
+    db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    db.close();
+    damage(file);
+    expect(await verifyLog({ store: opened(file), key })).toMatchObject({
+      fault: { place: expect.stringMatching(/^(account-\d|seals)@\d$/) },
+    });
+  });
+
+  test('whose seals can not be read is not taken for one that was never sealed', async () => {
+    const { file, store } = await sealedLog();
+    await store.close();
+    forge(file, "UPDATE events SET data = '{}' WHERE stream = 'seals'");
+    expect(await verifyLog({ store: opened(file), key })).toMatchObject({
+      fault: { kind: 'unreadable', place: 'seals@0' },
     });
   });
 

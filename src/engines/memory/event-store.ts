@@ -11,7 +11,7 @@ import type {
   NewEvent,
   StreamRange,
 } from '../../event-store/event-store.ts';
-import { JsonText, jsonText } from '../../event-store/new-event.ts';
+import { jsonText } from '../../event-store/new-event.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { opening } from './opening.ts';
 
@@ -179,7 +179,7 @@ function firstBatch(events: readonly Stored[], most: number, toEvent = recorded)
 }
 
 function unparsedOf(event: Stored): RecordedEvent {
-  return { ...event, data: new JsonText(event.data), metadata: new JsonText(event.metadata) };
+  return { ...event, data: Buffer.from(event.data), metadata: Buffer.from(event.metadata) };
 }
 
 function recorded(event: Stored): RecordedEvent {

@@ -2,7 +2,6 @@ import { createReadStream, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { FuelError } from '../../base/errors.ts';
-import { JsonText } from '../../event-store/new-event.ts';
 import type { Checkpoint, LogVerifier } from '../../seals/checkpoint.ts';
 import { hashOf } from '../../seals/leaf.ts';
 import { provesConsistency, provesInclusion } from '../../seals/merkle-tree.ts';
@@ -46,8 +45,8 @@ function isProven(line: string, { size, root }: Checkpoint): boolean {
     const { index, proof, data, metadata, ...place } = JSON.parse(line) as ExportedEvent;
     const event = {
       ...place,
-      data: new JsonText(data),
-      metadata: new JsonText(metadata),
+      data: Buffer.from(data),
+      metadata: Buffer.from(metadata),
       position: 0,
       recordedAtMs: 0,
     };

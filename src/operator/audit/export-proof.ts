@@ -8,8 +8,7 @@ import { noticesStream } from '../../domain/operations-events.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import { membersOf, recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
-import { JsonText } from '../../event-store/new-event.ts';
-import type { RecordedEvent } from '../../event-store/recorded-event.ts';
+import { type RecordedEvent, storedText } from '../../event-store/recorded-event.ts';
 import type { Checkpoint } from '../../seals/checkpoint.ts';
 import { type Leaf, leavesAfter } from '../../seals/leaves.ts';
 import { ConsistencyProof, type Hash, InclusionPaths } from '../../seals/merkle-tree.ts';
@@ -121,7 +120,7 @@ async function addProofs(from: string, to: string, proofs: readonly (readonly Ha
 }
 
 function exported(index: number, { stream, revision, id, type, data, metadata }: RecordedEvent) {
-  const text = (part: unknown): string => (part instanceof JsonText ? part.text : '');
+  const text = (part: unknown): string => (part instanceof Uint8Array ? storedText(part) : '');
   return { index, stream, revision, id, type, data: text(data), metadata: text(metadata) };
 }
 
@@ -133,8 +132,7 @@ function selection({
 }: ExportOptions): (leaf: Leaf) => boolean {
   const streams = new Set([accountStream(accountId), noticesStream(accountId)]);
   return ({ event, stream, gap }) => {
-    if (event === undefined || !(event.data instanceof JsonText) || !(event.metadata instanceof JsonText))
-      return false;
+    if (!(event?.data instanceof Uint8Array) || !(event.metadata instanceof Uint8Array)) return false;
     if (!streams.has(stream)) {
       if (!stream.startsWith(TRANSACTION_STREAMS) || !ofAccount(event.data, accountId)) return false;
       streams.add(stream);
@@ -146,15 +144,15 @@ function selection({
   };
 }
 
-function ofAccount(data: JsonText, accountId: number): boolean {
-  if (!data.text.includes(`${accountId}`)) return false; // most: nothing is parsed
+function ofAccount(data: Uint8Array, accountId: number): boolean {
+  if (!storedText(data).includes(`${accountId}`)) return false; // most: nothing is parsed
   return (parsed(data) as { readonly account_id?: unknown } | undefined)?.account_id === accountId;
 }
 
 /** `undefined` for a text that another writer recorded and that is no JSON. */
-function parsed(text: JsonText): unknown {
+function parsed(stored: Uint8Array): unknown {
   try {
-    return text.value;
+    return JSON.parse(storedText(stored));
   } catch {
     return undefined;
   }

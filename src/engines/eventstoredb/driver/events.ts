@@ -1,11 +1,10 @@
-import { isUtf8 } from 'node:buffer';
 import { type Filter, type RecordedEvent as StoredEvent, streamNameFilter } from '@eventstore/db-client';
-import { JsonText } from '../../../event-store/new-event.ts';
 import {
   ERASED_REVISION,
   type Position,
   type RecordedEvent,
   STREAM_ERASED,
+  storedText,
   Unreadable,
 } from '../../../event-store/recorded-event.ts';
 import { StoredContent } from './stored-content.ts';
@@ -59,10 +58,8 @@ export function toRecorded(event: StoredEvent, unparsed = false): RecordedEvent 
     revision: erasure ? ERASED_REVISION : toSafe(event.revision),
     id,
     type,
-    data: erasure ? null : (faults.data ?? (unparsed ? textIn(content, 'data') : dataIn(content))),
-    metadata: erasure
-      ? null
-      : (faults.metadata ?? (unparsed ? textIn(metadata, 'metadata') : metadataIn(metadata))),
+    data: erasure ? null : (faults.data ?? (unparsed ? content : dataIn(content))),
+    metadata: erasure ? null : (faults.metadata ?? (unparsed ? metadata : metadataIn(metadata))),
     recordedAtMs: event.created.getTime(),
   };
 }
@@ -88,17 +85,9 @@ function metadataIn(bytes: Uint8Array): unknown {
   return bytes.length === 0 ? null : parse(bytes, 'metadata');
 }
 
-function textIn(bytes: Uint8Array, what: string): JsonText | Unreadable {
-  return isUtf8(bytes) ? new JsonText(toText(bytes)) : new Unreadable(`${what} is not text`);
-}
-
-function toText(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
-}
-
 function parse(bytes: Uint8Array, what: string): unknown {
   try {
-    return JSON.parse(toText(bytes));
+    return JSON.parse(storedText(bytes));
   } catch {
     return new Unreadable(`${what} is not JSON`); // the error's own message quotes personal data
   }

@@ -3,15 +3,16 @@ import type { StatementSync } from 'node:sqlite';
 import { FuelError } from '../../../base/errors.ts';
 import { eventBytes, MAX_BATCH_BYTES } from '../../../event-store/batch-bytes.ts';
 import { MAX_BYTES, tooLong } from '../../../event-store/event-bounds.ts';
-import { JsonText } from '../../../event-store/new-event.ts';
 import { type Position, type RecordedEvent, Unreadable } from '../../../event-store/recorded-event.ts';
 import type { Database } from '../driver/database.ts';
 
 /** In place of a text that is too long to be parsed stands its length, which SQLite knows without reading it. */
-export const EVENT_COLUMNS =
-  'position, stream, revision, id, type, recorded_at, ' +
-  `iif(octet_length(data) > ${MAX_BYTES.data}, octet_length(data), data) AS data, ` +
-  `iif(octet_length(metadata) > ${MAX_BYTES.metadata}, octet_length(metadata), metadata) AS metadata`;
+const bounded = (what: 'data' | 'metadata', as: string) =>
+  `iif(octet_length(${what}) > ${MAX_BYTES[what]}, octet_length(${what}), ${as}) AS ${what}`;
+const PLACE_AND_TYPE = 'position, stream, revision, id, type, recorded_at';
+export const EVENT_COLUMNS = `${PLACE_AND_TYPE}, ${bounded('data', 'data')}, ${bounded('metadata', 'metadata')}`;
+/** For those who do not parse it: bytes, which SQLite hands out without making a text of them. */
+export const UNPARSED_COLUMNS = `${PLACE_AND_TYPE}, ${bounded('data', 'CAST(data AS BLOB)')}, ${bounded('metadata', 'CAST(metadata AS BLOB)')}`;
 /** By stream and revision, with the position: it names the events whose own pages are damaged. */
 export const PLACES = 'events INDEXED BY sqlite_autoindex_events_1';
 
@@ -23,8 +24,8 @@ export interface EventRow {
   readonly id: string;
   readonly type: string;
   readonly recorded_at: number;
-  readonly data: string | number;
-  readonly metadata: string | number;
+  readonly data: string | number | Uint8Array;
+  readonly metadata: string | number | Uint8Array;
 }
 
 /** Where an event is, as the index has it. */
@@ -60,15 +61,15 @@ export class EventRows {
     if (!isWhole) return this.#damagedAt(row.position);
     const { position, stream, revision, id, type, recorded_at: recordedAtMs } = row;
     const [data, metadata] = unparsed
-      ? [toJsonText(this.#textIn(row, 'data')), toJsonText(this.#textIn(row, 'metadata'))]
+      ? [this.#bytesIn(row, 'data'), this.#bytesIn(row, 'metadata')]
       : [this.#parse(row, 'data'), this.#metadataIn(row)];
     return { position, stream, revision, id, type, data, metadata, recordedAtMs };
   }
 
   /** The event at a place that the index has. */
-  atPlace(place: PlaceRow): RecordedEvent {
+  atPlace(place: PlaceRow, unparsed?: boolean): RecordedEvent {
     const found = this.#rowAt(place.position);
-    return typeof found === 'object' ? this.recorded(found) : damagedEvent(place, found);
+    return typeof found === 'object' ? this.recorded(found, unparsed) : damagedEvent(place, found);
   }
 
   /** `undefined` where there is none: it was erased. */
@@ -126,6 +127,13 @@ export class EventRows {
     return this.#lastMetadata.value;
   }
 
+  #bytesIn(row: EventRow, what: 'data' | 'metadata'): Uint8Array | Unreadable {
+    const stored = row[what];
+    if (stored instanceof Uint8Array) return stored;
+    const text = this.#textIn(row, what);
+    return typeof text === 'string' ? Buffer.from(text) : text;
+  }
+
   #textIn(row: EventRow, what: 'data' | 'metadata'): string | Unreadable {
     const text = row[what];
     const fault = typeof text === 'number' ? tooLong(what, text) : undefined;
@@ -153,17 +161,13 @@ export class EventRows {
   }
 }
 
-function toJsonText(text: string | Unreadable): JsonText | Unreadable {
-  return typeof text === 'string' ? new JsonText(text) : text;
-}
-
 const MISSING = 'it is missing';
 const GARBLED = 'it is garbled';
 
 /** Counts the text, which is quicker than `eventBytes`; memory takes ten times that at most. */
 export function textBytes({ data, metadata }: Pick<EventRow, 'data' | 'metadata'>): number {
   return [data, metadata].reduce(
-    (sum: number, text) => sum + (typeof text === 'string' ? text.length : 0),
+    (sum: number, stored) => sum + (typeof stored === 'number' ? 0 : stored.length),
     0,
   );
 }
@@ -171,7 +175,7 @@ export function textBytes({ data, metadata }: Pick<EventRow, 'data' | 'metadata'
 /** What stands for an event of which the index alone is left. */
 function damagedEvent({ position, stream, revision }: PlaceRow, reason: string): RecordedEvent {
   const event = { position, stream, revision, id: '', type: '' };
-  return { ...event, data: damage(reason), metadata: {}, recordedAtMs: 0 };
+  return { ...event, data: damage(reason), metadata: damage(reason), recordedAtMs: 0 };
 }
 
 function damage(reason: string): Unreadable {

@@ -11,6 +11,7 @@ import {
   type EventRows,
   PLACES,
   type PlaceRow,
+  UNPARSED_COLUMNS,
 } from './event-rows.ts';
 
 // How many positions one read scans, so that a filter that matches little does not block the event loop.
@@ -91,7 +92,7 @@ export class SqliteLogReader {
   #read(range: ScannedRange, order: Order): { readonly events: RecordedEvent[]; readonly isFull: boolean } {
     const { prefixes, after, to, limit, unparsed } = range;
     try {
-      const rows = this.#statement(prefixes, order).iterate(after, to, ...prefixes, limit);
+      const rows = this.#statement(range, order).iterate(after, to, ...prefixes, limit);
       return this.#rows.firstBatch(rowsOf(rows), unparsed);
     } catch (error) {
       damageIn(orDamaged(this.#db.path, error));
@@ -100,16 +101,17 @@ export class SqliteLogReader {
   }
 
   /** Where a page is damaged: each event that the index has, by itself. */
-  #readByPlace({ prefixes, after, to, limit }: ScannedRange, order: Order): RecordedEvent[] {
+  #readByPlace({ prefixes, after, to, limit, unparsed }: ScannedRange, order: Order): RecordedEvent[] {
     const places = (this.#places.all(after, to) as unknown as PlaceRow[]).filter(
       ({ stream }) => prefixes.length === 0 || prefixes.some((prefix) => stream.startsWith(prefix)),
     );
     places.sort((a, b) => (order === 'ASC' ? a.position - b.position : b.position - a.position));
-    return places.slice(0, limit).map((place) => this.#rows.atPlace(place));
+    return places.slice(0, limit).map((place) => this.#rows.atPlace(place, unparsed));
   }
 
-  #statement(prefixes: readonly string[], order: Order): StatementSync {
-    const sql = readAllSql(prefixes.length, leavesOutTransactions(prefixes), order);
+  #statement({ prefixes, unparsed }: ScannedRange, order: Order): StatementSync {
+    const columns = unparsed ? UNPARSED_COLUMNS : EVENT_COLUMNS;
+    const sql = readAllSql(prefixes.length, leavesOutTransactions(prefixes), { order, columns });
     const known = this.#byQuery.get(sql);
     if (known !== undefined) return known;
     const statement = this.#db.prepare(sql);
@@ -134,10 +136,17 @@ function* rowsOf(arrays: Iterable<unknown>): Generator<EventRow, void> {
 }
 
 /** Parameters: after, up to, the prefixes, limit. `others`: by the index without transaction events. */
-export function readAllSql(prefixCount: number, others: boolean, order: Order = 'ASC'): string {
+export function readAllSql(
+  prefixCount: number,
+  others: boolean,
+  { order, columns }: { readonly order: Order; readonly columns: string } = {
+    order: 'ASC',
+    columns: EVENT_COLUMNS,
+  },
+): string {
   const matches = Array.from({ length: prefixCount }, () => 'instr(stream, ?) = 1').join(' OR ');
   return (
-    `SELECT ${EVENT_COLUMNS} FROM events ${others ? 'INDEXED BY other_events' : ''} ` +
+    `SELECT ${columns} FROM events ${others ? 'INDEXED BY other_events' : ''} ` +
     `WHERE position > ? AND position <= ? ` +
     `${others ? `AND stream NOT GLOB '${TRANSACTION_STREAMS}*'` : ''} ` +
     `${matches === '' ? '' : `AND (${matches})`} ORDER BY position ${order} LIMIT ?`

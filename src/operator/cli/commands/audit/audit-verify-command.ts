@@ -105,6 +105,8 @@ function faultText(fault: LogFault): string {
     return `the checkpoint of ${fault.size} events does not hold: ${fault.reason}`;
   if (fault.kind === 'hidden')
     return `${fault.place} was hidden: its stream was deleted or cut off, and no event says why`;
+  if (fault.kind === 'unreadable')
+    return `the seal ${fault.place} can't be read, and what it sealed is not proven`;
   return `${fault.place} ${SAYS[fault.kind]} (event ${fault.index + 1} of the log)`;
 }
 
