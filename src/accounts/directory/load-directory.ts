@@ -1,6 +1,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { isUnavailable } from '../../base/errors.ts';
 import { ACCOUNT_STREAMS, accountStream } from '../../domain/account-events.ts';
+import { recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts, readToEnd } from '../../event-store/reads.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
@@ -27,13 +28,19 @@ export async function loadDirectory(store: EventStore, stored?: StoredDirectory)
   return directory;
 }
 
-/** One account as of now, by its stream alone; `undefined` where it was never opened. Rejects with the store's errors. */
+/**
+ * One account as of now, or as of a time, by its stream alone; `undefined` where it was not opened. Rejects with the store's
+ * errors.
+ */
 export async function loadAccount(
   store: Pick<EventStore, 'readStream'>,
   accountId: number,
+  { untilMs = Infinity }: { readonly untilMs?: number | undefined } = {},
 ): Promise<DirectoryAccount | undefined> {
   const skipped = await readSkipped(store);
-  return accountBy(await store.readStream(accountStream(accountId)), accountId, skipped);
+  const events = await store.readStream(accountStream(accountId));
+  const later = events.findIndex((event) => recordedAtMs(event) > untilMs);
+  return accountBy(later < 0 ? events : events.slice(0, later), accountId, skipped);
 }
 
 /** As `loadAccount`, of many accounts; only some are in memory at a time. */

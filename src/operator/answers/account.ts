@@ -1,7 +1,7 @@
 import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
 import { type Account, profileAccess } from '../../domain/account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import { accessAnswer, refusalCells } from './access-at.ts';
+import { accessAnswer, refusalCells } from './access.ts';
 import { type Column, facts, link, type Section, state, table, time } from './columns.ts';
 import { KEY_COLUMNS, keyAnswer } from './key.ts';
 import { webhookState } from './webhook.ts';

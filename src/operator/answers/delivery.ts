@@ -1,7 +1,7 @@
 import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { Attempt, AttemptOutcome, DeliverySummary } from '../../push/queue/delivery-queue.ts';
-import { noAccess } from './access-at.ts';
+import { noAccess } from './access.ts';
 import { type Cell, type Column, link, state, time } from './columns.ts';
 
 /** The account as it is now, from the directory in memory or from its stream. */

@@ -42,6 +42,13 @@ export function requireRange({
   );
 }
 
+/** Throws for a time to come. */
+export function requirePast(atMs: number | undefined, nowMs: number): void {
+  if (atMs === undefined || atMs <= nowMs) return;
+  const at = formatDateTime(atMs);
+  throw new FuelError('USAGE', `--at ${at} is still to come: nobody has seen anything then`);
+}
+
 const DELIVERY_READERS = {
   state: readState,
   key: (text: string) => text,

@@ -1,5 +1,5 @@
 import type { TransactionRow } from '../../../projections/transactions.ts';
-import { membersOf, printableData, recordedAt } from '../../event-store/codec.ts';
+import { membersOf, printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { type Effect, projectEvent, RowFold } from '../../pull/record/project-event.ts';
 import type { Delivery } from '../../push/queue/delivery-queue.ts';
@@ -21,6 +21,11 @@ export function effectsOf(events: readonly RecordedEvent[]): AppliedEvent[] {
     effect: fold.apply(projectEvent(event)),
     row: fold.state?.shown ?? undefined,
   }));
+}
+
+/** What customers saw of it at a time, by the events that were recorded until then. */
+export function rowAt(applied: readonly AppliedEvent[], atMs: number): TransactionRow | undefined {
+  return applied.findLast(({ event }) => recordedAtMs(event) <= atMs)?.row;
 }
 
 /** One thing that happened to a transaction, or is about to. */

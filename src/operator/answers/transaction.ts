@@ -2,17 +2,26 @@ import type { RenderedRecord } from '../../../projections/record.ts';
 import type { TransactionRow } from '../../../projections/transactions.ts';
 import { transactionStream, type VisibleStatus } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import { printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
+import { printableData, recordedAt } from '../../event-store/codec.ts';
 import type { PageRow, ViewReads } from '../../pull/view/transactions-view.ts';
 import type { Delivery, DeliveryReads } from '../../push/queue/delivery-queue.ts';
+import { accessAt, type KeyAccess } from '../as-of/access-at.ts';
 import {
   type TransactionDeliveriesOptions,
   transactionDeliveries,
 } from '../deliveries/transaction-deliveries.ts';
-import { accessAt, type KeyAccess, type NoAccess, noAccess, refusalCells } from './access-at.ts';
+import { type NoAccess, noAccess, refusalCells } from './access.ts';
 import { type Column, type Facts, link, type Section, state, type Table, table, time } from './columns.ts';
 import { type AccountOf, deliveryAnswer, withHeldReasons } from './delivery.ts';
-import { dataText, effectsOf, HIDDEN, timelineColumns, timelineOf, withoutDriver } from './timeline.ts';
+import {
+  dataText,
+  effectsOf,
+  HIDDEN,
+  rowAt,
+  timelineColumns,
+  timelineOf,
+  withoutDriver,
+} from './timeline.ts';
 
 /** What a list shows of a record's text. */
 interface Head {
@@ -22,7 +31,10 @@ interface Head {
 }
 
 /** A transaction in a list of what customers see. */
-export function recordAnswer(account: number, { id, createdAtMs, head, fees }: PageRow) {
+export function recordAnswer(
+  account: number,
+  { id, createdAtMs, head, fees }: Pick<PageRow | TransactionRow, 'id' | 'createdAtMs' | 'head' | 'fees'>,
+) {
   const { status, corporate, vehicle } = JSON.parse(`${head}}}`) as Head;
   return {
     id,
@@ -139,7 +151,7 @@ export async function seenAt(
   atMs: number,
   { store, environment }: Pick<TransactionParts, 'store' | 'environment'>,
 ): Promise<Seen> {
-  const row = applied.findLast(({ event }) => recordedAtMs(event) <= atMs)?.row;
+  const row = rowAt(applied, atMs);
   const accountId = (row ?? applied.find((each) => each.row !== undefined)?.row)?.accountId;
   const { noAccess: refused, keys } =
     accountId === undefined

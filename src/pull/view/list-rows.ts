@@ -4,16 +4,21 @@ import type { PageQuery, PageRow, ViewReads } from './transactions-view.ts';
 const PAGE = 500;
 
 /** Reads the rows of a query newest first, page by page, without a limit of time or number. */
-export async function* listRows(
+export async function* listPages(
   view: Pick<ViewReads, 'page'>,
   query: Omit<PageQuery, 'limit'>,
   pageSize = PAGE,
-): AsyncGenerator<PageRow> {
+): AsyncGenerator<readonly PageRow[]> {
   let { after } = query;
   for (;;) {
     const { rows, hasMore } = await view.page({ ...query, after, limit: Math.min(pageSize, PAGE) });
-    yield* rows;
+    yield rows;
     after = rows.at(-1);
     if (!hasMore) return;
   }
+}
+
+/** As `listPages`, row by row. */
+export async function* listRows(...query: Parameters<typeof listPages>): AsyncGenerator<PageRow> {
+  for await (const rows of listPages(...query)) yield* rows;
 }

@@ -5,6 +5,7 @@ import { loadAccount, loadDirectory } from '../../../accounts/directory/load-dir
 import { FuelError } from '../../../base/errors.ts';
 import type { AccountCommand } from '../../../domain/account-commands.ts';
 import type { DomainEvent } from '../../../domain/events.ts';
+import { formatDateTime } from '../../../domain/values/date-time.ts';
 import {
   ACCOUNT_COLUMNS,
   accountAnswer,
@@ -12,7 +13,8 @@ import {
   accountSections,
   accountSummary,
 } from '../../answers/account.ts';
-import { readId } from '../../answers/filters.ts';
+import { time } from '../../answers/columns.ts';
+import { readId, requirePast } from '../../answers/filters.ts';
 import { unknownAccount } from '../../answers/names.ts';
 import { applyAccounts } from '../../apply/apply-accounts.ts';
 import { bytesOf, linesOf } from '../../apply/export-account.ts';
@@ -39,14 +41,26 @@ const list = command({
 
 const show = command({
   usage: 'show <id>',
-  summary: 'show one account with its profiles, groups, corporates and keys',
-  example: 'fuel account show 7',
+  summary: 'show one account with its profiles, groups, corporates and keys, as they are or as they were',
+  example: 'fuel account show 7 --at 2026-09-03T12:00:00Z',
   args: [readId],
-  async work({ engines, clock, out }, [accountId]) {
-    const entry = await loadAccount(engines.store(), accountId);
-    if (entry === undefined) throw new FuelError('REFUSED', unknownAccount(accountId));
-    const document = accountAnswer(entry, clock.now());
-    out.answer(document, accountSections(document));
+  options: { at: option.time('as of then, by what was recorded until then') },
+  async work({ engines, clock, out }, [accountId], { at }) {
+    requirePast(at, clock.now());
+    const entry = await loadAccount(engines.store(), accountId, { untilMs: at });
+    if (entry === undefined) {
+      const isOpen = at !== undefined && (await loadAccount(engines.store(), accountId)) !== undefined;
+      const why = isOpen
+        ? `account ${accountId} was not open at ${formatDateTime(at)}`
+        : unknownAccount(accountId);
+      throw new FuelError('REFUSED', why);
+    }
+    const document = accountAnswer(entry, at ?? clock.now());
+    const then = at === undefined ? [] : [{ facts: [['At', time(formatDateTime(at))]] as const }];
+    out.answer({ ...(at !== undefined && { at: formatDateTime(at) }), ...document }, [
+      ...then,
+      ...accountSections(document),
+    ]);
   },
 });
 

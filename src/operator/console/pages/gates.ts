@@ -1,6 +1,6 @@
 import { type Account, type AccountKey, profileAccess } from '../../../domain/account.ts';
 import { type RefusalCode, refusals } from '../../../pull/answers.ts';
-import { profileReason } from '../../answers/access-at.ts';
+import { profileReason } from '../../answers/access.ts';
 import { type Column, state, type Table, table, time } from '../../answers/columns.ts';
 import type { LoggedEvent } from '../figures/tails.ts';
 

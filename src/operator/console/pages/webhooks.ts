@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import type { Backlog, LaneAttempt } from '../../../push/queue/delivery-queue.ts';
-import { noAccess } from '../../answers/access-at.ts';
+import { noAccess } from '../../answers/access.ts';
 import { type Column, facts, link, state, type Table, table, time } from '../../answers/columns.ts';
 import { HEALTH_FACTS, WEBHOOK_FACTS, webhookAnswer } from '../../answers/webhook.ts';
 import { MAX_FAILING } from '../../checks/accounts.ts';

@@ -1,9 +1,14 @@
 import { FuelError } from '../../../../base/errors.ts';
-import { VISIBLE_STATUSES, type VisibleStatus } from '../../../../domain/transaction-events.ts';
+import {
+  transactionStream,
+  VISIBLE_STATUSES,
+  type VisibleStatus,
+} from '../../../../domain/transaction-events.ts';
 import { EARLIEST_MS, formatDateTime, LATEST_MS } from '../../../../domain/values/date-time.ts';
 import { listRows } from '../../../../pull/view/list-rows.ts';
 import type { Place } from '../../../../pull/view/transactions-view.ts';
-import { readId } from '../../../answers/filters.ts';
+import { readId, requirePast } from '../../../answers/filters.ts';
+import { effectsOf, rowAt } from '../../../answers/timeline.ts';
 import {
   findTransaction,
   hasPlate,
@@ -15,9 +20,12 @@ import {
   transactionAnswer,
   transactionSections,
 } from '../../../answers/transaction.ts';
+import { accessAt } from '../../../as-of/access-at.ts';
+import { erasedSince, type PastQuery, rowsAt } from '../../../as-of/transactions-at.ts';
 import { command, noun, type Session } from '../../command/command.ts';
 import { deliveryContext } from '../../command/deliveries.ts';
 import { accountOf, findAccount, isShown } from '../../command/known-names.ts';
+import { progressLine } from '../../command/long-work.ts';
 import * as option from '../../command/options.ts';
 import { erase } from './erase-command.ts';
 import { importFile } from './import-commands.ts';
@@ -37,6 +45,7 @@ const LIST = {
   status: option.choice('status', 'of this status', VISIBLE_STATUSES, readStatus),
   limit: option.withDefault(option.count('at most this many'), DEFAULT_LIMIT),
   after: option.id('continue after this transaction'),
+  at: option.time('as customers saw them then'),
 };
 type ListOptions = option.Values<typeof LIST>;
 
@@ -45,8 +54,10 @@ const list = command({
   summary: "list an account's transactions as customers see them, newest first; not voided or cancelled ones",
   example: 'fuel transaction list --account 7 --plate "ABC 123" --from 2026-09-01T00:00:00Z',
   options: LIST,
-  async work({ engines, out }, _, options) {
-    const { account, from = EARLIEST_MS, to = LATEST_MS, corporate, plate, status, limit } = options;
+  async work(session, _, options) {
+    const { engines, out, clock } = session;
+    const { account, from = EARLIEST_MS, to = LATEST_MS, corporate, plate, status, limit, at } = options;
+    requirePast(at, clock.now());
     if (from > to) {
       throw option.usage('--from is after --to: nothing can be between them.');
     }
@@ -59,21 +70,23 @@ const list = command({
       references: { corporate_id: corporate },
       after: await placeOf(engines, options),
     };
+    const isWanted = (row: Parameters<typeof recordAnswer>[1]): boolean =>
+      plate === undefined || hasPlate(recordAnswer(account, row), plate);
+    if (at !== undefined) return await listAt(session, { ...query, limit, atMs: at, isWanted });
     let read = 0;
     let printed = 0;
     // One more than is printed tells nothing: without a filter a page is as long as the list.
     for await (const row of listRows(view, query, plate === undefined ? limit : undefined)) {
-      const record = recordAnswer(account, row);
       read += 1;
-      if (plate === undefined || hasPlate(record, plate)) {
-        await out.row(RECORD_COLUMNS, record);
+      if (isWanted(row)) {
+        await out.row(RECORD_COLUMNS, recordAnswer(account, row));
         printed += 1;
       }
       if (printed >= limit) return 0;
       if (read === MANY_READ)
         out.note(`read ${MANY_READ} records so far: --from, --to or --corporate leave fewer to read`);
       if (read >= MAX_READ) {
-        out.note(`stopped after ${MAX_READ} records: continue with --after ${record.id}, or ask for less`);
+        out.note(`stopped after ${MAX_READ} records: continue with --after ${row.id}, or ask for less`);
         return 1;
       }
     }
@@ -93,9 +106,7 @@ const show = command({
   },
   async work(session, [id], { at, personal }) {
     const { engines, clock, out } = session;
-    if (at !== undefined && at > clock.now()) {
-      throw option.usage(`--at ${formatDateTime(at)} is still to come: nobody has seen anything then`);
-    }
+    requirePast(at, clock.now());
     const parts = { ...deliveryContext(session), view: engines.view(), accountOf: accountOf(session) };
     const found = await findTransaction(id, parts);
     const { isErased } = found;
@@ -123,13 +134,41 @@ export const addTransactionCommands = noun({
   commands: [importFile, list, show, erase],
 });
 
+/** What customers saw then: nothing, where the account's requests were refused. */
+async function listAt({ engines, config, out }: Session, query: PastQuery): Promise<number> {
+  const { accountId, atMs, limit } = query;
+  await findAccount(engines, accountId);
+  const store = engines.store();
+  const { noAccess } = await accessAt(store, accountId, { atMs, environment: config.FUEL_ENVIRONMENT });
+  if (noAccess !== null) {
+    out.note(`nobody saw any of them at ${formatDateTime(atMs)}: ${noAccess.reason}`);
+    return 0;
+  }
+  const progress = progressLine();
+  const onProgress = (events: number): void => progress.show(`${events} events recorded since`);
+  let printed = 0;
+  for await (const row of rowsAt(query, { store, view: engines.view(), onProgress })) {
+    progress.end();
+    await out.row(RECORD_COLUMNS, recordAnswer(accountId, row));
+    printed += 1;
+    if (printed === limit) break;
+  }
+  progress.end();
+  const erased = await erasedSince(store, accountId, atMs);
+  if (erased > 0) out.note(`erased since, and not known any more: ${erased} of its transactions`);
+  return 0;
+}
+
 /** Where the list continues after a transaction. Throws `REFUSED` where it is not in the account's list. */
 async function placeOf(
   engines: Session['engines'],
-  { account, after }: ListOptions,
+  { account, after, at }: ListOptions,
 ): Promise<Place | undefined> {
   if (after === undefined) return undefined;
-  const row = (await engines.view().find([after])).get(after)?.shown;
+  const row =
+    at === undefined
+      ? (await engines.view().find([after])).get(after)?.shown
+      : rowAt(effectsOf(await engines.store().readStream(transactionStream(after))), at);
   if (row?.accountId === account) return row;
   throw new FuelError(
     'REFUSED',

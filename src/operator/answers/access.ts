@@ -1,62 +1,7 @@
-import { Directory } from '../../accounts/directory/fold/directory.ts';
-import {
-  type Account,
-  type AccountKey,
-  accessOf,
-  type ProfileAccess,
-  profileAccess,
-} from '../../domain/account.ts';
-import { accountStream, type Environment } from '../../domain/account-events.ts';
+import { type Account, accessOf, type ProfileAccess, profileAccess } from '../../domain/account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import { recordedAtMs } from '../../event-store/codec.ts';
-import type { EventStore } from '../../event-store/event-store.ts';
 import { type RefusalCode, refusals } from '../../pull/answers.ts';
-import { AccountHistory } from '../../push/fan-out/account-history.ts';
 import { type Cell, time } from './columns.ts';
-
-/** Whether a key could read its account's transactions at a time. */
-export interface KeyAccess {
-  readonly key: string;
-  readonly can_read: boolean;
-  /** Why not. */
-  readonly reason: string | null;
-  /** Whether the key showed drivers' mobile numbers. */
-  readonly mobile_number: boolean;
-}
-
-/** Who could read an account's transactions at a time, by access checks 3 to 5. */
-export interface Access {
-  /** Why nobody could; `null` where the account was open. */
-  readonly noAccess: NoAccess | null;
-  /** The keys that the account had; `null` where it can't be read. */
-  readonly keys: readonly KeyAccess[] | null;
-}
-
-export async function accessAt(
-  store: EventStore,
-  accountId: number,
-  { atMs, environment }: { readonly atMs: number; readonly environment: Environment },
-): Promise<Access> {
-  const events = await store.readStream(accountStream(accountId));
-  const next = events.find((event) => recordedAtMs(event) > atMs);
-  const position = next?.position ?? Number.MAX_SAFE_INTEGER;
-  const history = new AccountHistory({ store, directory: new Directory() });
-  const judged = await history.asOf({ accountId, position }, (account) => {
-    if (account === undefined) return { noAccess: { reason: 'the account was not open' }, keys: [] };
-    const refused = noAccess(account, atMs);
-    const keys = [...account.keys.values()].map((key) => {
-      const reason = keyRefusal(key, environment) ?? refused?.reason ?? null;
-      return { key: key.prefix, can_read: reason === null, reason, mobile_number: key.driverMobile };
-    });
-    return { noAccess: refused, keys };
-  });
-  return judged.kind === 'known' ? judged.value : { noAccess: noAccess(undefined, atMs), keys: null };
-}
-
-function keyRefusal({ environment, active }: AccountKey, served: Environment): string | undefined {
-  if (environment !== served) return `the key belongs to ${environment}`;
-  return active ? undefined : 'the key was switched off';
-}
 
 /** Why requests of an account are refused. */
 export interface NoAccess {
