@@ -112,6 +112,27 @@ export function subscribeContract(
       }
     });
 
+    test('resumes after each position that it reported behind many events at once', async () => {
+      const store = await opened();
+      const prefixes = ['account-'];
+      const batches = subscribed(store, { prefixes });
+      await collect(batches, (_, last) => last.caughtUp);
+      const reported: number[] = [];
+      for (const name of ['a', 'b']) {
+        const names = Array.from({ length: 100 }, (_, index) => `x${index}`);
+        const end = await record(store, 'transaction-1', ...names);
+        const behind = await collect(batches, (_, last) => last.position >= end);
+        const idle = await batches.next();
+        reported.push(...behind.batches.map(({ position }) => position), idle.value.position);
+        await record(store, `account-${name}`, name);
+        expect((await collect(batches, (all) => all.length > 0)).names).toEqual([name]);
+        for (const after of reported.splice(0)) {
+          const resumed = collect(subscribed(store, { prefixes, after }), (_, last) => last.caughtUp);
+          expect({ after, names: (await resumed).names }).toEqual({ after, names: [name] });
+        }
+      }
+    });
+
     test('loses nothing that is recorded while it reads', async () => {
       const store = await opened();
       const reading = collect(subscribed(store, { batchSize: 3 }), (names) => names.length === 60);

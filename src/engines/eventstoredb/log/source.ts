@@ -18,6 +18,8 @@ const MAX_BUFFERED = 1_000;
  */
 interface Marker {
   readonly marker: 'caughtUp' | Position;
+  /** The event at the position may not have been handed out: it may be where the log ends, and the next one begins. */
+  readonly isBefore?: boolean;
 }
 
 interface Fetched {
@@ -48,24 +50,29 @@ export class EventStoreDbSource extends ServerSubscription<AllStreamSubscription
     { client }: EventStoreDbConnection,
     { prefixes, after, phase, unparsed, changed }: SourceOptions,
   ) {
-    const mark = (marker: Marker['marker']): void => {
-      subscription.push({ marker });
+    const mark = (marker: Marker): void => {
+      subscription.push(marker);
     };
     const subscription = client.subscribeToAll(
       {
         fromPosition: after === 0 ? START : { commit: BigInt(after), prepare: BigInt(after) },
-        filter: filterOf({ prefixes, phase, checkpointReached: (_, { commit }) => mark(Number(commit)) }),
+        filter: filterOf({
+          prefixes,
+          phase,
+          checkpointReached: (_, { commit, prepare }) =>
+            mark({ marker: Number(commit), isBefore: prepare < commit }),
+        }),
       },
       DRIVER_BUFFER,
     );
     super(subscription, changed);
     this.#unparsed = unparsed;
-    subscription.on('caughtUp', () => mark('caughtUp')).on('readable', () => this.#fetch());
+    subscription.on('caughtUp', () => mark({ marker: 'caughtUp' })).on('readable', () => this.#fetch());
   }
 
   /**
-   * What was reported last before it was live, which `take` leaves out: on KurrentDB it is the end of the log, and the
-   * next event begins there (0049).
+   * What was reported last without the event there. `take` leaves it out until more is reported: on KurrentDB it may be
+   * the end of the log, and the next event begins there, also while it is live (0049).
    */
   get reported(): Position {
     return this.#reported;
@@ -106,7 +113,7 @@ export class EventStoreDbSource extends ServerSubscription<AllStreamSubscription
       taken++;
       if ('marker' in next) {
         if (next.marker === 'caughtUp') this.#live = true;
-        else if (this.#live) position = Math.max(position, next.marker);
+        else if (next.isBefore !== true) position = Math.max(position, next.marker);
         else {
           position = Math.max(position, this.#reported);
           this.#reported = next.marker;

@@ -15,65 +15,132 @@ export interface ReadContext {
 
 /** The server reads so many matching events at a time while it catches up. */
 const PAGE = 32;
+/** What is reported to a live subscription waits in a buffer; with more than this the server reads the log again. */
+const LIVE_BUFFER = 32;
+
+/** Where the server says that it is: `prepare` is 0 where the event that begins at `commit` need not be handed out. */
+interface Place {
+  readonly commit: number;
+  readonly prepare: number;
+}
 
 /**
- * A subscription to `$all`: catch-up in pages, `CaughtUp`, then live. With a filter it sends checkpoints every
- * `interval × window` events that it looked at, and at the end of a page while it catches up: not merely because it
- * has reached the log's end.
+ * A subscription to `$all`: catch-up in pages, `CaughtUp`, then live; KurrentDB catches up again where it is behind. With
+ * a filter it sends checkpoints every `interval × window` events that it looked at, and at the end of a page while it
+ * catches up: not merely because it has reached the log's end.
  */
 export async function followAll(
-  { log, followers, atEndOfLog }: ReadContext,
+  context: ReadContext,
   call: ReadCall,
   options: streams.ReadReq.Options,
 ): Promise<void> {
-  const filter = options.getFilter();
-  const window = filter?.hasMax() === true ? filter.getMax() : PAGE;
-  const checkpointEvery = filter === undefined ? Infinity : window * filter.getCheckpointintervalmultiplier();
-  const wanted = eventFilter(filterSettings(filter));
-  const sendEvent = (record: LogRecord): Promise<boolean> => {
-    const event = toReadEvent(log.index.resolved(record, options.getResolveLinks()));
-    return send(call, new streams.ReadResp().setEvent(event));
-  };
-  let next = startOf(log, options.getAll());
-  const { server } = log;
-  const after = server.skipsFirst ? -1 : Number(options.getAll()?.getPosition()?.getCommitPosition() ?? -1);
-  const passes: EventFilter = (record) => record.position > after && wanted(record);
-  let sent = -1;
+  const { followers } = context;
+  const following = new Following(context, call, options);
+  call.once('close', () => followers.delete(call)).once('cancelled', () => followers.delete(call));
   const confirmation = new streams.ReadResp.SubscriptionConfirmation();
   confirmation.setSubscriptionId(crypto.randomUUID());
   await send(call, new streams.ReadResp().setConfirmation(confirmation));
+  while (!call.cancelled && !call.writableEnded) {
+    await following.catchUp();
+    await following.live();
+  }
+}
 
-  let looked = 0;
-  for (let isEnd = false; !isEnd && !call.cancelled; ) {
-    const page = readPage(log.index.records, { from: next, window, passes });
-    for (const record of page.events) if (!(await sendEvent(record))) return;
-    sent = page.events.at(-1)?.position ?? sent;
-    looked += page.looked;
-    isEnd = page.isEnd;
-    if (!isEnd && looked >= checkpointEvery) {
-      looked %= checkpointEvery;
-      const at = page.events.at(-1) ?? log.index.records[next];
-      if (at !== undefined) await sendCheckpoint(call, at);
-    } else if (isEnd && filter !== undefined && server.reportsEnd) {
-      const position = Math.max(sent, log.index.records[next]?.position ?? log.end);
-      await sendCheckpoint(call, { position });
+class Following {
+  readonly #context: ReadContext;
+  readonly #call: ReadCall;
+  readonly #resolveLinks: boolean;
+  readonly #window: number;
+  readonly #checkpointEvery: number;
+  readonly #passes: EventFilter;
+  /** Where the next page begins. */
+  #from: Place;
+  #next: number;
+  #looked = 0;
+
+  constructor(context: ReadContext, call: ReadCall, options: streams.ReadReq.Options) {
+    const { log } = context;
+    const filter = options.getFilter();
+    const after = Number(options.getAll()?.getPosition()?.getCommitPosition() ?? -1);
+    const wanted = eventFilter(filterSettings(filter));
+    this.#context = context;
+    this.#call = call;
+    this.#resolveLinks = options.getResolveLinks();
+    this.#window = filter?.hasMax() === true ? filter.getMax() : PAGE;
+    this.#checkpointEvery =
+      filter === undefined ? Infinity : this.#window * filter.getCheckpointintervalmultiplier();
+    this.#passes = (record) => (log.server.skipsFirst || record.position > after) && wanted(record);
+    this.#next = startOf(log, options.getAll());
+    this.#from = log.server.skipsFirst ? this.#place() : at(Math.max(0, after));
+  }
+
+  async catchUp(): Promise<void> {
+    const { log, atEndOfLog } = this.#context;
+    for (let isEnd = false; !isEnd && !this.#call.cancelled; ) {
+      const range = { from: this.#next, window: this.#window, passes: this.#passes };
+      const page = readPage(log.index.records, range);
+      for (const record of page.events) if (!(await this.#sendEvent(record))) return;
+      this.#looked += page.looked;
+      isEnd = page.isEnd;
+      const last = page.events.at(-1);
+      const reached = last === undefined ? this.#from : at(last.position);
+      const isDue = !isEnd && this.#looked >= this.#checkpointEvery;
+      if (isDue) this.#looked %= this.#checkpointEvery;
+      const reportsEnd = isEnd && this.#checkpointEvery !== Infinity && log.server.reportsEnd;
+      if (isDue || reportsEnd) await this.#sendCheckpoint(reached);
+      this.#next += page.looked;
+      this.#from = this.#place();
     }
-    next += page.looked;
+    await atEndOfLog();
+    // It reads once more what was recorded meanwhile, and sends no checkpoint for it.
+    for (let record = this.#record; record !== undefined; ) {
+      if (this.#passes(record)) await this.#sendEvent(record);
+      this.#next++;
+      record = this.#record;
+    }
+    await send(this.#call, new streams.ReadResp().setCaughtUp(new streams.ReadResp.CaughtUp()));
   }
-  await atEndOfLog();
-  // It reads once more what was recorded meanwhile, and sends no checkpoint for it.
-  for (let record = log.index.records[next]; record !== undefined; record = log.index.records[++next]) {
-    if (passes(record)) await sendEvent(record);
+
+  /** Sends every event as it is written, until the caller leaves or there are too many at once. */
+  async live(): Promise<void> {
+    const call = this.#call;
+    const { log, followers } = this.#context;
+    followers.add(call);
+    for await (const record of liveFrom(log, call, this.#next)) {
+      this.#next++;
+      if (this.#passes(record)) await this.#sendEvent(record);
+      if (++this.#looked < this.#checkpointEvery) continue;
+      this.#looked = 0;
+      await this.#sendCheckpoint(at(record.position));
+    }
+    this.#from = this.#place();
   }
-  await send(call, new streams.ReadResp().setCaughtUp(new streams.ReadResp.CaughtUp()));
-  followers.add(call);
-  call.once('close', () => followers.delete(call)).once('cancelled', () => followers.delete(call));
-  for await (const record of liveFrom(log, call, next)) {
-    if (passes(record)) await sendEvent(record);
-    if (++looked < checkpointEvery) continue;
-    looked = 0;
-    await sendCheckpoint(call, record);
+
+  get #record(): LogRecord | undefined {
+    return this.#context.log.index.records[this.#next];
   }
+
+  /** Before the next record, which may not be written yet. */
+  #place(): Place {
+    return { commit: this.#record?.position ?? this.#context.log.end, prepare: 0 };
+  }
+
+  #sendEvent(record: LogRecord): Promise<boolean> {
+    const event = toReadEvent(this.#context.log.index.resolved(record, this.#resolveLinks));
+    return send(this.#call, new streams.ReadResp().setEvent(event));
+  }
+
+  async #sendCheckpoint({ commit, prepare }: Place): Promise<void> {
+    const checkpoint = new streams.ReadResp.Checkpoint();
+    checkpoint.setCommitPosition(`${commit}`);
+    checkpoint.setPreparePosition(`${prepare}`);
+    await send(this.#call, new streams.ReadResp().setCheckpoint(checkpoint));
+  }
+}
+
+/** At an event that was handed out, or that the filter leaves out. */
+function at(position: number): Place {
+  return { commit: position, prepare: position };
 }
 
 /**
@@ -121,7 +188,7 @@ export function dropAsTooSlow(call: ReadCall): void {
   call.emit('error', fault(status.ABORTED, `Operation timed out: ${why}`));
 }
 
-/** Every event from the index on as it is written, until the caller leaves. */
+/** Every event from the index on as it is written, until the caller leaves; on KurrentDB also until many come at once. */
 async function* liveFrom(log: DoubleLog, call: ReadCall, from: number): AsyncGenerator<LogRecord> {
   let notify = (): void => undefined;
   const wake = (): void => notify();
@@ -129,7 +196,9 @@ async function* liveFrom(log: DoubleLog, call: ReadCall, from: number): AsyncGen
   call.on('cancelled', wake).on('error', wake);
   try {
     for (let next = from; !call.cancelled && !call.writableEnded; ) {
-      const record = log.index.records[next];
+      const { records } = log.index;
+      if (log.server.reportsEnd && records.length - next > LIVE_BUFFER) return;
+      const record = records[next];
       if (record !== undefined) {
         next++;
         yield record;
@@ -141,12 +210,6 @@ async function* liveFrom(log: DoubleLog, call: ReadCall, from: number): AsyncGen
     }
   } finally {
     forget();
+    call.off('cancelled', wake).off('error', wake);
   }
-}
-
-async function sendCheckpoint(call: ReadCall, { position }: Pick<LogRecord, 'position'>): Promise<void> {
-  const checkpoint = new streams.ReadResp.Checkpoint();
-  checkpoint.setCommitPosition(`${position}`);
-  checkpoint.setPreparePosition(`${position}`);
-  await send(call, new streams.ReadResp().setCheckpoint(checkpoint));
 }
