@@ -122,7 +122,15 @@ describe('a store', () => {
     expect(lines.find(({ check }) => check === 'store')).toMatchObject({
       detail: expect.stringContaining('event 3 of operations sets another environment: it is ignored'),
     });
-    const moved = await as({ FUEL_ENVIRONMENT: 'production' }, 'account', 'integration', '7', 'off', '--reason', 'x');
+    const moved = await as(
+      { FUEL_ENVIRONMENT: 'production' },
+      'account',
+      'integration',
+      '7',
+      'off',
+      '--reason',
+      'x',
+    );
     expect([moved.code, moved.stderr]).toEqual([1, expect.stringContaining('the store belongs to staging')]);
   });
 
