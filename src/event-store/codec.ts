@@ -87,10 +87,7 @@ export function recordedAtMs(event: RecordedEvent): number {
   return commandMs ?? event.recordedAtMs;
 }
 
-/**
- * Who recorded it: the login of who called, and beside it the name that `--actor` claimed. `unknown` where the metadata says
- * nothing.
- */
+/** Who recorded it: the login of who called, and beside it the name that `--actor` claimed. */
 export function authorOf({ metadata }: Pick<RecordedEvent, 'metadata'>): string {
   const { actor, os_user: osUser } = membersOf(metadata);
   const login = osUser ?? actor;

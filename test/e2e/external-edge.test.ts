@@ -57,7 +57,7 @@ describe('behind an external edge', () => {
   it('makes the checks 3 to 5 itself', async () => {
     const token = { 'X-Edge-Token': TOKENS[0] };
     expect((await pull(token, `${key}x`)).body.error.code).toBe('INVALID_API_KEY');
-    await service.done(['account', 'integration', '7', 'off', '--wait']);
+    await service.done(['account', 'integration', '7', 'off', '--reason', 'unpaid', '--wait']);
     expect((await pull(token)).body.error.code).toBe('API_INTEGRATION_NOT_ENABLED');
   });
 

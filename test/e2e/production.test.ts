@@ -84,7 +84,7 @@ describe('access in production', () => {
     expect(await codeFrom('203.0.113.9', nine)).toBe('429 RATE_LIMITED');
     expect(await codeFrom('192.0.2.1', nine)).toBe('403 IP_NOT_ALLOWED');
     expect(await codeFrom('192.0.2.1', `${nine.slice(0, -43)}${'a'.repeat(43)}`)).toBe('403 IP_NOT_ALLOWED');
-    await service.done(['key', 'off', issued.json.prefix, '--wait']);
+    await service.done(['key', 'off', issued.json.prefix, '--reason', 'leaked', '--wait']);
     expect(await codeFrom('192.0.2.1', nine)).toBe('403 IP_NOT_ALLOWED');
     expect(await codeFrom('192.0.2.1', `svc_live_zzzzzzzzzz_${'a'.repeat(43)}`)).toBe('401 INVALID_API_KEY');
     const nowhere = await service.get('//nowhere', {

@@ -5,12 +5,12 @@ import { formatDateTime } from '../../domain/values/date-time.ts';
 import { printableData, recordedAt } from '../../event-store/codec.ts';
 import type { PageRow, ViewReads } from '../../pull/view/transactions-view.ts';
 import type { Delivery, DeliveryReads } from '../../push/queue/delivery-queue.ts';
-import { accessAt, type KeyAccess } from '../as-of/access-at.ts';
+
 import {
   type TransactionDeliveriesOptions,
   transactionDeliveries,
 } from '../deliveries/transaction-deliveries.ts';
-import { type NoAccess, noAccess, refusalCells } from './access.ts';
+import { accessAt, type KeyAccess, type NoAccess, noAccess, refusalCells } from './access.ts';
 import { type Column, type Facts, link, type Section, state, type Table, table, time } from './columns.ts';
 import { type AccountOf, deliveryAnswer, withHeldReasons } from './delivery.ts';
 import {

@@ -7,6 +7,7 @@ import {
 import { EARLIEST_MS, formatDateTime, LATEST_MS } from '../../../../domain/values/date-time.ts';
 import { listRows } from '../../../../pull/view/list-rows.ts';
 import type { Place } from '../../../../pull/view/transactions-view.ts';
+import { accessAt } from '../../../answers/access.ts';
 import { readId, requirePast } from '../../../answers/filters.ts';
 import { effectsOf, rowAt } from '../../../answers/timeline.ts';
 import {
@@ -20,7 +21,6 @@ import {
   transactionAnswer,
   transactionSections,
 } from '../../../answers/transaction.ts';
-import { accessAt } from '../../../as-of/access-at.ts';
 import { erasedSince, type PastQuery, rowsAt } from '../../../as-of/transactions-at.ts';
 import { command, noun, type Session } from '../../command/command.ts';
 import { deliveryContext } from '../../command/deliveries.ts';
