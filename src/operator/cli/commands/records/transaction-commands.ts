@@ -134,16 +134,14 @@ export const addTransactionCommands = noun({
   commands: [importFile, list, show, erase],
 });
 
-/** What customers saw then: nothing, where the account's requests were refused. */
+/** What customers saw then; a note says so where the account's requests were refused. */
 async function listAt({ engines, config, out }: Session, query: PastQuery): Promise<number> {
   const { accountId, atMs, limit } = query;
   await findAccount(engines, accountId);
   const store = engines.store();
   const { noAccess } = await accessAt(store, accountId, { atMs, environment: config.FUEL_ENVIRONMENT });
-  if (noAccess !== null) {
-    out.note(`nobody saw any of them at ${formatDateTime(atMs)}: ${noAccess.reason}`);
-    return 0;
-  }
+  if (noAccess !== null)
+    out.note(`the account's requests were refused at ${formatDateTime(atMs)}: ${noAccess.reason}`);
   const progress = progressLine();
   const onProgress = (events: number): void => progress.show(`${events} events recorded since`);
   let printed = 0;
