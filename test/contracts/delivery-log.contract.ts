@@ -119,8 +119,8 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       expect(found.toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual(
         summaries
           .filter(({ transactionId }) => transactionId === 5 || transactionId === 9)
-          .map(({ id, prefix, accountId, transactionId, state, recordedAtMs }) => ({
-            ...{ id, prefix, accountId, transactionId, state, recordedAtMs },
+          .map(({ id, prefix, accountId, transactionId, state, cycle, recordedAtMs }) => ({
+            ...{ id, prefix, accountId, transactionId, state, cycle, recordedAtMs },
           }))
           .toSorted((a, b) => (a.id < b.id ? -1 : 1)),
       );

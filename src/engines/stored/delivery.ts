@@ -64,6 +64,7 @@ const { id, prefix, accountId, transactionId, recordedAtMs } = IDENTITY;
 export const LOGGED: Names<LoggedDelivery> = {
   ...{ id, prefix, accountId, transactionId, recordedAtMs },
   state: 'state',
+  cycle: 'cycle',
 };
 
 /** The values under their stored names. */

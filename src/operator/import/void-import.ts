@@ -9,7 +9,7 @@ import { formatDateTime } from '../../domain/values/date-time.ts';
 import { batchesOf } from '../../event-store/batch-bytes.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
-import type { DeliveryReads } from '../../push/queue/delivery-queue.ts';
+import type { DeliveryReads, LoggedDelivery } from '../../push/queue/delivery-queue.ts';
 import type { NumberedLine } from '../lines/lines.ts';
 import { recordLines } from '../lines/record-lines.ts';
 import { type ImportEntry, recordedBy } from './import-log.ts';
@@ -19,7 +19,7 @@ const IDS_PER_READ = 500;
 
 export interface VoidImportOptions {
   readonly store: Pick<EventStore, 'readStream' | 'readStreams' | 'append'>;
-  readonly queue: Pick<DeliveryReads, 'ofTransactions'>;
+  readonly queue: Pick<DeliveryReads, 'ofTransactions' | 'find'>;
   readonly author: Author;
   readonly clock: Clock;
   readonly reason: string;
@@ -86,11 +86,21 @@ async function pushedOf(
   const pushed = new Set<number | null>();
   const pushedTo = new Map<string, number>();
   for (const part of batchesOf(ids, { most: IDS_PER_READ, bytesOf: () => 0 })) {
-    for (const { state, prefix, transactionId } of await queue.ofTransactions(part)) {
-      if (state !== 'delivered') continue;
+    for (const delivery of await queue.ofTransactions(part)) {
+      if (!(await wasAccepted(delivery, queue))) continue;
+      const { prefix, transactionId } = delivery;
       pushed.add(transactionId);
       pushedTo.set(prefix, (pushedTo.get(prefix) ?? 0) + 1);
     }
   }
   return { pushed: pushed.size, pushedTo };
+}
+
+/** By its receiver. One that was delivered, and is redelivered, has the state of its redelivery. */
+async function wasAccepted(
+  { id, state, cycle }: LoggedDelivery,
+  queue: VoidImportOptions['queue'],
+): Promise<boolean> {
+  if (state === 'delivered' || cycle === 1) return state === 'delivered';
+  return (await queue.find(id))?.attempts.some(({ outcome }) => outcome.ok) ?? false;
 }

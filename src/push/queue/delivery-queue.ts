@@ -45,7 +45,7 @@ export type DeliverySummary = Omit<Delivery, 'record' | 'attempts'>;
 /** What a comparison of the log with the events needs of a delivery. */
 export type LoggedDelivery = Pick<
   Delivery,
-  'id' | 'prefix' | 'accountId' | 'transactionId' | 'state' | 'recordedAtMs'
+  'id' | 'prefix' | 'accountId' | 'transactionId' | 'state' | 'cycle' | 'recordedAtMs'
 >;
 
 type OfReceiver = 'dns' | 'forbidden' | 'connect' | 'tls' | 'timeout' | 'protocol' | 'status' | 'cut';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { findImport } from '../../../src/operator/import/import-log.ts';
 import { type VoidImportOptions, voidImport } from '../../../src/operator/import/void-import.ts';
-import { claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
+import { claimOptions, delivered, failed, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { cancelled, confirmed, linesOf, minutely, voided } from '../../support/transactions/e2e-samples.ts';
 import { endingAfter, IMPORT_AUTHOR, importAll, startImports } from '../../support/transactions/importing.ts';
 
@@ -109,6 +109,21 @@ describe('the void of an import', () => {
     expect(await voidAll({ dryRun: true })).toEqual({ voided: 3, already: 0, ...pushed });
     expect(await voidAll()).toEqual({ voided: 3, already: 0, ...pushed });
     expect(await voidAll()).toEqual({ voided: 0, already: 3, ...pushed });
+  });
+
+  test('counts a receiver that has it, whatever became of its redelivery', async () => {
+    const { queue, clock, voidAll } = await started();
+    const nowMs = clock.now();
+    const deliveries = [1, 2, 3].map((n) => newDelivery(n, { createdAtMs: nowMs }));
+    await queue.enqueue(deliveries);
+    const [one, two, three] = await queue.claim(claimOptions(nowMs));
+    if (!one || !two || !three) throw new Error('three are claimed');
+    await queue.report([delivered(one, nowMs), delivered(two, nowMs), failed(three, nowMs)]);
+    for (const { id } of deliveries) await queue.redeliver(id, { force: true, dueAtMs: nowMs });
+    expect(await voidAll({ dryRun: true })).toMatchObject({ pushed: 2, pushedTo: [['aaaaaaaaaa', 2]] });
+    await queue.withdraw(1, nowMs);
+    await queue.endLane('aaaaaaaaaa', 'the redelivery was cancelled', nowMs, 2);
+    expect(await voidAll()).toMatchObject({ voided: 3, pushed: 2, pushedTo: [['aaaaaaaaaa', 2]] });
   });
 
   test('in a dry run says the same and records nothing', async () => {

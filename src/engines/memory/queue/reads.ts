@@ -32,7 +32,8 @@ export function memoryReads(log: MemoryDeliveries): DeliveryReads {
         .all(({ owed }) => wanted.has(owed.transactionId))
         .map(({ owed, progress }) => {
           const { id, prefix, accountId, transactionId, recordedAtMs } = owed;
-          return { id, prefix, accountId, transactionId, recordedAtMs, state: progress.state };
+          const { state, cycle } = progress;
+          return { id, prefix, accountId, transactionId, recordedAtMs, state, cycle };
         });
     },
     async transactionsAfter(afterId, limit) {

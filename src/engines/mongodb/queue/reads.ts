@@ -49,7 +49,14 @@ export function mongoReads(use: Use, clock: Clock): DeliveryReads {
     page: (filter, options) => use((collections) => readPage(collections, filter, options), LONG_QUERY_MS),
     ofTransactions: (transactionIds) =>
       use(async ({ deliveries }) => {
-        const projection = { prefix: 1, account_id: 1, transaction_id: 1, state: 1, recorded_at: 1 };
+        const projection = {
+          prefix: 1,
+          account_id: 1,
+          transaction_id: 1,
+          state: 1,
+          cycle: 1,
+          recorded_at: 1,
+        };
         const isOfThese = { transaction_id: { $in: [...transactionIds] } };
         const found = deliveries.find(isOfThese, { projection, hint: 'by_transaction' });
         return (await found.toArray()).map((document) => toLogged(rowOf(document)));
