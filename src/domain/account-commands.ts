@@ -155,7 +155,7 @@ function isForClosed({ type }: AccountCommand): boolean {
 }
 
 function isClosed(id: number, { reason }: NonNullable<Account['closed']>): string {
-  return `account ${id} is closed (${reason}): run fuel account reopen ${id} first`;
+  return `account ${id} is closed (${reason}): run fuel account reopen ${id} --reason … first`;
 }
 
 function setChargingProfile(command: Command<'SetChargingProfile'>, account: Account): AccountDecision {

@@ -123,7 +123,7 @@ describe('an account', () => {
     for (const command of commands)
       given(...history)
         .when(command)
-        .thenRefused(/^account 7 is closed \(contract ended\): run fuel account reopen 7 first$/);
+        .thenRefused(/^account 7 is closed \(contract ended\): run fuel account reopen 7 --reason … first$/);
     const rewrapped = { ...SECRET, master_key_id: 'other' };
     given(...history)
       .when({ type: 'RewrapWebhookSecret', ...KEY, secret: rewrapped })

@@ -60,11 +60,13 @@ export interface NoAccess {
     | undefined;
 }
 
-/** By access checks 4 and 5; `null` where they are answered. */
+/** By access checks 4 and 5; `null` where they are answered. Of a closed account check 3 comes first: no key is on. */
 export function noAccess(account: Account | undefined, nowMs: number): NoAccess | null {
   const access = accessOf(account, nowMs);
   if (access.open) return null;
-  const { code, sinceMs } = access;
+  const { code, sinceMs } = account?.closed
+    ? ({ code: 'INVALID_API_KEY', ...account.closed } as const)
+    : access;
   const since = sinceMs === undefined ? null : formatDateTime(sinceMs);
   return { reason: reasonOf(account, nowMs), answered: { status: refusals[code].status, code, since } };
 }

@@ -82,11 +82,13 @@ describe('fuel account list and show', () => {
       ...{ changed: true, closed: { reason: 'contract ended' }, integration: false },
     });
     expect(await done('account', 'list')).toMatchObject({ id: 8 });
-    const line = { id: 7, access: false, no_access_reason: 'closed: contract ended', webhook_state: 'none' };
+    const answered = { ...OFF, status: 401, code: 'INVALID_API_KEY' };
+    const why = { access: false, no_access_reason: 'closed: contract ended', answered };
+    const line = { id: 7, ...why, webhook_state: 'none' };
     expect(await done('account', 'list', '--closed')).toMatchObject([line, { id: 8, closed: null }]);
     expect((await fuel('account', 'list', '--closed')).stdout).toMatch(/7 +Harbour Freight +off +closed/);
     expect((await fuel('account', 'show', '7')).stdout).toMatch(/Closed +since .*: contract ended/);
-    expect(await fuel('key', 'on', PREFIX)).toMatchObject({ code: 1, stderr: /reopen 7 first/ });
+    expect(await fuel('key', 'on', PREFIX)).toMatchObject({ code: 1, stderr: /reopen 7 --reason … first/ });
     expect(await done('account', 'reopen', '7', '--reason', 'renewed')).toMatchObject({ closed: null });
     expect(await done('key', 'list', '--account', '7')).toMatchObject({ active: false });
   });
