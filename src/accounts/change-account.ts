@@ -34,11 +34,7 @@ export async function changeAccount(
 ): Promise<AccountChange> {
   const together = { ...author, correlationId: author.correlationId ?? randomUUID() };
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const { account: before, revision } = await readAccount(store, accountId);
-    const atMs = clock.now();
-    const decision = decideAll(commands, before, atMs);
-    if (decision.kind === 'refused') throw new FuelError('REFUSED', decision.reason);
-    const { account, events } = decision;
+    const { account, events, revision, atMs } = await decideOnAccount({ store, clock }, accountId, commands);
     if (events.length === 0) return { events, account };
     const [result] = await store.append([
       {
@@ -51,6 +47,19 @@ export async function changeAccount(
     if (result?.kind === 'erased') throw new FuelError('REFUSED', `account ${accountId} was erased`);
   }
   throw new FuelError('REFUSED', `account ${accountId} is being changed by others all the time: try again`);
+}
+
+/** What `changeAccount` would record now. Throws `REFUSED` as it does. */
+export async function decideOnAccount(
+  { store, clock }: Pick<AccountWriter, 'store' | 'clock'>,
+  accountId: number,
+  commands: readonly AccountCommand[],
+): Promise<AccountChange & { readonly revision: number | undefined; readonly atMs: number }> {
+  const { account: before, revision } = await readAccount(store, accountId);
+  const atMs = clock.now();
+  const decision = decideAll(commands, before, atMs);
+  if (decision.kind === 'refused') throw new FuelError('REFUSED', decision.reason);
+  return { ...decision, revision, atMs };
 }
 
 async function readAccount(store: EventStore, accountId: number) {

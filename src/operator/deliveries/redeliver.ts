@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type AccountWriter, changeAccount } from '../../accounts/change-account.ts';
+import { type AccountWriter, changeAccount, decideOnAccount } from '../../accounts/change-account.ts';
 import { FuelError } from '../../base/errors.ts';
 import type { AccountCommand } from '../../domain/account-commands.ts';
 import type { Redeliverable } from '../../domain/account-events.ts';
@@ -72,11 +72,17 @@ export async function cancelRedelivery(
   return queue.endLane(of.prefix, 'the redelivery was cancelled', writer.clock.now(), 2);
 }
 
-/** How many would be redelivered now. */
+function requestOf({ accountId, prefix, sinceMs, untilMs, which }: KeyRedelivery): RequestRedelivery {
+  const force = which !== 'failed';
+  return { type: 'RequestRedelivery', accountId, prefix, deliveryIds: null, sinceMs, untilMs, force, which };
+}
+
+/** How many would be redelivered now. Throws `REFUSED` where the key takes no deliveries. */
 export async function countRedeliverable(
   of: KeyRedelivery,
   options: Pick<RedeliverOptions, 'writer' | 'queue' | 'signal'>,
 ): Promise<number> {
+  await decideOnAccount(options.writer, of.accountId, [requestOf(of)]);
   const quiet = { onRefused: () => undefined, onProgress: () => undefined };
   const counting = new Redelivery({ ...options, ...quiet }, of.which !== 'failed');
   let count = 0;
@@ -92,12 +98,8 @@ export async function redeliverOfKey(
   of: KeyRedelivery,
   options: RedeliverOptions & { readonly onPage?: (createdAtMs: number) => void },
 ): Promise<RedeliverCounts> {
-  const { accountId, prefix, sinceMs, untilMs, which } = of;
-  const force = which !== 'failed';
-  await changeAccount(options.writer, accountId, [
-    { type: 'RequestRedelivery', accountId, prefix, deliveryIds: null, sinceMs, untilMs, force, which },
-  ]);
-  const redelivery = new Redelivery(options, force);
+  await changeAccount(options.writer, of.accountId, [requestOf(of)]);
+  const redelivery = new Redelivery(options, of.which !== 'failed');
   for await (const page of pagesOf(of, options)) {
     await redelivery.makeDue(await redelivery.eligible(page));
     const oldest = page.at(-1);

@@ -278,6 +278,13 @@ describe('redelivering what failed', () => {
     expect(rest).toEqual({ redelivered: 1, unchanged: 2, refused: 0 });
   });
 
+  test('counts nothing of a key that takes no deliveries', async () => {
+    const { options, ended, account } = await start();
+    await ended(1, 'failed');
+    await account(onKey('KeySwitchedOff'));
+    await expect(countRedeliverable(ofKey, options)).rejects.toThrow(/is switched off: run fuel key on/);
+  });
+
   test('counts what it would take without a change, also of what can not be sent again', async () => {
     const { queue, options, ended, append, refused, store } = await start();
     for (const id of [1, 2]) await ended(id, 'failed');

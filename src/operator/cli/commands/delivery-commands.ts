@@ -232,7 +232,8 @@ async function redeliverKey(
     const deliveries = await countRedeliverable(of, { ...parts, signal: long.signal });
     if (long.signal.aborted) return { redelivered: 0, unchanged: 0, refused: 0 };
     const lastDueAtMs = clock.now() + (deliveries * 1_000) / REDELIVERED_PER_SECOND;
-    out.note(`${deliveries} deliveries; the last is due at ${formatDateTime(lastDueAtMs)}`);
+    if (deliveries > 0)
+      out.note(`${deliveries} deliveries; the last is due at ${formatDateTime(lastDueAtMs)}`);
     return redeliverOfKey(of, { ...parts, ...long, onPage });
   });
 }
