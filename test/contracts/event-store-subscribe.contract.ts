@@ -126,7 +126,8 @@ export function subscribeContract(
         reported.push(...behind.batches.map(({ position }) => position), idle.value.position);
         await record(store, `account-${name}`, name);
         expect((await collect(batches, (all) => all.length > 0)).names).toEqual([name]);
-        for (const after of reported.splice(0)) {
+        // A server may report each event; the last ones are where it says that the log ends.
+        for (const after of reported.splice(0).slice(-8)) {
           const resumed = collect(subscribed(store, { prefixes, after }), (_, last) => last.caughtUp);
           expect({ after, names: (await resumed).names }).toEqual({ after, names: [name] });
         }
