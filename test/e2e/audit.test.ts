@@ -52,7 +52,10 @@ describe('fuel audit', () => {
       },
     ]);
     const [opened] = await audit('--account', '8', '--type', 'AccountOpened');
-    expect([opened.actor, opened.command]).toEqual([userInfo().username, 'fuel account open']);
+    expect([opened.actor, opened.command]).toEqual([
+      process.env.SUDO_USER ?? userInfo().username,
+      'fuel account open',
+    ]);
   });
 
   it('filters by account, transaction, type and time', async () => {

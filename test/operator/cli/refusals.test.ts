@@ -120,7 +120,7 @@ describe('nothing is answered with silence', () => {
       {
         type: 'IntegrationDisabled',
         actor: 'Ada',
-        os_user: userInfo().username,
+        os_user: process.env.SUDO_USER ?? userInfo().username,
         correlation_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
         data: { account_id: 7, reason: 'unpaid' },
       },

@@ -66,7 +66,8 @@ test('audit verify names what was forged, and exits 1; nothing is on record', as
     const found = await fuel('audit', 'verify', ...option);
     expect(found.code).toBe(1);
     expect(found.stderr).toMatch(/^transaction-1@0 is not what was sealed/m);
-    if (option.length > 0) expect(found.json).toMatchObject({ faults: 1, proven_to: 0 });
+    if (option.length > 0)
+      expect(found.json).toMatchObject({ faults: 1, fault: { place: 'transaction-1@0' } });
   }
   expect((await eventsOf('operations')).map(({ type }) => type)).not.toContain('LogProven');
 });

@@ -47,7 +47,12 @@ export const addAuditVerifyCommand = command({
           sealed_at: sealedAt,
           faults: fault === undefined ? 0 : 1,
         },
-        ...{ gaps: erased.reduce((sum, { events }) => sum + events, 0), erased, key: String(key) },
+        ...{
+          gaps: erased.reduce((sum, { events }) => sum + events, 0),
+          erased,
+          key: String(key),
+          fault: fault ?? null,
+        },
       },
       asText(found, key, checkpoint),
     );
