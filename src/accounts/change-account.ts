@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { FuelError } from '../base/errors.ts';
+import { world } from '../base/world.ts';
 import type { Account } from '../domain/account.ts';
 import { type AccountCommand, decideAll } from '../domain/account-commands.ts';
 import { type AccountEvent, accountStream } from '../domain/account-events.ts';
@@ -32,7 +32,7 @@ export async function changeAccount(
   accountId: number,
   commands: readonly AccountCommand[],
 ): Promise<AccountChange> {
-  const together = { ...author, correlationId: author.correlationId ?? randomUUID() };
+  const together = { ...author, correlationId: author.correlationId ?? world.randomUUID() };
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const { account, events, revision, atMs } = await decideOnAccount({ store, clock }, accountId, commands);
     if (events.length === 0) return { events, account };

@@ -1,4 +1,5 @@
-import { hash, randomInt, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
+import { world } from '../base/world.ts';
 import type { Environment } from '../domain/account-events.ts';
 
 const LOWER_CASE = 'abcdefghijklmnopqrstuvwxyz0123456789';
@@ -36,5 +37,5 @@ export function matches(secret: string, secretSha256: string): boolean {
 }
 
 function randomText(alphabet: string, length: number): string {
-  return Array.from({ length }, () => alphabet.charAt(randomInt(alphabet.length))).join('');
+  return Array.from({ length }, () => alphabet.charAt(world.randomInt(alphabet.length))).join('');
 }

@@ -1,10 +1,11 @@
-import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, hash, hkdfSync } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Config } from '../base/config/config.ts';
 import { assertOwn } from '../base/config/own-files.ts';
 import { writeOnce } from '../base/disk/write-once.ts';
 import { FuelError } from '../base/errors.ts';
+import { world } from '../base/world.ts';
 import type { Ciphertext } from '../domain/account-events.ts';
 
 const CIPHER = 'aes-256-gcm';
@@ -45,7 +46,7 @@ export class MasterKeys {
 
   /** Encrypts a key's webhook secret. It can be decrypted only with the same prefix. */
   encryptSecret({ prefix, secret }: { readonly prefix: string; readonly secret: string }): Ciphertext {
-    const nonce = randomBytes(NONCE_BYTES);
+    const nonce = world.randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(CIPHER, this.#current.bytes, nonce, { authTagLength: TAG_BYTES });
     cipher.setAAD(Buffer.from(prefix));
     const encrypted = Buffer.concat([cipher.update(secret), cipher.final()]);
@@ -171,7 +172,7 @@ function toKey(text: string, dataDir: string): Buffer {
 function create(dataDir: string, path: string): string {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   assertOwn(dataDir, 'folder');
-  writeOnce(path, `${randomBytes(KEY_BYTES).toString('base64')}\n`);
+  writeOnce(path, `${world.randomBytes(KEY_BYTES).toString('base64')}\n`);
   return readFileSync(path, 'utf8');
 }
 

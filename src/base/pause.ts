@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { world } from './world.ts';
 
 /** Waits for `ms` milliseconds, or until the signal aborts: then it resolves at once. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   try {
-    await sleep(ms, undefined, { signal });
+    await world.sleep(ms, undefined, { signal });
   } catch (error) {
     if (!signal.aborted) throw error;
   }
@@ -18,10 +18,10 @@ export function aborted(signal: AbortSignal): Promise<void> {
 /** What the work gives, or what `late` gives or throws where that takes longer; it is not ended then. */
 export async function orLate<T>(work: Promise<T>, limitMs: number, late: () => T): Promise<T> {
   const { promise: over, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, limitMs);
+  const timer = world.setTimeout(resolve, limitMs);
   try {
     return await Promise.race([work, over.then(late)]);
   } finally {
-    clearTimeout(timer);
+    world.clearTimeout(timer);
   }
 }

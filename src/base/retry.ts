@@ -1,6 +1,7 @@
 import { isUnavailable, reasonOf } from './errors.ts';
 import type { Log } from './log.ts';
 import { pause } from './pause.ts';
+import { world } from './world.ts';
 
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 2_000;
@@ -15,7 +16,7 @@ export interface BackoffOptions {
 /** Waits between tries in milliseconds: each twice as long as the one before, up to a limit. */
 export function* backoff(options: BackoffOptions = {}): Generator<number, never> {
   const { firstMs = FIRST_PAUSE_MS, maxMs = MAX_PAUSE_MS, jitter = false } = options;
-  for (let ms = firstMs; ; ms = Math.min(2 * ms, maxMs)) yield jitter ? ms * (0.5 + Math.random() / 2) : ms;
+  for (let ms = firstMs; ; ms = Math.min(2 * ms, maxMs)) yield jitter ? ms * (0.5 + world.random() / 2) : ms;
 }
 
 export interface RetryOptions {
@@ -49,7 +50,7 @@ export class Retry {
     if (this.#sinceMs === undefined) return;
     this.#waits = backoff(this.#options.backoff);
     const { log, component, fields } = this.#options;
-    const unavailable_ms = Math.round(performance.now() - this.#sinceMs);
+    const unavailable_ms = Math.round(world.elapsedMs() - this.#sinceMs);
     this.#sinceMs = undefined;
     log.info({ ...fields, unavailable_ms }, `${component} continues: the store is available again`);
   }
@@ -58,10 +59,10 @@ export class Retry {
   async waitAfter(error: unknown): Promise<void> {
     const { log, signal, component, fields, maxUnavailableMs = Infinity, sleep = pause } = this.#options;
     if (signal.aborted) return;
-    const isOver = this.#sinceMs !== undefined && performance.now() - this.#sinceMs > maxUnavailableMs;
+    const isOver = this.#sinceMs !== undefined && world.elapsedMs() - this.#sinceMs > maxUnavailableMs;
     if (isOver || !isUnavailable(error)) throw error;
     if (this.#sinceMs === undefined) {
-      this.#sinceMs = performance.now();
+      this.#sinceMs = world.elapsedMs();
       log.warn({ ...fields, reason: reasonOf(error) }, `${component} waits: a store is unavailable`);
     }
     await sleep(this.#waits.next().value, signal);

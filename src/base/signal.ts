@@ -1,3 +1,4 @@
+import { world } from './world.ts';
 /** Wakes one waiter. A notification while nobody waits is remembered, so that none is lost between read and wait. */
 export class Signal {
   #notified = false;
@@ -21,9 +22,9 @@ export class Signal {
   async wait(timeoutMs: number): Promise<void> {
     if (this.#notified) return;
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, Math.max(0, timeoutMs));
+      const timer = world.setTimeout(resolve, Math.max(0, timeoutMs));
       this.#wake = () => {
-        clearTimeout(timer);
+        world.clearTimeout(timer);
         resolve();
       };
     });

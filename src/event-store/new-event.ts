@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { world } from '../base/world.ts';
 import {
   type DomainEvent,
   type DomainEventType,
@@ -33,11 +33,11 @@ export interface RecordableEvent {
 
 /** As `newEvent`, with metadata that the events of one step share. */
 export function newEventWith(metadata: EventMetadata, { type, data }: RecordableEvent): NewEvent {
-  return { id: randomUUID(), type, data, metadata };
+  return { id: world.randomUUID(), type, data, metadata };
 }
 
 export function metadataOf(author: Author, atMs: number): EventMetadata {
-  const correlationId = author.correlationId ?? randomUUID();
+  const correlationId = author.correlationId ?? world.randomUUID();
   return {
     schema_version: SCHEMA_VERSION,
     at: formatDateTime(atMs),

@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { FuelError } from '../base/errors.ts';
+import { world } from '../base/world.ts';
 import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { decodeStrict } from './codec.ts';
 import type { EventStore } from './event-store.ts';
@@ -17,7 +17,7 @@ const AUTHOR = { actor: 'system', command: 'store open' };
 export async function storeIdentity(store: EventStore, clock: Clock): Promise<string> {
   const known = await readIdentity(store);
   if (known !== undefined) return known;
-  const named = newEvent({ type: 'StoreNamed', data: { store_id: randomUUID() } }, AUTHOR, clock.now());
+  const named = newEvent({ type: 'StoreNamed', data: { store_id: world.randomUUID() } }, AUTHOR, clock.now());
   await store.append([{ stream: OPERATIONS_STREAM, expected: 'none', events: [named] }]);
   const recorded = await readIdentity(store); // ours, or that of the process that was faster
   if (recorded !== undefined) return recorded;

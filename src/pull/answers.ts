@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { Caller } from '../accounts/caller.ts';
 import { errorKind } from '../base/errors.ts';
+import { world } from '../base/world.ts';
 import type { IpAddress } from './edge/addresses.ts';
 import type { ListQuery } from './parameters.ts';
 
@@ -82,7 +83,7 @@ export function rawAnswer(answer: Answer): string {
   const headers = {
     ...answer.headers,
     Connection: 'close',
-    Date: new Date().toUTCString(),
+    Date: new Date(world.now()).toUTCString(),
     'Content-Length': String(Buffer.byteLength(answer.body)),
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);

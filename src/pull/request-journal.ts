@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
+import { world } from '../base/world.ts';
 import type { RefusalCode } from './answers.ts';
 import type { ListQuery } from './parameters.ts';
 
@@ -67,7 +67,7 @@ export class RequestRecorder {
 
   constructor(options: RecorderOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => this.#store(), FLUSHED_EVERY_MS).unref();
+    this.#timer = world.setInterval(() => this.#store(), FLUSHED_EVERY_MS).unref();
   }
 
   add(row: Omit<RequestRow, 'atMs'>): void {
@@ -77,7 +77,7 @@ export class RequestRecorder {
 
   /** Stores what is left, once: what can't be is counted, and lost. */
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
+    world.clearInterval(this.#timer);
     await this.#storing;
     await this.#store();
     const lost = this.#waiting.splice(0).length;
@@ -98,7 +98,7 @@ export class RequestRecorder {
   async #append(count: number): Promise<void> {
     const { journal, log } = this.#options;
     try {
-      for (let left = count; ; await nextTurn()) {
+      for (let left = count; ; await world.nextTurn()) {
         const rows = this.#waiting.slice(0, Math.min(left, ROWS_A_WRITE));
         await journal.append(rows);
         this.#waiting.splice(0, rows.length);

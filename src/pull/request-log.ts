@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import type { Log } from '../base/log.ts';
+import { world } from '../base/world.ts';
 import { type Context, type RefusalCode, refusalOf, refuse, type Step } from './answers.ts';
 import type { ApiMetrics } from './api-metrics.ts';
 import { clientAddress, trustedProxies } from './edge/addresses.ts';
@@ -33,9 +33,9 @@ export function requestLog({ log, metrics, proxies, requests }: RequestLogOption
   const trusts = trustedProxies(proxies);
   for (const [code, check] of Object.entries(CHECKS)) metrics.accessRefusals.inc({ check, code }, 0);
   return async (ctx, next) => {
-    const startedAtMs = performance.now();
+    const startedAtMs = world.elapsedMs();
     Object.assign(ctx.state, {
-      requestId: randomUUID(),
+      requestId: world.randomUUID(),
       address: clientAddress(ctx.req, trusts),
       ...splitTarget(ctx.req.url ?? ''),
     });
@@ -47,7 +47,7 @@ export function requestLog({ log, metrics, proxies, requests }: RequestLogOption
       log[level]({ err: error, request_id: ctx.state.requestId }, 'request failed');
       refuse(ctx, refusal);
     }
-    const durationMs = performance.now() - startedAtMs;
+    const durationMs = world.elapsedMs() - startedAtMs;
     const { code = '' } = ctx.state;
     metrics.requests.inc({ status: ctx.status, code });
     const check = code === '' ? undefined : CHECKS[code];

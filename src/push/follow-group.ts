@@ -1,7 +1,7 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { reasonOf } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { retryWhileUnavailable } from '../base/retry.ts';
+import { world } from '../base/world.ts';
 import { eventBytes, MAX_BATCH_BYTES } from '../event-store/batch-bytes.ts';
 import type {
   GroupConsumer,
@@ -98,7 +98,7 @@ export async function* inBatches<T>(
       next = iterator.next();
       next.catch(() => undefined); // it is awaited in the next round, when this batch is handled
       while (batch.length < maxItems && bytes < maxBytes) {
-        const more = await Promise.race([next, nextTurn(undefined)]);
+        const more = await Promise.race([next, world.nextTurn(undefined)]);
         if (more === undefined || more.done === true) break;
         batch.push(more.value);
         bytes += bytesOf(more.value);

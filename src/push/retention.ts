@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import { removeHourly } from '../base/time/hourly.ts';
+import { world } from '../base/world.ts';
 import { DAY_MS } from '../domain/values/date-time.ts';
 import type { DeliveryControl } from './queue/delivery-queue.ts';
 
@@ -36,7 +36,7 @@ export async function purgeEnded(options: Omit<RetentionOptions, 'log'>): Promis
       const batch = await remove();
       removed += batch;
       if (batch < BATCH) break;
-      await sleep(PAUSE_MS);
+      await world.sleep(PAUSE_MS);
     }
     return removed;
   };

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Coordination } from '../base/coordination/coordination.ts';
 import type { Log } from '../base/log.ts';
+import { world } from '../base/world.ts';
 import { SEALS_STREAM } from '../domain/operations-events.ts';
 import type { EventStore, SubscriptionBatch } from '../event-store/event-store.ts';
 import { follow } from '../event-store/follow.ts';
@@ -82,10 +83,10 @@ class Sealer {
   async take({ events, caughtUp }: SubscriptionBatch): Promise<boolean> {
     for (const event of events) {
       this.#waiting.push(hashed(event));
-      if (event.stream !== SEALS_STREAM) this.#sinceMs ??= performance.now();
+      if (event.stream !== SEALS_STREAM) this.#sinceMs ??= world.elapsedMs();
     }
     const { leaves, withinMs } = { ...LIMITS, ...this.#options.limits };
-    const isOld = this.#sinceMs !== undefined && performance.now() - this.#sinceMs >= withinMs;
+    const isOld = this.#sinceMs !== undefined && world.elapsedMs() - this.#sinceMs >= withinMs;
     if (this.#waiting.length < leaves && !(caughtUp && isOld)) return true;
     return await this.#seal();
   }

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { type Clock, sinceBoot } from '../base/clock.ts';
 import { type Coordination, PROCESS_MAX_AGE_MS } from '../base/coordination/coordination.ts';
 import type { Log } from '../base/log.ts';
+import { world } from '../base/world.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import type { Standing } from './ops/standing.ts';
 
@@ -55,7 +56,7 @@ export class ProcessReport {
 
   async stop(): Promise<void> {
     this.#ending.abort();
-    clearTimeout(this.#timer);
+    world.clearTimeout(this.#timer);
     await this.#sending;
     const { coordination, id, log } = this.#options;
     try {
@@ -70,8 +71,8 @@ export class ProcessReport {
     const dueAtMs = sinceBoot.now() + afterMs;
     if (this.#ending.signal.aborted || dueAtMs >= this.#dueAtMs) return;
     this.#dueAtMs = dueAtMs;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
+    world.clearTimeout(this.#timer);
+    this.#timer = world.setTimeout(() => {
       this.#dueAtMs = Infinity;
       this.#sending = this.#sending.then(() => this.#send());
     }, afterMs);

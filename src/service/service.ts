@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type Koa from 'koa';
 import type { Directory } from '../accounts/directory/fold/directory.ts';
@@ -11,6 +10,7 @@ import type { DiskState } from '../base/disk/disk.ts';
 import { urlHost } from '../base/listen.ts';
 import type { Log } from '../base/log.ts';
 import { retryWhileUnavailable } from '../base/retry.ts';
+import { world } from '../base/world.ts';
 import { assertCheckpoint } from '../event-store/store-identity.ts';
 import { VIEW_NAME } from '../pull/view/projector.ts';
 import { claimDeliveryLog } from '../push/delivery-log.ts';
@@ -184,7 +184,7 @@ async function startParts(
   const { config, roles, log, clock, entry, signal, operator } = options;
   const { metrics } = operations;
   const startedAtMs = clock.now();
-  const holder = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
+  const holder = `${hostname()}-${process.pid}-${world.randomUUID().slice(0, 8)}`;
   const host: ThreadHost = { entry, config, holder };
   const has = (role: Role): boolean => roles.includes(role);
   const threads = has('api') ? furtherApiThreads(config, log) : [];

@@ -154,7 +154,6 @@ describe('the hourly removal', () => {
 
   test('that takes longer than an hour is not begun a second time meanwhile', async () => {
     const { calls, state, pass } = start();
-    vi.spyOn(console, 'warn').mockReturnValue(); // node-cron says so
     onTestFinished(() => void vi.restoreAllMocks());
     const slow = Promise.withResolvers<void>();
     state.waitsFor = slow.promise;

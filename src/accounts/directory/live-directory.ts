@@ -1,6 +1,7 @@
 import { type Clock, sinceBoot } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
+import { world } from '../../base/world.ts';
 import { ACCOUNT_STREAMS, type AccountEvent, accountStream } from '../../domain/account-events.ts';
 import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
@@ -215,10 +216,10 @@ export class DirectoryReach {
     if (this.#position >= position) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const waiter = { position, resolve };
-    const timer = setTimeout(resolve, MAX_WAIT_MS);
+    const timer = world.setTimeout(resolve, MAX_WAIT_MS);
     this.#waiting.add(waiter);
     await promise;
-    clearTimeout(timer);
+    world.clearTimeout(timer);
     this.#waiting.delete(waiter);
   }
 }

@@ -1,7 +1,9 @@
-import { schedule } from 'node-cron';
 import type { Log } from '../log.ts';
+import { world } from '../world.ts';
 
-const EVERY_HOUR = '23 * * * *';
+const HOUR_MS = 3_600_000;
+/** Of each hour. */
+const AT_MS = 23 * 60_000;
 
 /** Removes what is too old, every hour until the signal aborts. `what`: `ended deliveries`, for the log. */
 export function removeHourly(
@@ -9,6 +11,7 @@ export function removeHourly(
   remove: () => Promise<number>,
   { log, signal }: { readonly log: Log; readonly signal: AbortSignal },
 ): void {
+  let timer: NodeJS.Timeout;
   const run = async (): Promise<void> => {
     try {
       const removed = await remove();
@@ -16,7 +19,12 @@ export function removeHourly(
     } catch (error) {
       if (!signal.aborted) log.warn({ err: error }, `${what} could not be removed; trying next hour`);
     }
+    plan();
   };
-  const task = schedule(EVERY_HOUR, run, { noOverlap: true });
-  signal.addEventListener('abort', () => void task.destroy(), { once: true });
+  const plan = (): void => {
+    const delayMs = HOUR_MS - ((world.now() - AT_MS) % HOUR_MS);
+    if (!signal.aborted) timer = world.setTimeout(() => void run(), delayMs);
+  };
+  plan();
+  signal.addEventListener('abort', () => world.clearTimeout(timer), { once: true });
 }

@@ -1,3 +1,5 @@
+import { world } from '../world.ts';
+
 /** Of the limit: a process that is late for longer gives up, before another one takes over what it does. */
 const MAX_STRETCH = 7;
 
@@ -27,7 +29,7 @@ export function withinTime<T>(timed: TimedWork<T>): Promise<TimedResult<T>> {
   const controller = new AbortController();
   const watch = lateTurns.start(progress);
   return new Promise((resolve, reject) => {
-    let timer = setTimeout(() => void fired(), limitMs);
+    let timer = world.setTimeout(() => void fired(), limitMs);
     let ended = false;
 
     /** A timer counts from the start of the event loop's turn in which it was set, so it may fire early. */
@@ -41,15 +43,15 @@ export function withinTime<T>(timed: TimedWork<T>): Promise<TimedResult<T>> {
 
     function wait(): boolean {
       const { startedAtMs, lateMs } = watch;
-      const leftMs = startedAtMs + Math.min(limitMs + lateMs, limitMs * MAX_STRETCH) - performance.now();
-      if (leftMs > 0) timer = setTimeout(() => void fired(), Math.ceil(leftMs));
+      const leftMs = startedAtMs + Math.min(limitMs + lateMs, limitMs * MAX_STRETCH) - world.elapsedMs();
+      if (leftMs > 0) timer = world.setTimeout(() => void fired(), Math.ceil(leftMs));
       return leftMs > 0;
     }
 
     function end(settle: () => void): void {
       if (ended) return;
       ended = true;
-      clearTimeout(timer);
+      world.clearTimeout(timer);
       lateTurns.stop(watch);
       settle();
     }
@@ -91,10 +93,10 @@ class LateTurns {
 
   /** To be stopped when it is read no more. */
   start(progress: () => number): Timed {
-    const startedAtMs = performance.now();
+    const startedAtMs = world.elapsedMs();
     if (this.#timed.size === 0) {
       this.#lookedAtMs = startedAtMs;
-      this.#beat = setInterval(() => this.#look(), BEAT_MS).unref(); // whoever times something waits for that
+      this.#beat = world.setInterval(() => this.#look(), BEAT_MS).unref(); // whoever times something waits for that
     }
     const seen = progress();
     const timed: Timed = { progress, startedAtMs, seen, seenBefore: seen, lateMs: 0 };
@@ -104,14 +106,14 @@ class LateTurns {
 
   stop(timed: Timed): void {
     this.#timed.delete(timed);
-    if (this.#timed.size === 0) clearInterval(this.#beat);
+    if (this.#timed.size === 0) world.clearInterval(this.#beat);
   }
 
   /** Resolves when what arrived before this call is read, and late turns are charged. */
   settled(): Promise<void> {
     this.#look();
     return new Promise((resolve) =>
-      setImmediate(() => {
+      world.setImmediate(() => {
         this.#charge();
         resolve();
       }),
@@ -119,7 +121,7 @@ class LateTurns {
   }
 
   #look(): void {
-    const nowMs = performance.now();
+    const nowMs = world.elapsedMs();
     const lateMs = nowMs - this.#lookedAtMs - ON_TIME_MS;
     this.#lookedAtMs = nowMs;
     for (const timed of this.#timed) {
@@ -128,7 +130,7 @@ class LateTurns {
     }
     if (lateMs <= 0) return;
     this.#lateMs += lateMs;
-    setImmediate(() => this.#charge()); // after the sockets were read
+    world.setImmediate(() => this.#charge()); // after the sockets were read
   }
 
   /** A step since the look before the late turn was waiting, or was read late in it. */

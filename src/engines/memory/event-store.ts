@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../base/clock.ts';
 import { Signal } from '../../base/signal.ts';
+import { world } from '../../base/world.ts';
 import { batchesOf, eventBytes } from '../../event-store/batch-bytes.ts';
 import { assertStorable } from '../../event-store/event-bounds.ts';
 import type {
@@ -84,7 +83,7 @@ export class MemoryLog {
     if (stored.length !== events.length) return false;
     for (const [n, event] of events.entries()) {
       const data = jsonText(event.data);
-      if (stored[n]?.data !== data) Object.assign(stored[n] ?? {}, { data, id: randomUUID() });
+      if (stored[n]?.data !== data) Object.assign(stored[n] ?? {}, { data, id: world.randomUUID() });
     }
     return true;
   }
@@ -116,7 +115,7 @@ export function openMemoryEventStore(log: MemoryLog, clock: Clock): EventStore {
     readStreams: async (streams: readonly string[]) => streams.map((stream) => log.of(stream).map(recorded)),
     isErased: async (stream: string) => log.erased.has(stream),
     async readBackwards({ prefixes, before = Infinity, limit }: Parameters<EventStore['readBackwards']>[0]) {
-      await nextTurn(); // as the others: a caller takes step after step
+      await world.nextTurn(); // as the others: a caller takes step after step
       const matching = log.between(0, before, prefixes);
       const events = firstBatch(matching.toReversed(), limit);
       const position = events.length < matching.length ? (events.at(-1)?.position ?? 1) : 1;

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
+import { world } from '../../base/world.ts';
 
 /** A token that no other claim has; it names the holder for whoever reads the log. */
 export function newLeaseToken(holder: string): string {
-  return `${holder}/${randomUUID()}`;
+  return `${holder}/${world.randomUUID()}`;
 }
 
 /** The free slots of each lane; each lane's capacity is asked for once. */

@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { type AccountWriter, changeAccount, decideOnAccount } from '../../accounts/change-account.ts';
 import { FuelError } from '../../base/errors.ts';
+import { world } from '../../base/world.ts';
 import type { AccountCommand } from '../../domain/account-commands.ts';
 import type { Redeliverable } from '../../domain/account-events.ts';
 import { isWithdrawalType, transactionStream } from '../../domain/transaction-events.ts';
@@ -127,7 +127,7 @@ class Redelivery {
   readonly #options: RedeliverOptions;
   readonly #force: boolean;
   readonly #startedAtMs: number;
-  readonly #correlationId = randomUUID();
+  readonly #correlationId = world.randomUUID();
   readonly counts = { redelivered: 0, unchanged: 0, refused: 0 };
 
   constructor(options: RedeliverOptions, force: boolean) {

@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { type AccountWriter, changeAccount } from '../../accounts/change-account.ts';
 import type { MasterKeys } from '../../accounts/master-key.ts';
 import { FuelError } from '../../base/errors.ts';
+import { world } from '../../base/world.ts';
 import { webhookRequest } from '../../push/message/envelope.ts';
 import type { Sender, SendResult } from '../../push/sender/sender.ts';
 
@@ -25,7 +25,7 @@ export async function testWebhook(
   { writer, masterKeys, sender }: WebhookTestParts,
   { accountId, prefix }: { readonly accountId: number; readonly prefix: string },
 ): Promise<WebhookTest> {
-  const deliveryId = randomUUID();
+  const deliveryId = world.randomUUID();
   const atMs = writer.clock.now();
   const { account } = await changeAccount(writer, accountId, [
     { type: 'RequestWebhookTest', accountId, prefix, deliveryId, atMs },

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { namesDriver } from '../../../projections/record.ts';
 import type { Clock } from '../../base/clock.ts';
 import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
 import { FuelError } from '../../base/errors.ts';
+import { world } from '../../base/world.ts';
 import { type WithDriver, withoutDriver } from '../../domain/transaction.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
 import { batchesOf } from '../../event-store/batch-bytes.ts';
@@ -197,13 +197,13 @@ async function fannedOut(
   last: Position,
   { coordination, subscriptions }: Pick<RedactionOptions, 'coordination' | 'subscriptions'>,
 ): Promise<void> {
-  const untilMs = performance.now() + 2 * REDACTION_SEEN_MS;
-  while (performance.now() < untilMs) {
+  const untilMs = world.elapsedMs() + 2 * REDACTION_SEEN_MS;
+  while (world.elapsedMs() < untilMs) {
     const live = await coordination.live(PROCESS_MAX_AGE_MS);
     if (!live.some(({ roles }) => roles.includes('webhooks'))) return;
     const status = await subscriptions.status(DELIVERIES_GROUP);
     if (status !== undefined && status.position >= last) return;
-    await sleep(CHECK_EVERY_MS);
+    await world.sleep(CHECK_EVERY_MS);
   }
 }
 

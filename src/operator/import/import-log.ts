@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { world } from '../../base/world.ts';
 import {
   importStream,
   importsStream,
@@ -33,7 +33,7 @@ export async function recordImport(
   options: Omit<ImportOptions, 'dryRun' | 'readsFirst'> & { readonly source: string },
 ): Promise<RecordedImport> {
   const { source, store, clock } = options;
-  const author = { ...options.author, correlationId: options.author.correlationId ?? randomUUID() };
+  const author = { ...options.author, correlationId: options.author.correlationId ?? world.randomUUID() };
   const startedAt = formatDateTime(clock.now());
   const importId = `${startedAt.slice(0, 10)}-${author.correlationId.slice(0, 8)}`;
   const eventOf = (stream: string, event: OperationsEvent): Append => ({

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
+import { world } from '../../base/world.ts';
 import type { Decision } from '../../domain/decision.ts';
 import type { EventMetadata } from '../../domain/events.ts';
 import type { Append, AppendResult, EventStore, NewEvent } from '../../event-store/event-store.ts';
@@ -127,7 +127,7 @@ class LineRecorder<T, E extends RecordableEvent> {
   constructor(options: RecordLinesOptions<T, E>) {
     this.#options = options;
     this.#wereMostlyNew = options.readsFirst !== true;
-    this.#author = { ...options.author, correlationId: options.author.correlationId ?? randomUUID() };
+    this.#author = { ...options.author, correlationId: options.author.correlationId ?? world.randomUUID() };
   }
 
   get counts(): LineCounts {

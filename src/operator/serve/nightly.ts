@@ -1,7 +1,7 @@
-import { randomInt } from 'node:crypto';
 import { schedule as cron } from 'node-cron';
 import type { Coordination } from '../../base/coordination/coordination.ts';
 import type { Log } from '../../base/log.ts';
+import { world } from '../../base/world.ts';
 import type { ThreadHost } from '../../service/threads/job.ts';
 import { startJob } from '../../service/threads/start-job.ts';
 import type { Repaired } from '../verify/verify-last-days.ts';
@@ -49,7 +49,7 @@ export function startDaily(options: DailyOptions): { stop(): Promise<void> } {
   const { hour, schedule = (expression, work) => cron(expression, work, { noOverlap: true }) } = options;
   const stopping = new AbortController();
   let running: Promise<void> = Promise.resolve();
-  const task = schedule(`${randomInt(60)} ${hour} * * *`, async () => {
+  const task = schedule(`${world.randomInt(60)} ${hour} * * *`, async () => {
     running = workOnce(options, stopping.signal);
     await running;
   });

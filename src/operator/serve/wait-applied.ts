@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, sinceBoot } from '../../base/clock.ts';
 import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
 import { FuelError } from '../../base/errors.ts';
+import { world } from '../../base/world.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 
 /** Without any progress. */
@@ -47,7 +47,7 @@ export async function waitUntilApplied(options: WaitOptions): Promise<'applied' 
         `recorded, but not yet applied by ${text}: no progress for ${MAX_STILL_MS / 1000} s`,
       );
     }
-    await sleep(CHECK_EVERY_MS);
+    await world.sleep(CHECK_EVERY_MS);
   }
 }
 

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { DeliveryDecision } from '../../../projections/deliveries.ts';
 import type { TransactionRow } from '../../../projections/transactions.ts';
 import { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { Clock } from '../../base/clock.ts';
+import { world } from '../../base/world.ts';
 import { accountStream, type Environment } from '../../domain/account-events.ts';
 import { isRecordingType, transactionIdOf, transactionStream } from '../../domain/transaction-events.ts';
 import { isRewritten, recordedAtMs } from '../../event-store/codec.ts';
@@ -152,7 +152,7 @@ export class DeliveryJudge implements Judge {
   async finish(): Promise<DeliveryAgreement> {
     const { store, settleMs } = this.#options;
     for await (const ids of this.#unknownTransactions()) for (const id of ids) this.#suspects.add(id);
-    if (this.#suspects.size > 0) await sleep(settleMs ?? SETTLE_MS);
+    if (this.#suspects.size > 0) await world.sleep(settleMs ?? SETTLE_MS);
     const differing: { missing: OwedDeliveryId[]; surplus: LoggedDelivery[] } = { missing: [], surplus: [] };
     const suspects = [...this.#suspects];
     for (let at = 0; at < suspects.length; at += PART) {

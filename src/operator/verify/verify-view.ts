@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { RowState } from '../../../projections/transactions.ts';
+import { world } from '../../base/world.ts';
 import { transactionIdOf, transactionStream, VISIBLE_STATUSES } from '../../domain/transaction-events.ts';
 import { EARLIEST_MS, LATEST_MS } from '../../domain/values/date-time.ts';
 import { isRewritten } from '../../event-store/codec.ts';
@@ -106,7 +106,7 @@ export class ViewJudge implements Judge {
     for await (const ids of this.#shownIds()) {
       for (const id of ids) if (!this.#known.has(id)) this.#suspects.add(id);
     }
-    if (this.#suspects.size > 0) await sleep(settleMs ?? SETTLE_MS);
+    if (this.#suspects.size > 0) await world.sleep(settleMs ?? SETTLE_MS);
     const upTo = (await view.checkpoint())?.position ?? 0;
     const differences: ViewDifference[] = [];
     const unreadable: Damage[] = [];

@@ -8,6 +8,7 @@ import type { Config } from '../../base/config/config.ts';
 import { writeOnce } from '../../base/disk/write-once.ts';
 import { FuelError } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
+import { world } from '../../base/world.ts';
 import { DAY_MS } from '../../domain/values/date-time.ts';
 
 /** The PEM texts. */
@@ -121,7 +122,7 @@ async function selfSigned(privateKey: string): Promise<string> {
     keyType: 'ec',
     keyPair: { privateKey, publicKey },
     algorithm: 'sha256',
-    notAfterDate: new Date(Date.now() + GENERATED_FOR_DAYS * DAY_MS),
+    notAfterDate: new Date(world.now() + GENERATED_FOR_DAYS * DAY_MS),
     extensions: [
       {
         name: 'subjectAltName',

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { world } from '../../base/world.ts';
 import { parseAddress, peerOf, trustedProxies } from '../edge/addresses.ts';
 import { SharedTable, tableMemory } from '../edge/counts/shared-table.ts';
 
@@ -101,7 +102,7 @@ export function summedLine(
     return true;
   };
   const tick = (): void => {
-    timer = writeRest() ? setTimeout(tick, BETWEEN_LINES_MS).unref() : undefined;
+    timer = writeRest() ? world.setTimeout(tick, BETWEEN_LINES_MS).unref() : undefined;
   };
   return {
     add(reason, detail) {
@@ -110,7 +111,7 @@ export function summedLine(
       if (timer === undefined) tick();
     },
     end() {
-      clearTimeout(timer);
+      world.clearTimeout(timer);
       timer = undefined;
       writeRest();
     },

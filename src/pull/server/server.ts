@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { type ListenPlace, listen } from '../../base/listen.ts';
 import type { Log } from '../../base/log.ts';
+import { world } from '../../base/world.ts';
 import { type RefusalCode, rawAnswer, refusalAnswer } from '../answers.ts';
 import type { Certificate } from './certificate.ts';
 import { guardConnections, summedLine, type TurnedAway } from './connection-gate.ts';
@@ -118,11 +118,11 @@ export function createServer({ pem, log, shared, onTurnedAway, ...options }: Ser
     async stop(graceMs) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       connections.drain();
-      const silent = setTimeout(() => connections.closeSilent(), Math.min(LAST_REQUEST_MS, graceMs));
-      const cutOff = setTimeout(() => connections.destroyAll(), graceMs);
+      const silent = world.setTimeout(() => connections.closeSilent(), Math.min(LAST_REQUEST_MS, graceMs));
+      const cutOff = world.setTimeout(() => connections.destroyAll(), graceMs);
       await closed;
-      clearTimeout(silent);
-      clearTimeout(cutOff);
+      world.clearTimeout(silent);
+      world.clearTimeout(cutOff);
       turnedAway.end();
     },
   };
@@ -146,11 +146,11 @@ function refuseUnparsed(
     if (!socket.writableEnded) socket.destroy();
     return;
   }
-  const requestId = randomUUID();
+  const requestId = world.randomUUID();
   const answer = refusalAnswer({ code }, requestId);
   log.info({ request_id: requestId, status: answer.status, code, reason: error.code }, 'request not parsed');
   socket.end(rawAnswer(answer));
-  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  world.setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
 function codeOf(error: NodeJS.ErrnoException): RefusalCode | undefined {

@@ -5,6 +5,7 @@ import { errorKind, FuelError, reasonOf } from '../../base/errors.ts';
 import { isolateFailures } from '../../base/isolate.ts';
 import type { Log } from '../../base/log.ts';
 import { pause } from '../../base/pause.ts';
+import { world } from '../../base/world.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import type { EventStore, SubscriptionBatch } from '../../event-store/event-store.ts';
 import { follow } from '../../event-store/follow.ts';
@@ -52,13 +53,13 @@ export async function runProjector(options: ProjectorOptions): Promise<void> {
       return checkpoint.position;
     },
     async handle(batch, until) {
-      const beganAtMs = performance.now();
+      const beganAtMs = world.elapsedMs();
       const parked = await applyBatch(view, generation, batch);
       if (parked === 'reset') return 'restart';
       for (const { parkedAtMs: _, ...event } of parked) {
         log.error(event, 'event parked: see fuel projection parked');
       }
-      const leftMs = beganAtMs + gatherMs - performance.now();
+      const leftMs = beganAtMs + gatherMs - world.elapsedMs();
       if (batch.caughtUp && leftMs > 0) await pause(leftMs, until);
       return 'next';
     },

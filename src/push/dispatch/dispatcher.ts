@@ -1,9 +1,9 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { disabledReason, keyIneligibleReason } from '../../../projections/deliveries.ts';
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { AccountEventPlace } from '../../accounts/directory/live-directory.ts';
 import { Retry } from '../../base/retry.ts';
 import { SerialWork } from '../../base/serial-work.ts';
+import { world } from '../../base/world.ts';
 import type { AccountEvent } from '../../domain/account-events.ts';
 import type { AppendHealthEvent } from '../health/health-events.ts';
 import { HealthWatch } from '../health/health-watch.ts';
@@ -102,7 +102,7 @@ export class Dispatcher {
    */
   async accept(deliveries: readonly NewDelivery[]): Promise<void> {
     for (let from = 0; from < deliveries.length; from += MAX_STORED) {
-      if (from > 0) await nextTurn();
+      if (from > 0) await world.nextTurn();
       await this.#store(deliveries.slice(from, from + MAX_STORED));
     }
     this.#wake();
@@ -201,7 +201,7 @@ export class Dispatcher {
         return deliveries.length;
       });
       if (claimed === 0) return Math.min((await queue.nextDueAtMs(nowMs)) ?? Infinity, rampAtMs);
-      await nextTurn(); // claims are synchronous work: let answers in
+      await world.nextTurn(); // claims are synchronous work: let answers in
     }
   }
 

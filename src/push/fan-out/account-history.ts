@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
 import type { Directory, ReadAccountEvent } from '../../accounts/directory/fold/directory.ts';
+import { world } from '../../base/world.ts';
 import type { Account } from '../../domain/account.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { type AccountDraft, nextDraft } from '../../domain/account-evolve.ts';
@@ -96,8 +97,8 @@ export class AccountHistory {
 
   /** Whether the operator has skipped an event since the history was read. An unreadable account asks often. */
   async #hasSkippedMore({ skipped }: History): Promise<boolean> {
-    if (performance.now() >= this.#readSkippedAtMs + SKIPPED_MAX_AGE_MS) {
-      this.#readSkippedAtMs = performance.now();
+    if (world.elapsedMs() >= this.#readSkippedAtMs + SKIPPED_MAX_AGE_MS) {
+      this.#readSkippedAtMs = world.elapsedMs();
       const now = await readSkipped(this.#store);
       if (now.size !== this.#skipped.size) this.#skipped = now;
     }

@@ -1,3 +1,4 @@
+import { world } from '../../base/world.ts';
 import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import { membersOf } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
@@ -21,14 +22,14 @@ export class RedactedDrivers {
 
   /** To be called before events are judged. Rejects as the store does. */
   async look(): Promise<void> {
-    if (performance.now() < this.#lookedAtMs + REDACTION_SEEN_MS) return;
+    if (world.elapsedMs() < this.#lookedAtMs + REDACTION_SEEN_MS) return;
     for (const event of await this.#store.readStream(OPERATIONS_STREAM, { fromRevision: this.#next })) {
       this.#next = event.revision + 1;
       const operation = operationOf(event);
       if (operation?.type !== 'DriverRedacted') continue;
       this.#redactedAt.set(`${operation.data.account_id}/${operation.data.driver_id}`, event.position);
     }
-    this.#lookedAtMs = performance.now();
+    this.#lookedAtMs = world.elapsedMs();
   }
 
   has({ data, position }: RecordedEvent): boolean {

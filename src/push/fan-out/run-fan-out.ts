@@ -3,6 +3,7 @@ import { isolateFailures } from '../../base/isolate.ts';
 import type { Log } from '../../base/log.ts';
 import { pause } from '../../base/pause.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
+import { world } from '../../base/world.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import type { GroupConsumer, GroupEvent } from '../../event-store/event-store.ts';
 import { followGroup, type GroupFollower } from '../follow-group.ts';
@@ -35,10 +36,10 @@ export async function runFanOut({ fanOut, ...following }: RunFanOutOptions): Pro
     ...following,
     ...{ group: DELIVERIES_GROUP, settings, bufferSize: BUFFER, component },
     async handle(consumer, events, until) {
-      const startedAtMs = performance.now();
+      const startedAtMs = world.elapsedMs();
       const work = async () => acknowledge(consumer, await fanOutEach(fanOut, events), log);
       await retryWhileUnavailable(work, { log, signal, component, fields: { events: events.length } });
-      const leftMs = startedAtMs + MANY_TOGETHER_MS - performance.now();
+      const leftMs = startedAtMs + MANY_TOGETHER_MS - world.elapsedMs();
       if (events.length >= MANY && leftMs > 0) await pause(leftMs, until);
     },
   });

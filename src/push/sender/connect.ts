@@ -1,6 +1,8 @@
 import { isIP } from 'node:net';
-import { connect, type SecureContext, type TLSSocket } from 'node:tls';
+import type { SecureContext, TLSSocket } from 'node:tls';
+import { world } from '../../base/world.ts';
 import type { FailureKind } from '../queue/delivery-queue.ts';
+import { network } from '../targets/network.ts';
 import type { Target } from '../targets/target.ts';
 
 const MAX_ADDRESSES = 16;
@@ -35,15 +37,15 @@ export function connectToAny(options: ConnectOptions): Promise<Connected> {
   let headStart: NodeJS.Timeout | undefined;
   return new Promise((resolve) => {
     const closeAll = (): void => {
-      clearTimeout(headStart);
+      world.clearTimeout(headStart);
       waiting.length = 0;
       for (const socket of open) socket.destroy();
     };
     const startNext = (): void => {
-      clearTimeout(headStart);
+      world.clearTimeout(headStart);
       const address = waiting.shift();
       if (address === undefined) return;
-      if (waiting.length > 0) headStart = setTimeout(startNext, headStartMs);
+      if (waiting.length > 0) headStart = world.setTimeout(startNext, headStartMs);
       const socket = openSocket(address, options);
       open.add(socket);
       socket.once('connect', options.onStep);
@@ -68,7 +70,7 @@ export function connectToAny(options: ConnectOptions): Promise<Connected> {
 }
 
 function openSocket(address: string, { target, secureContext }: ConnectOptions): TLSSocket {
-  const socket = connect({
+  const socket = network.connect({
     host: address,
     port: target.port,
     secureContext,

@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import type { Log } from '../../base/log.ts';
 import { type TimedResult, withinTime } from '../../base/time/within-time.ts';
+import { world } from '../../base/world.ts';
 import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery-queue.ts';
 import { type ResolveName, resolveName } from '../targets/resolve-name.ts';
 import { forbiddenAmong, type NameLookup, readTarget, type Target } from '../targets/target.ts';
@@ -68,7 +69,7 @@ interface Parts {
  * `close` waits for attempts under way. Throws `CONFIG_INVALID` when `extraCa` can't be read.
  */
 export function createSender(options: SenderOptions): Sender {
-  const { allowPrivate, extraCa, clock = performance, resolve = resolveName, log } = options;
+  const { allowPrivate, extraCa, clock = { now: world.elapsedMs }, resolve = resolveName, log } = options;
   const parts: Parts = {
     allowPrivate,
     names: createNameLookup({ resolve, clock }),
@@ -85,12 +86,12 @@ export function createSender(options: SenderOptions): Sender {
   let closed = false;
   return {
     async send(request) {
-      const startedAt = performance.now();
+      const startedAt = world.elapsedMs();
       const attempt = closed ? Promise.resolve(CLOSED) : send(parts, request).catch(unforeseen);
       underWay.add(attempt);
       const { result: outcome, lateMs } = await attempt;
       underWay.delete(attempt);
-      const durationMs = Math.round(performance.now() - startedAt);
+      const durationMs = Math.round(world.elapsedMs() - startedAt);
       return { outcome, durationMs, lateMs: Math.round(lateMs) };
     },
     async close() {

@@ -1,3 +1,5 @@
+import { world } from '../../base/world.ts';
+
 /** Of new connections. Their handshakes take milliseconds each, in which no answer is read. */
 const STARTS_IN_A_TURN = 8;
 
@@ -17,7 +19,7 @@ export class StartGate {
   #refillNextTurn(): void {
     if (this.#isRefilling) return;
     this.#isRefilling = true;
-    setImmediate(() => {
+    world.setImmediate(() => {
       this.#isRefilling = false;
       const next = this.#waiting.splice(0, STARTS_IN_A_TURN);
       this.#left = STARTS_IN_A_TURN - next.length;

@@ -1,6 +1,7 @@
-import { Resolver } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { world } from '../../base/world.ts';
+import { network } from './network.ts';
 
 const HOSTS_FILE = '/etc/hosts';
 /** How often c-ares checks whether to repeat a query, which it does after 250 ms at the earliest. */
@@ -30,7 +31,7 @@ export function nameResolver({ hostsFile, servers }: ResolveNameOptions = {}): R
     const listed = addressesInHostsFile(name, hostsFile);
     if (listed.length > 0) return listed;
     if (name === 'localhost' || name.endsWith('.localhost')) return LOOPBACK;
-    const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: TRIES });
+    const resolver = network.resolver({ timeout: QUERY_TIMEOUT_MS, tries: TRIES });
     if (servers !== undefined) resolver.setServers(servers);
     const cancel = (): void => resolver.cancel();
     signal.addEventListener('abort', cancel, { once: true });
@@ -45,7 +46,10 @@ export function nameResolver({ hostsFile, servers }: ResolveNameOptions = {}): R
 /** By this machine's own hosts file and DNS servers. */
 export const resolveName = nameResolver();
 
-async function queryBoth(resolver: Resolver, name: string): Promise<readonly string[]> {
+async function queryBoth(
+  resolver: ReturnType<typeof network.resolver>,
+  name: string,
+): Promise<readonly string[]> {
   const queries = [resolver.resolve4(name), resolver.resolve6(name)] as const;
   let oneIsFound = false;
   void Promise.any(queries).then(
@@ -54,11 +58,11 @@ async function queryBoth(resolver: Resolver, name: string): Promise<readonly str
     },
     () => undefined, // reported below
   );
-  const enough = setTimeout(() => {
+  const enough = world.setTimeout(() => {
     if (oneIsFound) resolver.cancel();
   }, BOTH_WITHIN_MS);
   const answers = await Promise.allSettled(queries);
-  clearTimeout(enough);
+  world.clearTimeout(enough);
   const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
   if (found.length > 0) return found;
   const [first] = answers;

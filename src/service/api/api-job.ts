@@ -3,6 +3,7 @@ import { LiveDirectory } from '../../accounts/directory/live-directory.ts';
 import type { SharedRows } from '../../accounts/directory/rows/shared-rows.ts';
 import type { ListenPlace } from '../../base/listen.ts';
 import { aborted } from '../../base/pause.ts';
+import { world } from '../../base/world.ts';
 import type { Certificate } from '../../pull/server/certificate.ts';
 import { accessState, missingForAccess, Standing, whenReady } from '../ops/standing.ts';
 import type { Job } from '../threads/job.ts';
@@ -47,7 +48,7 @@ export const api: Job<ApiJobData> = async (
   const availability = () => accessState(conditions);
   const server = createApiServer({ ...context, directory, availability, pem, shared });
   context.onTold((renewed) => server.reload(renewed as Certificate));
-  const judging = setInterval(reportReady, READY_EVERY_MS);
+  const judging = world.setInterval(reportReady, READY_EVERY_MS);
   const directoryEnded = live.run();
   try {
     await Promise.race([whenReady(conditions, signal), directoryEnded]);
@@ -55,7 +56,7 @@ export const api: Job<ApiJobData> = async (
     report({ kind: 'listening' });
     await Promise.race([aborted(signal), directoryEnded]);
   } finally {
-    clearInterval(judging);
+    world.clearInterval(judging);
     await server.stop(GRACE_MS);
     following.abort();
     await directoryEnded.catch(() => undefined); // reported by the race

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { type Config, requestLogMs } from '../../base/config/config.ts';
 import {
   claimPort,
@@ -10,6 +9,7 @@ import {
 import type { Log } from '../../base/log.ts';
 import { aborted } from '../../base/pause.ts';
 import { removeHourly } from '../../base/time/hourly.ts';
+import { world } from '../../base/world.ts';
 import { MAX_UNPROVEN_KEYS } from '../../pull/admission.ts';
 import { BASE_PATH } from '../../pull/app.ts';
 import { windowsMemory } from '../../pull/edge/rate-windows/memory.ts';
@@ -147,6 +147,6 @@ function sharedApi(): SharedApi {
   return {
     windows: { keys: windowsMemory(), unproven: windowsMemory(MAX_UNPROVEN_KEYS) },
     connections: connectionsMemory(),
-    ticketKeys: randomBytes(TICKET_KEYS_BYTES),
+    ticketKeys: world.randomBytes(TICKET_KEYS_BYTES),
   };
 }

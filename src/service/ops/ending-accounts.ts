@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import { unpackAccount } from '../../accounts/directory/fold/packed-account.ts';
+import { world } from '../../base/world.ts';
 import { DAY_MS } from '../../domain/values/date-time.ts';
 
 /** Time to extend a contract. */
@@ -10,7 +10,7 @@ const MAX_SLICE_MS = 5;
 /** How many accounts have charging profiles now or later, all of which end within two weeks. Yields to the event loop. */
 export async function endingAccounts(directory: Directory, nowMs: number): Promise<number> {
   let ending = 0;
-  let sinceMs = performance.now();
+  let sinceMs = world.elapsedMs();
   for (const { packed } of directory.states()) {
     if (packed !== undefined) {
       const { profiles, closed } = unpackAccount(packed);
@@ -18,9 +18,9 @@ export async function endingAccounts(directory: Directory, nowMs: number): Promi
       const endMs = ends.reduce((last, end) => Math.max(last, end), nowMs);
       if (closed === null && endMs > nowMs && endMs <= nowMs + SOON_MS) ending += 1;
     }
-    if (performance.now() - sinceMs < MAX_SLICE_MS) continue;
-    await nextTurn();
-    sinceMs = performance.now();
+    if (world.elapsedMs() - sinceMs < MAX_SLICE_MS) continue;
+    await world.nextTurn();
+    sinceMs = world.elapsedMs();
   }
   return ending;
 }

@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Gauge, type Registry } from 'prom-client';
+import { world } from '../../base/world.ts';
 
 /** Each sample wakes the thread. A delay shorter than this may pass between two of them. */
 const RESOLUTION_MS = 200;
@@ -21,15 +22,17 @@ export function watchLoopDelay(gauge: Gauge<'thread'>, thread: string): { stop()
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   histogram.enable();
   const longestMs: number[] = [];
-  const timer = setInterval(() => {
-    longestMs.push(histogram.count === 0 ? 0 : Math.max(0, histogram.max / 1e6 - RESOLUTION_MS));
-    histogram.reset();
-    if (longestMs.length > READINGS_KEPT) longestMs.shift();
-    gauge.set({ thread }, longestMs.reduce((a, b) => Math.max(a, b), 0) / 1000);
-  }, READ_EVERY_MS).unref();
+  const timer = world
+    .setInterval(() => {
+      longestMs.push(histogram.count === 0 ? 0 : Math.max(0, histogram.max / 1e6 - RESOLUTION_MS));
+      histogram.reset();
+      if (longestMs.length > READINGS_KEPT) longestMs.shift();
+      gauge.set({ thread }, longestMs.reduce((a, b) => Math.max(a, b), 0) / 1000);
+    }, READ_EVERY_MS)
+    .unref();
   return {
     stop() {
-      clearInterval(timer);
+      world.clearInterval(timer);
       histogram.disable();
     },
   };

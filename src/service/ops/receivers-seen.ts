@@ -1,4 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
+import { world } from '../../base/world.ts';
 
 const WINDOW_MS = 15 * 60_000;
 
@@ -21,11 +22,11 @@ export class ReceiversSeen {
   }
 
   saw(host: string, isTaken: boolean): void {
-    (isTaken ? this.#takenAtMs : this.#failedAtMs).set(host, performance.now());
+    (isTaken ? this.#takenAtMs : this.#failedAtMs).set(host, world.elapsedMs());
   }
 
   #count(): { readonly delivered: number; readonly failed: number } {
-    const sinceMs = performance.now() - WINDOW_MS;
+    const sinceMs = world.elapsedMs() - WINDOW_MS;
     for (const seen of [this.#takenAtMs, this.#failedAtMs])
       for (const [host, atMs] of seen) if (atMs < sinceMs) seen.delete(host);
     const failed = this.#failedAtMs.keys().filter((host) => !this.#takenAtMs.has(host));

@@ -3,6 +3,7 @@ import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import { errorKind } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { aborted, pause } from '../../base/pause.ts';
+import { world } from '../../base/world.ts';
 import type { GroupStatus } from '../../event-store/event-store.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import type { Backlog, LaneReads } from '../../push/queue/delivery-queue.ts';
@@ -97,7 +98,7 @@ export function sharedFigures(registry: Registry) {
   const readings: Reading[] = [];
 
   async function read(parts: SharedFigureParts, signal: AbortSignal): Promise<void> {
-    const until = AbortSignal.any([signal, AbortSignal.timeout(MAX_READ_MS)]);
+    const until = AbortSignal.any([signal, world.timeoutSignal(MAX_READ_MS)]);
     const { queue, log, directory, clock } = parts;
     showDirectory(directory.counts);
     times ??= new LastTimes(...(parts.isBackedUp ? ['BackupMade'] : []), 'AgreementVerified');

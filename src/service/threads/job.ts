@@ -3,6 +3,7 @@ import { Registry } from 'prom-client';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import { createLog, type Log, silentLog } from '../../base/log.ts';
+import { world } from '../../base/world.ts';
 import type { Engines, OpenEngines } from '../engines/engines.ts';
 import { watchLoopDelay } from '../ops/loop-delay.ts';
 import { type MetricsJson, type WorkMetrics, workMetrics } from '../ops/work-metrics.ts';
@@ -86,7 +87,7 @@ export async function runJob(jobs: Jobs, openEngines: OpenEngines): Promise<void
   const loop = isCounted ? watchLoopDelay(metrics.loopDelay, name) : undefined;
   const count = async (): Promise<void> =>
     report({ kind: 'metrics', metrics: await registry.getMetricsAsJSON() });
-  const counting = isCounted ? setInterval(count, REPORT_EVERY_MS).unref() : undefined;
+  const counting = isCounted ? world.setInterval(count, REPORT_EVERY_MS).unref() : undefined;
   const run = await load();
   const engines = await openEngines(config, systemClock, log);
   const signal = stopping.signal;
@@ -101,7 +102,7 @@ export async function runJob(jobs: Jobs, openEngines: OpenEngines): Promise<void
     };
     await run(context, data as never);
   } finally {
-    clearInterval(counting);
+    world.clearInterval(counting);
     loop?.stop();
     if (isCounted) await count();
     await engines.close();

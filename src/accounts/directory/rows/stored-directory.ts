@@ -1,6 +1,6 @@
-import { createHmac, type Hmac, randomUUID } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { createHmac, type Hmac } from 'node:crypto';
 import type { Clock } from '../../../base/clock.ts';
+import { world } from '../../../base/world.ts';
 import type { EventStore } from '../../../event-store/event-store.ts';
 import { storeIdentity } from '../../../event-store/store-identity.ts';
 import type { AccountState } from '../fold/directory-entry.ts';
@@ -102,7 +102,13 @@ export class StoredDirectory {
       if (digests.get(state.id)?.position !== state.position) changed.push(state);
     if (listed !== undefined && changed.length === 0) return true;
 
-    const begun = { version: UNFINISHED, storeId, position: 0, anchor: present.anchor, seal: randomUUID() };
+    const begun = {
+      version: UNFINISHED,
+      storeId,
+      position: 0,
+      anchor: present.anchor,
+      seal: world.randomUUID(),
+    };
     let stored: RowsCheckpoint = listed?.checkpoint ?? begun;
     if (stored === begun) await this.#rows.clear(begun);
     for (let from = 0; from < changed.length; from += ROWS_A_COMMIT) {
@@ -119,7 +125,7 @@ export class StoredDirectory {
           : { ...head, seal: await sealOf(key, head, digests) };
       if (!(await this.#rows.save(rows, next, stored.seal))) return false;
       stored = next;
-      await nextTurn();
+      await world.nextTurn();
     }
     return true;
   }
@@ -177,7 +183,7 @@ async function sealOf(key: Buffer, head: RowsHead, digests: ReadonlyMap<number, 
   const inOrder = [...digests.values()].sort((a, b) => a.accountId - b.accountId);
   for (let from = 0; from < inOrder.length; from += ROWS_A_TURN) {
     sealing.add(inOrder.slice(from, from + ROWS_A_TURN));
-    await nextTurn();
+    await world.nextTurn();
   }
   const [seal = ''] = sealing.seals();
   return seal;

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../../base/clock.ts';
+import { world } from '../../../base/world.ts';
 import {
   type Attempt,
   type LogName,
@@ -30,7 +30,7 @@ export class MemoryDeliveries {
   readonly listeners = new Set<Set<WorkListener>>();
 
   constructor(clock: Clock) {
-    this.name = { id: randomUUID(), startedAtMs: clock.now() };
+    this.name = { id: world.randomUUID(), startedAtMs: clock.now() };
   }
 
   notify(): void {

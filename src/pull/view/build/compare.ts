@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { REFERENCES, type TransactionRow } from '../../../../projections/transactions.ts';
+import { world } from '../../../base/world.ts';
 import { transactionStream } from '../../../domain/transaction-events.ts';
 import type { EventStore } from '../../../event-store/event-store.ts';
 import type { Position } from '../../../event-store/recorded-event.ts';
@@ -54,7 +54,7 @@ export async function compareViews(
       shown.delete(row.id);
     }
     for (const id of shown.keys()) if (id <= after) suspects.add(id);
-    await nextTurn(); // an embedded view is read synchronously
+    await world.nextTurn(); // an embedded view is read synchronously
   }
   return comparison;
 

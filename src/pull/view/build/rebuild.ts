@@ -4,6 +4,7 @@ import type { Coordination } from '../../../base/coordination/coordination.ts';
 import { whileHolding } from '../../../base/coordination/while-holding.ts';
 import { FuelError } from '../../../base/errors.ts';
 import { pause } from '../../../base/pause.ts';
+import { world } from '../../../base/world.ts';
 import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
 import type { EventStore } from '../../../event-store/event-store.ts';
@@ -51,13 +52,13 @@ export interface RebuildResult {
 export async function rebuildTransactions(options: RebuildOptions): Promise<RebuildResult> {
   const { coordination, holder, log, signal } = options;
   const lease = { coordination, lease: BUILD_LEASE, holder, ttlMs: LEASE_MS };
-  const deadlineMs = performance.now() + MAX_LEASE_WAIT_MS;
+  const deadlineMs = world.elapsedMs() + MAX_LEASE_WAIT_MS;
   for (;;) {
     const led = await whileHolding(lease, { component: 'rebuild', log, signal }, (until) =>
       rebuild({ ...options, signal: until }),
     );
     if (led !== undefined) return led.result;
-    if (performance.now() > deadlineMs || signal.aborted) {
+    if (world.elapsedMs() > deadlineMs || signal.aborted) {
       throw new FuelError(
         'REFUSED',
         'another process is rebuilding this view: fuel projection status shows how far it is',

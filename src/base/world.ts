@@ -1,0 +1,31 @@
+import { randomBytes, randomInt, randomUUID } from 'node:crypto';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+
+/**
+ * What decides and is no argument: time, timers and chance. The core takes them from here alone, so that the simulation
+ * (`test/simulation`) can replace them, and one seed gives one history.
+ */
+export const world = {
+  /** Milliseconds since the epoch, UTC. */
+  now: (): number => Date.now(),
+  /** Milliseconds, for what lasts: it runs on evenly when the time of day is corrected. */
+  elapsedMs: (): number => performance.now(),
+  /** As `elapsedMs`, from the boot on: the same in all threads. */
+  sinceBootMs: (): number => Number(process.hrtime.bigint() / 1_000_000n),
+  get setTimeout() {
+    return setTimeout; // what it is at the call: tests have others
+  },
+  get clearTimeout() {
+    return clearTimeout;
+  },
+  get setInterval() {
+    return setInterval;
+  },
+  get clearInterval() {
+    return clearInterval;
+  },
+  ...{ setImmediate, sleep, nextTurn },
+  timeoutSignal: (ms: number): AbortSignal => AbortSignal.timeout(ms),
+  random: (): number => Math.random(),
+  ...{ randomBytes, randomInt, randomUUID },
+};
