@@ -1,0 +1,67 @@
+import { world } from '../../../src/base/world.ts';
+import { network } from '../../../src/push/targets/network.ts';
+import type { Chance } from './chance.ts';
+import { owners, type Timeline, type Timer } from './timeline.ts';
+
+/** Puts the time and chance of a simulation in the place of the real ones; returns what undoes it. */
+export function replaceWorld(timeline: Timeline, chance: Chance, simulated: object): () => void {
+  const undo = [replaced(world, worldOf(timeline, chance)), replaced(network, simulated)];
+  return () => {
+    for (const each of undo) each();
+  };
+}
+
+function worldOf(timeline: Timeline, chance: Chance) {
+  const sleep = <T>(ms = 1, value?: T, { signal }: { signal?: AbortSignal } = {}): Promise<T | undefined> =>
+    new Promise((resolve, reject) => {
+      const abort = (): void => {
+        timeline.clear(timer);
+        reject(new DOMException('The operation was aborted', 'AbortError'));
+      };
+      const timer = timeline.set(ms, () => {
+        signal?.removeEventListener('abort', abort);
+        resolve(value);
+      });
+      if (signal?.aborted) abort();
+      else signal?.addEventListener('abort', abort, { once: true });
+    });
+  return {
+    now: () => Math.floor(timeline.nowMs + (owners.getStore()?.clockMs ?? 0)),
+    elapsedMs: () => timeline.nowMs,
+    sinceBootMs: () => Math.floor(timeline.nowMs),
+    setTimeout: (run: () => void, ms = 1) => timeline.set(Math.max(1, ms), run),
+    clearTimeout: (timer?: Timer) => timeline.clear(timer),
+    setInterval(run: () => void, ms: number) {
+      let timer: Timer;
+      const again = (): void => {
+        timer = timeline.set(ms, again);
+        run();
+      };
+      timer = timeline.set(ms, again);
+      const interval = { ref: () => interval, unref: () => interval, end: () => timeline.clear(timer) };
+      return interval;
+    },
+    clearInterval: (interval?: { end(): void }) => interval?.end(),
+    setImmediate: (run: () => void) => timeline.set(0, run),
+    sleep,
+    nextTurn: <T>(value?: T) => sleep(0, value),
+    timeoutSignal(ms: number) {
+      const controller = new AbortController();
+      timeline.set(ms, () => controller.abort());
+      return controller.signal;
+    },
+    random: () => chance.next(),
+    randomBytes: (count: number) => chance.bytes(count),
+    randomInt: (from: number, to?: number) =>
+      to === undefined ? chance.int(from) : from + chance.int(to - from),
+    randomUUID: () => chance.uuid(),
+  };
+}
+
+/** Other members for an object, until the function that is returned is called. */
+function replaced(target: object, by: object): () => void {
+  const before = Object.getOwnPropertyDescriptors(target);
+  for (const [name, value] of Object.entries(by))
+    Object.defineProperty(target, name, { value, configurable: true, enumerable: true });
+  return () => Object.defineProperties(target, before);
+}

@@ -1,0 +1,175 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** Whom time passes for: a simulated process. What was planned by one that has ended never happens. */
+export interface Owner {
+  readonly name: string;
+  isAlive: boolean;
+  /** It does nothing before this: it is slow. */
+  pausedUntilMs: number;
+  /** How far its clock is ahead. */
+  clockMs: number;
+}
+
+/** To which process the code that runs now belongs; none: the world around them. */
+export const owners = new AsyncLocalStorage<Owner | undefined>();
+
+/** Shorter ones are heartbeats and waits of a process that has nothing to do: a leap does not count for them. */
+const HEARTBEAT_MS = 5_000;
+/** A leap ends so long before the next thing that was planned: whoever wakes up has caught up again by then. */
+const AWAKE_MS = 6_000;
+/** Without anything but heartbeats for so long, nothing happens before what is planned. */
+const QUIET_MS = 3_000;
+/** In one instant: more is a loop that waits for nothing. */
+const MAX_IN_AN_INSTANT = 200_000;
+
+/** A timer as Node returns it. */
+export class Timer {
+  atMs: number;
+  readonly order: number;
+  readonly delayMs: number;
+  readonly owner: Owner | undefined;
+  isOver = false;
+  readonly run: () => void;
+
+  constructor(atMs: number, order: number, delayMs: number, owner: Owner | undefined, run: () => void) {
+    this.atMs = atMs;
+    this.order = order;
+    this.delayMs = delayMs;
+    this.owner = owner;
+    this.run = run;
+  }
+
+  ref(): this {
+    return this;
+  }
+
+  unref(): this {
+    return this;
+  }
+
+  hasRef(): boolean {
+    return true;
+  }
+}
+
+/** Time that passes from one timer to the next. */
+export class Timeline {
+  nowMs: number;
+  /** How many timers fired, and how much of the time was leapt over. */
+  fired = 0;
+  leaptMs = 0;
+  /** When something happened last that is no heartbeat. */
+  #activeAtMs: number;
+  #heap: Timer[] = [];
+  #order = 0;
+
+  constructor(startMs: number) {
+    this.nowMs = startMs;
+    this.#activeAtMs = startMs;
+  }
+
+  /** To be called with everything that changes something. */
+  active(): void {
+    this.#activeAtMs = this.nowMs;
+  }
+
+  set(delayMs: number, run: () => void, owner = owners.getStore()): Timer {
+    const wait = Number.isFinite(delayMs) && delayMs > 0 ? delayMs : 0;
+    const timer = new Timer(this.nowMs + wait, this.#order++, wait, owner, run);
+    this.#push(timer);
+    return timer;
+  }
+
+  clear(timer: Timer | undefined): void {
+    if (timer !== undefined) timer.isOver = true;
+  }
+
+  pause(delayMs: number, owner = owners.getStore()): Promise<void> {
+    return new Promise((resolve) => void this.set(delayMs, resolve, owner));
+  }
+
+  /** Lets time pass until then, or until `until` says so at the end of an instant. */
+  async run(untilMs: number, until: () => boolean = () => false): Promise<void> {
+    await settled();
+    let instant = 0;
+    while (!until()) {
+      this.#leap(untilMs);
+      const next = this.#heap[0];
+      if (next === undefined || next.atMs > untilMs) {
+        this.nowMs = untilMs;
+        return;
+      }
+      this.#pop();
+      if (next.isOver || next.owner?.isAlive === false) continue;
+      if (next.atMs > this.nowMs) instant = 0;
+      if (++instant > MAX_IN_AN_INSTANT)
+        throw new Error(`a loop at ${this.nowMs} of ${next.owner?.name}: ${next.run}`);
+      this.nowMs = Math.max(this.nowMs, next.atMs);
+      if (next.owner !== undefined && next.owner.pausedUntilMs > this.nowMs) {
+        next.atMs = next.owner.pausedUntilMs;
+        this.#push(next);
+        continue;
+      }
+      next.isOver = true;
+      this.fired += 1;
+      owners.run(next.owner, next.run);
+      await settled();
+    }
+  }
+
+  /** To the next thing that was planned, if nobody does anything. Heartbeats stand still meanwhile. */
+  #leap(untilMs: number): void {
+    if (this.nowMs - this.#activeAtMs < QUIET_MS) return;
+    let nextMs = untilMs;
+    for (const { isOver, owner, delayMs, atMs } of this.#heap)
+      if (!isOver && owner?.isAlive !== false && delayMs > HEARTBEAT_MS && atMs < nextMs) nextMs = atMs;
+    const leapMs = Math.floor(nextMs - AWAKE_MS - this.nowMs);
+    this.#activeAtMs = Math.max(this.#activeAtMs, this.nowMs - QUIET_MS + 1_000); // looks again a second later
+    if (leapMs < 2 * AWAKE_MS) return;
+    const timers = this.#heap.filter(({ isOver, owner }) => !isOver && owner?.isAlive !== false);
+    for (const timer of timers) if (timer.delayMs <= HEARTBEAT_MS) timer.atMs += leapMs;
+    this.nowMs += leapMs;
+    this.leaptMs += leapMs;
+    this.#activeAtMs = this.nowMs;
+    this.#heap = [];
+    for (const timer of timers) this.#push(timer);
+  }
+
+  #push(timer: Timer): void {
+    const heap = this.#heap;
+    let at = heap.push(timer) - 1;
+    while (at > 0) {
+      const up = (at - 1) >> 1;
+      const parent = heap[up] as Timer;
+      if (!isBefore(timer, parent)) break;
+      heap[at] = parent;
+      at = up;
+    }
+    heap[at] = timer;
+  }
+
+  #pop(): void {
+    const heap = this.#heap;
+    const last = heap.pop();
+    if (last === undefined || heap.length === 0) return;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && isBefore(heap[child + 1] as Timer, heap[child] as Timer)) child += 1;
+      if (!isBefore(heap[child] as Timer, last)) break;
+      heap[at] = heap[child] as Timer;
+      at = child;
+    }
+    heap[at] = last;
+  }
+}
+
+function isBefore(a: Timer, b: Timer): boolean {
+  return a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order);
+}
+
+/** Resolves when everything has happened that waits for no time: all micro-tasks and ticks of Node. */
+export function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,171 @@
+import type { MemoryDeliveries } from '../../src/engines/memory/queue/deliveries.ts';
+import type { Model, ModelKey, ModelTransaction } from './model.ts';
+import type { Seen } from './parts/receivers.ts';
+
+const MAX_ATTEMPTS = 3;
+const DELAYS_MS = [30_000, 150_000];
+const HOLD_SLACK_MS = 10_000;
+
+type Entry = MemoryDeliveries['entries'] extends Map<string, infer E> ? E : never;
+
+export interface Judged {
+  readonly model: Model;
+  readonly deliveries: ReadonlyMap<string, Entry>;
+  /** By `prefix/transaction`. */
+  readonly seen: ReadonlyMap<string, readonly Seen[]>;
+  readonly nowMs: number;
+  readonly retentionMs: number;
+  /** When something went wrong that may repeat an attempt: the times of faults, ascending. */
+  readonly faultsAtMs: readonly number[];
+  /** Every receiver has been well, and every process up, since then. */
+  readonly wellSinceMs: number;
+}
+
+/** What the deliveries should be by the events alone; the contradictions, each in a line. */
+export function judgeDeliveries(judged: Judged): string[] {
+  const { model, deliveries, nowMs, retentionMs } = judged;
+  const faults: string[] = [];
+  const byPlace = new Map<string, Entry>();
+  for (const entry of deliveries.values()) {
+    const place = `${entry.owed.prefix}/${entry.owed.transactionId}`;
+    if (byPlace.has(place))
+      faults.push(`two deliveries of transaction ${entry.owed.transactionId} to ${entry.owed.prefix}`);
+    byPlace.set(place, entry);
+    const transaction = model.transactions.get(entry.owed.transactionId);
+    if (transaction === undefined) {
+      if (!model.erased.has(entry.owed.transactionId))
+        faults.push(`a delivery of transaction ${entry.owed.transactionId}, which is not in the log`);
+      else if (
+        entry.owed.record.head !== '' ||
+        entry.attempts.some(({ outcome }) => (outcome.answer?.body ?? '') !== '')
+      )
+        faults.push(`the delivery of transaction ${entry.owed.transactionId} has what was erased`);
+      continue;
+    }
+    if (!transaction.owedTo.has(entry.owed.prefix))
+      faults.push(
+        `transaction ${transaction.id} has a delivery to ${entry.owed.prefix}, which is not owed it`,
+      );
+    for (const fault of judgeEntry(entry, transaction, judged)) faults.push(fault);
+  }
+  for (const transaction of model.transactions.values()) {
+    if (nowMs - transaction.recordedAtMs > retentionMs - 3_600_000) continue;
+    for (const prefix of transaction.owedTo)
+      if (!byPlace.has(`${prefix}/${transaction.id}`))
+        faults.push(`transaction ${transaction.id} is owed to ${prefix}, and there is no delivery`);
+  }
+  return faults;
+}
+
+function judgeEntry(entry: Entry, transaction: ModelTransaction, judged: Judged): string[] {
+  const { model, nowMs, wellSinceMs } = judged;
+  const { owed, progress, attempts } = entry;
+  const { prefix } = owed;
+  const found = model.keyOf(prefix);
+  if (found === undefined) return [`a delivery to ${prefix}, which is no key`];
+  const { account, key } = found;
+  const what = `the delivery of transaction ${transaction.id} to ${prefix}`;
+  const faults: string[] = [];
+  const fault = (text: string): void => void faults.push(`${what} ${text}`);
+  const hasAccess = model.hasAccess(account, nowMs);
+  const wasVoided = transaction.withdrawnAtMs !== undefined;
+  switch (progress.state) {
+    case 'delivered':
+      if (!(judged.seen.get(`${prefix}/${transaction.id}`) ?? []).some(({ isTaken }) => isTaken))
+        fault('is delivered, and its receiver never took it');
+      break;
+    case 'withdrawn':
+      if (!wasVoided) fault('is withdrawn, and the transaction was not voided');
+      break;
+    case 'held':
+      if (
+        hasAccess &&
+        key.isOn &&
+        nowMs - account.accessChangedAtMs > HOLD_SLACK_MS &&
+        accessIsOld(model, account.id, nowMs)
+      )
+        fault('is held, and its account has access');
+      break;
+    case 'failed':
+      if (!isExplained(entry, key)) fault(`failed without a cause: ${progress.reason}`);
+      break;
+    case 'pending': {
+      if (wasVoided) fault('is pending, and the transaction was voided');
+      const dueMs = progress.dueAtMs ?? 0;
+      const isStuck = nowMs - Math.max(dueMs, wellSinceMs) > 60_000;
+      if (isStuck && hasAccess) fault(`is pending, and was due ${Math.round((nowMs - dueMs) / 1000)} s ago`);
+      if (isStuck && !hasAccess) fault('is pending and due, and its account has no access');
+      const mayWait = key.isOn && key.webhook !== undefined && !key.webhook.isDisabled;
+      if (isStuck && !mayWait) fault('is pending, and its webhook is off');
+      break;
+    }
+    default:
+      fault(`is ${progress.state}`);
+  }
+  for (const text of judgeAttempts(attempts, progress)) fault(text);
+  return faults;
+}
+
+/** Whether a profile that makes access now has been doing so for a while: holds end some moments after it. */
+function accessIsOld(model: Model, accountId: number, nowMs: number): boolean {
+  const account = model.accounts.get(accountId);
+  return account !== undefined && model.hasAccess(account, nowMs - HOLD_SLACK_MS);
+}
+
+function isExplained({ progress, attempts }: Entry, key: ModelKey): boolean {
+  const inCycle = attempts.filter(({ cycle }) => cycle === progress.cycle);
+  if (inCycle.length >= MAX_ATTEMPTS && inCycle.every(({ outcome }) => !outcome.ok)) return true;
+  if (/cancelled|could not be signed/.test(progress.reason ?? '')) return true;
+  return (
+    key.endedAtMs.length > 0 &&
+    /switched off|removed|disabled|no webhook|not known/.test(progress.reason ?? '')
+  );
+}
+
+function judgeAttempts(attempts: Entry['attempts'], progress: Entry['progress']): string[] {
+  const faults: string[] = [];
+  for (const [cycle, ofCycle] of Map.groupBy(attempts, (attempt) => attempt.cycle)) {
+    if (ofCycle.length > MAX_ATTEMPTS + 1) faults.push(`had ${ofCycle.length} attempts in cycle ${cycle}`);
+    for (const [index, { number, startedAtMs }] of ofCycle.entries()) {
+      const before = ofCycle[index - 1];
+      if (before === undefined || number !== before.number + 1) continue;
+      const leastMs = DELAYS_MS[before.number - 1] ?? 0;
+      const waitedMs = startedAtMs - (before.startedAtMs + before.durationMs);
+      if (!before.outcome.ok && waitedMs < leastMs - 1_000)
+        faults.push(`was attempted again after ${waitedMs} ms, not ${leastMs}`);
+    }
+    const taken = ofCycle.filter(({ outcome }) => outcome.ok);
+    if (taken.length > 0 && cycle === progress.cycle && progress.state === 'pending')
+      faults.push('was taken, and is pending');
+  }
+  return faults;
+}
+
+/** More requests than attempts on record: each needs something that ended at that time. */
+export function judgeRepeats({ deliveries, seen, faultsAtMs }: Judged): string[] {
+  const faults: string[] = [];
+  for (const [place, requests] of seen) {
+    const [prefix = '', transaction] = place.split('/');
+    const entry = [...deliveries.values()].find(
+      ({ owed }) => owed.prefix === prefix && owed.transactionId === Number(transaction),
+    );
+    if (entry === undefined || requests.length <= entry.attempts.length) continue;
+    if (entry.attempts.length >= 10) continue; // as many as are kept
+    const unrecorded = requests.filter(
+      ({ atMs }) =>
+        !entry.attempts.some(
+          ({ startedAtMs, durationMs }) =>
+            atMs >= startedAtMs - 1 && atMs <= startedAtMs + Math.max(durationMs, 600),
+        ),
+    );
+    const unexplained = unrecorded.filter(
+      ({ atMs }) => !faultsAtMs.some((ms) => ms > atMs - 40_000 && ms < atMs + 40_000),
+    );
+    const excess = Math.min(unexplained.length, requests.length - entry.attempts.length);
+    if (excess > 0)
+      faults.push(
+        `transaction ${transaction} came to ${prefix} ${requests.length} times, ${entry.attempts.length} on record, and nothing had ended: ${unexplained.map(({ atMs }) => new Date(atMs).toISOString())}`,
+      );
+  }
+  return faults;
+}

@@ -1,0 +1,191 @@
+/** An event as its log has it: the model knows nothing else of the service. */
+export interface LoggedEvent {
+  readonly position: number;
+  readonly stream: string;
+  readonly type: string;
+  readonly data: string;
+  readonly metadata: string;
+  readonly recordedAtMs: number;
+}
+
+export interface ModelKey {
+  readonly prefix: string;
+  isOn: boolean;
+  /** When it was switched off or on last. */
+  changedAtMs: number;
+  webhook: { url: string; setAtMs: number; isDisabled: boolean } | undefined;
+  showsNumbers: boolean;
+  /** Every URL, with when it was the webhook's. */
+  readonly urls: { readonly url: string; readonly fromMs: number; untilMs: number }[];
+  /** Times in which the webhook was on: the key and the webhook, not access. */
+  readonly switchedOff: { readonly atMs: number; readonly reason: string; readonly failed: number }[];
+  /** When it was switched off, removed or disabled. */
+  readonly endedAtMs: number[];
+  readonly redeliveries: { readonly atMs: number; readonly ids: readonly string[] | null }[];
+}
+
+export interface ModelAccount {
+  readonly id: number;
+  isEnabled: boolean;
+  readonly profiles: Map<string, { fromMs: number; toMs: number }>;
+  readonly keys: Map<string, ModelKey>;
+  /** Each change of its access by events. */
+  accessChangedAtMs: number;
+}
+
+export interface ModelTransaction {
+  readonly id: number;
+  readonly account: number;
+  readonly status: 'CONFIRMED' | 'EXTERNAL';
+  readonly createdAtMs: number;
+  readonly recordedAtMs: number;
+  readonly data: Readonly<Record<string, unknown>>;
+  withdrawnAtMs: number | undefined;
+  /** Prefixes of the keys that are owed it. */
+  readonly owedTo: ReadonlySet<string>;
+}
+
+type Data = Readonly<Record<string, unknown>>;
+
+/** What the events say, by rules of its own, event after event. */
+export class Model {
+  readonly accounts = new Map<number, ModelAccount>();
+  readonly transactions = new Map<number, ModelTransaction>();
+  /** Erased ones, with what only their record holds. */
+  readonly erased = new Map<number, number>();
+  #position = 0;
+
+  /** Takes what is new in the log. `undefined` where an event was erased. */
+  read(events: readonly (LoggedEvent | undefined)[]): void {
+    for (; this.#position < events.length; this.#position++) {
+      const event = events[this.#position];
+      if (event !== undefined) this.#see(event);
+    }
+  }
+
+  keyOf(prefix: string): { account: ModelAccount; key: ModelKey } | undefined {
+    for (const account of this.accounts.values()) {
+      const key = account.keys.get(prefix);
+      if (key !== undefined) return { account, key };
+    }
+    return undefined;
+  }
+
+  /** Whether the account's requests are answered, and its deliveries sent, at this moment. */
+  hasAccess(account: ModelAccount, atMs: number): boolean {
+    if (!account.isEnabled) return false;
+    return [...account.profiles.values()].some(({ fromMs, toMs }) => fromMs <= atMs && atMs < toMs);
+  }
+
+  /** Newest first. */
+  visible(account: number): ModelTransaction[] {
+    return [...this.transactions.values()]
+      .filter((each) => each.account === account && each.withdrawnAtMs === undefined)
+      .sort((a, b) => b.createdAtMs - a.createdAtMs || b.id - a.id);
+  }
+
+  #see({ stream, type, data, recordedAtMs }: LoggedEvent): void {
+    const parsed = JSON.parse(data) as Data;
+    if (stream.startsWith('transaction-')) this.#seeTransaction(type, parsed, recordedAtMs);
+    else if (stream.startsWith('account-')) this.#seeAccount(type, parsed, recordedAtMs);
+    else if (type === 'TransactionErased') {
+      const id = Number(parsed.transaction_id);
+      this.transactions.delete(id);
+      this.erased.set(id, recordedAtMs);
+    }
+  }
+
+  #seeTransaction(type: string, data: Data, atMs: number): void {
+    const id = Number(data.transaction_id);
+    if (type === 'TransactionVoided' || type === 'TransactionCancelled') {
+      const transaction = this.transactions.get(id);
+      if (transaction !== undefined) transaction.withdrawnAtMs ??= atMs;
+      return;
+    }
+    if (this.transactions.has(id)) throw new Error(`transaction ${id} is recorded twice`);
+    const account = Number(data.account_id);
+    const createdAtMs = Date.parse(String(data.created_at));
+    const owedTo = new Set<string>();
+    for (const { prefix, isOn, webhook } of this.accounts.get(account)?.keys.values() ?? [])
+      if (isOn && webhook && !webhook.isDisabled && createdAtMs >= webhook.setAtMs) owedTo.add(prefix);
+    const status = type === 'TransactionConfirmed' ? 'CONFIRMED' : 'EXTERNAL';
+    const known = { id, account, status, createdAtMs, recordedAtMs: atMs, data, owedTo } as const;
+    this.transactions.set(id, { ...known, withdrawnAtMs: undefined });
+  }
+
+  #seeAccount(type: string, data: Data, atMs: number): void {
+    const id = Number(data.account_id);
+    let account = this.accounts.get(id);
+    if (account === undefined) {
+      account = { id, isEnabled: false, profiles: new Map(), keys: new Map(), accessChangedAtMs: atMs };
+      this.accounts.set(id, account);
+    }
+    if (type === 'IntegrationEnabled' || type === 'IntegrationDisabled') {
+      account.isEnabled = type === 'IntegrationEnabled';
+      account.accessChangedAtMs = atMs;
+    }
+    if (type === 'ChargingProfileSet') {
+      const fromMs = Date.parse(String(data.from));
+      const toMs = data.to === null ? Number.POSITIVE_INFINITY : Date.parse(String(data.to));
+      account.profiles.set(String(data.profile), { fromMs, toMs });
+      account.accessChangedAtMs = atMs;
+    }
+    if (type === 'KeyIssued') {
+      account.keys.set(String(data.prefix), {
+        prefix: String(data.prefix),
+        isOn: true,
+        changedAtMs: atMs,
+        webhook: undefined,
+        showsNumbers: data.driver_mobile === true,
+        urls: [],
+        switchedOff: [],
+        endedAtMs: [],
+        redeliveries: [],
+      });
+    }
+    const key = account.keys.get(String(data.prefix));
+    if (key !== undefined) seeKey(key, type, data, atMs);
+  }
+}
+
+function seeKey(key: ModelKey, type: string, data: Data, atMs: number): void {
+  const end = (): void => {
+    const last = key.urls.at(-1);
+    if (last !== undefined) last.untilMs = Math.min(last.untilMs, atMs);
+  };
+  switch (type) {
+    case 'KeySwitchedOff':
+    case 'KeySwitchedOn':
+      key.isOn = type === 'KeySwitchedOn';
+      key.changedAtMs = atMs;
+      if (!key.isOn) key.endedAtMs.push(atMs);
+      break;
+    case 'KeyDriverMobileSet':
+      key.showsNumbers = data.enabled === true || data.driver_mobile === true;
+      break;
+    case 'WebhookUrlSet': {
+      end();
+      const setAtMs = data.set_at === undefined ? atMs : Date.parse(String(data.set_at));
+      key.webhook = { url: String(data.url), setAtMs, isDisabled: key.webhook?.isDisabled ?? false };
+      key.urls.push({ url: String(data.url), fromMs: atMs, untilMs: Number.POSITIVE_INFINITY });
+      break;
+    }
+    case 'WebhookRemoved':
+      end();
+      key.webhook = undefined;
+      key.endedAtMs.push(atMs);
+      break;
+    case 'WebhookDisabled':
+      if (key.webhook) key.webhook.isDisabled = true;
+      key.endedAtMs.push(atMs);
+      key.switchedOff.push({ atMs, reason: String(data.reason), failed: Number(data.failed_in_a_row) });
+      break;
+    case 'WebhookEnabled':
+      if (key.webhook) key.webhook.isDisabled = false;
+      break;
+    case 'RedeliveryRequested':
+      key.redeliveries.push({ atMs, ids: (data.delivery_ids as string[] | null) ?? null });
+      break;
+    default:
+  }
+}

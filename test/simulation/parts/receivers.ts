@@ -1,0 +1,193 @@
+import { createHmac } from 'node:crypto';
+import type { Chance } from '../core/chance.ts';
+import type { Internet, ReceivedRequest, Reply } from './network.ts';
+
+/** How a receiver behaves for a while. */
+export type Mood =
+  | 'well'
+  | 'slow'
+  | 'fails'
+  | 'late'
+  | 'hangs'
+  | 'cuts'
+  | 'lies'
+  | 'redirects'
+  | 'refuses'
+  | 'silent'
+  | 'unknown name'
+  | 'no answer of its name server'
+  | 'a private address'
+  | 'the certificate of another';
+
+export const BAD_MOODS: readonly Mood[] = [
+  'fails',
+  'late',
+  'hangs',
+  'cuts',
+  'lies',
+  'redirects',
+  'refuses',
+  'silent',
+  'unknown name',
+  'no answer of its name server',
+  'a private address',
+  'the certificate of another',
+];
+
+/** What came, and whether a receiver would say that it took it. */
+export interface Seen {
+  readonly atMs: number;
+  readonly host: string;
+  readonly address: string;
+  readonly deliveryId: string;
+  readonly transactionId: number | undefined;
+  readonly body: string;
+  readonly isGenuine: boolean;
+  /** It was answered 2xx within the time, as far as the receiver knows. */
+  readonly isTaken: boolean;
+}
+
+export class Receiver {
+  readonly host: string;
+  mood: Mood = 'well';
+  address: string;
+  /** Where it was before: nothing listens there any more. */
+  readonly former = new Set<string>();
+  secret: string | undefined;
+  readonly seen: Seen[] = [];
+
+  constructor(host: string, address: string) {
+    this.host = host;
+    this.address = address;
+  }
+}
+
+const PRIVATE = '10.0.0.5';
+const LIMIT_MS = 500;
+
+/** The receivers of all customers, and the names by which they are found. */
+export class Receivers implements Internet {
+  readonly byHost = new Map<string, Receiver>();
+  readonly #chance: Chance;
+  readonly #onSeen: (receiver: Receiver, seen: Seen) => void;
+  /** Connections to addresses that must never be called. */
+  readonly forbidden: string[] = [];
+
+  constructor(chance: Chance, onSeen: (receiver: Receiver, seen: Seen) => void) {
+    this.#chance = chance;
+    this.#onSeen = onSeen;
+  }
+
+  add(host: string): Receiver {
+    const receiver = new Receiver(host, this.newAddress());
+    this.byHost.set(host, receiver);
+    return receiver;
+  }
+
+  newAddress(): string {
+    return `93.184.${this.#chance.int(250)}.${1 + this.#chance.int(250)}`;
+  }
+
+  latencyMs(): number {
+    return 1 + this.#chance.int(8);
+  }
+
+  addresses(name: string): readonly string[] | undefined {
+    const receiver = this.byHost.get(name);
+    if (receiver === undefined || receiver.mood === 'unknown name') return [];
+    if (receiver.mood === 'no answer of its name server') return undefined;
+    if (receiver.mood === 'a private address')
+      return this.#chance.is(0.5) ? [PRIVATE] : [receiver.address, PRIVATE];
+    return [receiver.address];
+  }
+
+  accepts(host: string, address: string): 'yes' | 'refused' | 'silent' | 'other certificate' {
+    if (address === PRIVATE) {
+      this.forbidden.push(`${host} at ${address}`);
+      return 'yes';
+    }
+    const receiver = this.byHost.get(host);
+    if (receiver === undefined || receiver.address !== address || receiver.mood === 'refuses')
+      return 'refused';
+    if (receiver.mood === 'silent') return 'silent';
+    return receiver.mood === 'the certificate of another' ? 'other certificate' : 'yes';
+  }
+
+  receive(request: ReceivedRequest): Reply {
+    const receiver = this.byHost.get(request.host);
+    if (receiver === undefined) return { kind: 'hang' };
+    const [reply, isTaken] = this.#reply(receiver);
+    const record = transactionIn(request.body);
+    const seen: Seen = {
+      atMs: request.atMs,
+      host: request.host,
+      address: request.address,
+      deliveryId: request.headers['x-service-delivery'] ?? '',
+      transactionId: record,
+      body: request.body,
+      isGenuine: receiver.secret === undefined || isGenuine(request, receiver.secret),
+      isTaken,
+    };
+    receiver.seen.push(seen);
+    this.#onSeen(receiver, seen);
+    return reply;
+  }
+
+  #reply({ mood }: Receiver): [Reply, isTaken: boolean] {
+    const chance = this.#chance;
+    const answer = (afterMs: number, status: string, headers = '', body = 'ok'): Reply => ({
+      kind: 'answer',
+      afterMs,
+      text: `HTTP/1.1 ${status}\r\ncontent-length: ${body.length}\r\n${headers}\r\n${body}`,
+      thenClose: chance.is(0.1),
+    });
+    switch (mood) {
+      case 'slow':
+        return [answer(chance.between(20, LIMIT_MS - 80), '204 No Content', '', ''), true];
+      case 'fails':
+        return [
+          answer(5, chance.pick(['500 Oops', '503 Busy', '404 Not Found', '410 Gone', '429 Slow'])),
+          false,
+        ];
+      case 'late':
+        return [answer(chance.between(LIMIT_MS + 50, 3_000), '200 OK'), false];
+      case 'hangs':
+        return [{ kind: 'hang' }, false];
+      case 'cuts':
+        return [
+          { kind: 'cut', afterMs: 5, text: 'HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\nhalf' },
+          false,
+        ];
+      case 'lies':
+        return [
+          {
+            kind: 'cut',
+            afterMs: 5,
+            text: chance.pick(['nonsense\r\n\r\n', 'HTTP/1.1 200', '\u0000\u0001']),
+          },
+          false,
+        ];
+      case 'redirects':
+        return [answer(5, '302 Found', 'location: https://10.0.0.5/\r\n'), false];
+      default:
+        return [
+          answer(chance.between(1, 20), chance.pick(['200 OK', '201 Created', '204 No Content']), '', ''),
+          true,
+        ];
+    }
+  }
+}
+
+function transactionIn(body: string): number | undefined {
+  try {
+    return JSON.parse(body)?.data?.transaction?.id;
+  } catch {
+    return undefined;
+  }
+}
+
+function isGenuine({ headers, body, atMs }: ReceivedRequest, secret: string): boolean {
+  const [, t = '', v1 = ''] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(headers['x-service-signature'] ?? '') ?? [];
+  const isFresh = Math.abs(atMs - Number(t) * 1000) < 60_000;
+  return isFresh && createHmac('sha256', secret).update(`${t}.${body}`).digest('hex') === v1;
+}

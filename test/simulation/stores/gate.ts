@@ -1,0 +1,101 @@
+import { FuelError } from '../../../src/base/errors.ts';
+import type { Chance } from '../core/chance.ts';
+import type { Owner, Timeline } from '../core/timeline.ts';
+
+import type { Gate, StoreName } from './stores.ts';
+
+/** How often what goes wrong: probabilities, for each call. 0: never. */
+export interface FaultRates {
+  /** The process ends before the call, or after it and before its answer. */
+  readonly ends: number;
+  /** The call takes up to some seconds. */
+  readonly slow: number;
+  /** The call is done, and its answer is an error. */
+  readonly unanswered: number;
+  /** It is not done. */
+  readonly refused: number;
+  /** The process does nothing for some seconds: its leases end while it is only slow. */
+  readonly pauses: number;
+}
+
+export const NO_FAULTS: FaultRates = { ends: 0, slow: 0, unanswered: 0, refused: 0, pauses: 0 };
+
+const COORDINATION = new Set(['acquire', 'release', 'report', 'leave', 'holder', 'live']);
+const READS =
+  /^(read|find|page|head|has|is|checkpoint|building|parked|status|next|held|health|backlog|rows|owners|logId|subscribe|consume|idsAfter|countParked|digests|last|of|storedAfter|transactionsAfter|withdrawnAfter)/;
+const MAX_SLOW_MS = 3_000;
+const MAX_PAUSE_MS = 15_000;
+
+export interface GateParts {
+  readonly timeline: Timeline;
+  readonly chance: Chance;
+  /** Those of this moment: none in a quiet time. */
+  readonly rates: () => FaultRates;
+  /** Whether a store can be reached by a process. */
+  readonly isReachable: (process: Owner, store: StoreName) => boolean;
+  readonly onFault: (process: Owner, what: string) => void;
+  readonly end: (process: Owner, why: string) => void;
+}
+
+/** Between a process and its stores: where things go wrong. */
+export function gateOf(parts: GateParts): (process: Owner) => Gate {
+  const { timeline, chance, rates, isReachable, onFault, end } = parts;
+  return (process) => async (store, method, args, call) => {
+    if (!process.isAlive) return never();
+    const what = `${store}.${method}`;
+    const isStep = method.endsWith('.next') || method === 'consume.next';
+    const isWrite = !READS.test(method) && !COORDINATION.has(method) && !isStep;
+    const { ends, slow, unanswered, refused, pauses } = rates();
+    if (isWrite && isSomething(method, args)) timeline.active();
+    if (process.pausedUntilMs > timeline.nowMs) await timeline.pause(0, process);
+    if (!isReachable(process, store)) {
+      if (!isStep) {
+        await timeline.pause(5, process);
+        throw unavailable(what);
+      }
+      while (!isReachable(process, store)) await timeline.pause(250, process);
+    }
+    if (pauses > 0 && chance.is(pauses)) {
+      process.pausedUntilMs = timeline.nowMs + chance.between(500, MAX_PAUSE_MS);
+      onFault(process, `is slow from ${what} on for ${process.pausedUntilMs - timeline.nowMs} ms`);
+      await timeline.pause(0, process);
+    }
+    if (slow > 0 && chance.is(slow)) await timeline.pause(chance.int(MAX_SLOW_MS), process);
+    if (refused > 0 && !isStep && chance.is(refused)) {
+      onFault(process, `${what} is refused`);
+      throw unavailable(what);
+    }
+    if (ends > 0 && chance.is(ends)) {
+      end(process, `before ${what}`);
+      return never();
+    }
+    const answer = await call();
+    if (!process.isAlive) return never();
+    if (isStep) return answer;
+    if (ends > 0 && chance.is(isWrite ? 3 * ends : ends)) {
+      end(process, `after ${what}`);
+      return never();
+    }
+    if (slow > 0 && chance.is(slow)) await timeline.pause(chance.int(MAX_SLOW_MS), process);
+    if (unanswered > 0 && chance.is(unanswered)) {
+      onFault(process, `${what} is done and not answered`);
+      throw unavailable(what);
+    }
+    return answer;
+  };
+}
+
+/** Whether a write changes anything: an empty one is a heartbeat. */
+function isSomething(method: string, [first]: readonly unknown[]): boolean {
+  if (method === 'claim' || method === 'resetHealth') return false;
+  return !Array.isArray(first) || first.length > 0;
+}
+
+function unavailable(what: string): FuelError {
+  return new FuelError('STORE_UNAVAILABLE', `${what}: simulated`);
+}
+
+/** A new one each time: what waits for it is forgotten with it. */
+function never(): Promise<never> {
+  return new Promise(() => undefined);
+}

@@ -1,0 +1,234 @@
+import { FuelError } from '../../../src/base/errors.ts';
+import { Signal } from '../../../src/base/signal.ts';
+import type { MemoryLog } from '../../../src/engines/memory/event-store.ts';
+import type {
+  ConsumeOptions,
+  GroupConsumer,
+  GroupEvent,
+  GroupSettings,
+  ParkedEvent,
+  PersistentSubscriptions,
+} from '../../../src/event-store/event-store.ts';
+import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
+
+interface Message {
+  readonly position: number;
+  state: 'out' | 'retry' | 'parked';
+  retryCount: number;
+  dueAtMs: number;
+  holder: object | undefined;
+  reason: string;
+  parkedAtMs: number;
+}
+
+class Group {
+  settings: GroupSettings;
+  position = 0;
+  readonly messages = new Map<number, Message>();
+
+  constructor(settings: GroupSettings) {
+    this.settings = settings;
+  }
+}
+
+/** What draws the faults that a server's subscription is allowed. */
+export interface GroupFaults {
+  /** Whether an event is handed out once more, though its consumer holds it. */
+  repeats(): boolean;
+  /** In which order events are handed out. */
+  shuffled<T>(list: readonly T[]): T[];
+}
+
+const HEARTBEAT_MS = 1_000;
+
+/** Persistent subscriptions in memory, with the promises of EventStoreDB: at least once, in any order. */
+export class MemoryGroups {
+  readonly groups = new Map<string, Group>();
+  readonly waiting = new Set<Signal>();
+  readonly log: MemoryLog;
+  readonly now: () => number;
+  readonly faults: GroupFaults;
+
+  constructor(log: MemoryLog, now: () => number, faults: GroupFaults) {
+    this.log = log;
+    this.now = now;
+    this.faults = faults;
+    log.waiting.add(this.waiting);
+  }
+
+  notify(): void {
+    for (const signal of this.waiting) signal.notify();
+  }
+
+  group(name: string): Group {
+    const group = this.groups.get(name);
+    if (group === undefined) throw new FuelError('REFUSED', `there is no group ${name}: ensure it first`);
+    return group;
+  }
+
+  claim(name: string, holder: object, bufferSize: number): { events: GroupEvent[]; nextDueMs: number } {
+    const group = this.group(name);
+    const nowMs = this.now();
+    const untilMs = nowMs + group.settings.ackTimeoutMs;
+    const held = [...group.messages.values()].filter((message) => message.holder === holder).length;
+    const events: GroupEvent[] = [];
+    let left = bufferSize - held;
+    for (const message of group.messages.values()) {
+      if (left <= 0) break;
+      if (message.state === 'parked' || message.dueAtMs > nowMs) continue;
+      const event = this.event(message.position);
+      if (event === undefined) {
+        group.messages.delete(message.position);
+        continue;
+      }
+      if (message.state === 'out') message.retryCount += 1;
+      Object.assign(message, { state: 'out', holder, dueAtMs: untilMs });
+      events.push({ event, retryCount: message.retryCount });
+      left -= 1;
+    }
+    while (left > 0 && group.position < this.log.head) {
+      group.position += 1;
+      const event = this.event(group.position);
+      if (event === undefined || !group.settings.prefixes.some((prefix) => event.stream.startsWith(prefix)))
+        continue;
+      const message = {
+        position: group.position,
+        state: 'out',
+        retryCount: 0,
+        reason: '',
+        parkedAtMs: 0,
+      } as const;
+      group.messages.set(group.position, { ...message, holder, dueAtMs: untilMs });
+      events.push({ event, retryCount: 0 });
+      left -= 1;
+    }
+    for (const { event } of events) {
+      // A server may lose the connection's answer, and hand the event to another consumer soon.
+      const message = group.messages.get(event.position);
+      if (message !== undefined && this.faults.repeats()) message.dueAtMs = nowMs + 5;
+    }
+    let nextDueMs = Number.POSITIVE_INFINITY;
+    for (const { state, dueAtMs } of group.messages.values())
+      if (state !== 'parked') nextDueMs = Math.min(nextDueMs, dueAtMs);
+    return { events: this.faults.shuffled(events), nextDueMs };
+  }
+
+  event(position: number): RecordedEvent | undefined {
+    const stored = this.log.events[position - 1];
+    return stored && { ...stored, data: JSON.parse(stored.data), metadata: JSON.parse(stored.metadata) };
+  }
+
+  release(holder: object): void {
+    for (const { messages } of this.groups.values())
+      for (const message of messages.values())
+        if (message.holder === holder && message.state === 'out')
+          Object.assign(message, { state: 'retry', holder: undefined, dueAtMs: this.now() });
+    this.notify();
+  }
+
+  parked(name: string): ParkedEvent[] {
+    const messages = [...(this.groups.get(name)?.messages.values() ?? [])];
+    return messages
+      .filter(({ state }) => state === 'parked')
+      .flatMap(({ position, reason, parkedAtMs }) => {
+        const event = this.event(position);
+        return event === undefined ? [] : [{ event, reason, parkedAtMs }];
+      });
+  }
+}
+
+/** One process's opening of the groups. */
+export function openMemoryGroups(
+  shared: MemoryGroups,
+): PersistentSubscriptions & { readonly consumers: Set<object> } {
+  const consumers = new Set<object>();
+  const answer = (name: string, holder: object, position: number): Message | undefined => {
+    const message = shared.group(name).messages.get(position);
+    return message?.state === 'out' && message.holder === holder ? message : undefined;
+  };
+  const step = (): Promise<void> => Promise.resolve();
+  return {
+    consumers,
+    async ensureGroup(name, settings) {
+      await step();
+      const group = shared.groups.get(name);
+      if (group === undefined) shared.groups.set(name, new Group(settings));
+      else group.settings = settings;
+    },
+    consume(name: string, { bufferSize, signal, onState }: ConsumeOptions): GroupConsumer {
+      const holder = {};
+      consumers.add(holder);
+      return {
+        async *[Symbol.asyncIterator]() {
+          const changed = new Signal();
+          const notify = (): void => changed.notify();
+          signal.addEventListener('abort', notify);
+          shared.waiting.add(changed);
+          onState?.(undefined);
+          try {
+            while (!signal.aborted) {
+              changed.reset();
+              await step();
+              const { events, nextDueMs } = shared.claim(name, holder, bufferSize);
+              for (const event of events) {
+                if (signal.aborted) break;
+                yield event;
+              }
+              if (events.length === 0 && !signal.aborted)
+                await changed.wait(Math.min(HEARTBEAT_MS, Math.max(1, nextDueMs - shared.now())));
+            }
+          } finally {
+            signal.removeEventListener('abort', notify);
+            shared.waiting.delete(changed);
+            shared.release(holder);
+          }
+        },
+        async ack(events) {
+          await step();
+          for (const { event } of events)
+            if (answer(name, holder, event.position)) shared.group(name).messages.delete(event.position);
+          shared.notify();
+        },
+        async retry({ event }, { reason, delayMs }) {
+          await step();
+          const message = answer(name, holder, event.position);
+          const dueAtMs = shared.now() + delayMs;
+          const retryCount = (message?.retryCount ?? 0) + 1;
+          if (message)
+            Object.assign(message, { state: 'retry', holder: undefined, reason, dueAtMs, retryCount });
+          shared.notify();
+        },
+        async park({ event }, reason) {
+          await step();
+          const message = answer(name, holder, event.position);
+          if (message)
+            Object.assign(message, { state: 'parked', holder: undefined, reason, parkedAtMs: shared.now() });
+          shared.notify();
+        },
+      };
+    },
+    parked: async (name, limit = 1_000) => shared.parked(name).slice(0, limit),
+    async status(name) {
+      const group = shared.groups.get(name);
+      if (group === undefined) return undefined;
+      const states = [...group.messages.values()];
+      const least = states.reduce(
+        (lowest, { state, position }) => (state === 'parked' ? lowest : Math.min(lowest, position - 1)),
+        group.position,
+      );
+      return { position: least, parked: states.filter(({ state }) => state === 'parked').length };
+    },
+    async replayParked(name) {
+      await step();
+      let count = 0;
+      for (const message of shared.group(name).messages.values()) {
+        if (message.state !== 'parked') continue;
+        Object.assign(message, { state: 'retry', dueAtMs: shared.now(), retryCount: 0 });
+        count += 1;
+      }
+      shared.notify();
+      return count;
+    },
+    close: async () => undefined,
+  };
+}
