@@ -26,3 +26,5 @@ for (const line of result.history.about([], Number(values.show) || (result.viola
   console.log(line);
 for (const violation of result.violations) console.log('VIOLATION', violation);
 process.exitCode = result.violations.length > 0 ? 1 : 0;
+const { counts } = await import('./core/timeline.ts');
+if (process.env.SIM_COUNT) console.log([...counts].sort((a, b) => b[1] - a[1]).slice(0, 25));

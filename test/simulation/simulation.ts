@@ -110,6 +110,7 @@ export class Simulation {
             : [...list],
       },
     );
+    this.timeline.due = () => this.#due();
     this.receivers = new Receivers(this.chance.fork('receivers'), (receiver, seen) =>
       this.#sawRequest(receiver.host, seen),
     );
@@ -240,7 +241,7 @@ export class Simulation {
     if (!(process instanceof SimulatedProcess)) return;
     this.processes.splice(this.processes.indexOf(process), 1);
     const { roles } = process.options;
-    this.timeline.set(this.chance.between(200, MAX_RESTART_MS), () => this.start(roles), undefined);
+    this.timeline.setFor(undefined, this.chance.between(200, MAX_RESTART_MS), () => this.start(roles));
   }
 
   /** Reads what is new in the log into the model. */
@@ -280,6 +281,22 @@ export class Simulation {
       if (open > 0 || group.position < head)
         this.violation(`the group ${name} is at ${group.position} of ${head}, ${open} open`);
     }
+  }
+
+  /** The next thing that is stored and due. */
+  #due(): number {
+    const { nowMs } = this.timeline;
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const { progress } of this.stores.queue.entries.values())
+      if (progress.dueAtMs !== null) nextMs = Math.min(nextMs, progress.dueAtMs);
+    for (const { messages } of this.stores.groups.groups.values())
+      for (const { state, dueAtMs } of messages.values())
+        if (state !== 'parked') nextMs = Math.min(nextMs, dueAtMs);
+    this.readLog();
+    for (const { profiles } of this.model.accounts.values())
+      for (const { fromMs, toMs } of profiles.values())
+        for (const atMs of [fromMs, toMs]) if (atMs > nowMs) nextMs = Math.min(nextMs, atMs);
+    return nextMs;
   }
 
   #sawRequest(host: string, seen: Seen): void {

@@ -130,7 +130,7 @@ export class Workload {
     for (let n = chance.between(3, 12); n > 0; n--) {
       if (this.#of.has('outages') && chance.is(0.4)) {
         const store = chance.pick(['store', 'subscriptions', 'view', 'queue', 'coordination', 'directory']);
-        const whose = chance.is(0.5) ? '' : `${chance.pick(this.#of.processes)?.name} `;
+        const whose = chance.is(0.5) ? '' : `p${this.#of.processes.at(-1)?.name.slice(1) ?? ''} `;
         const forMs = chance.between(200, 20_000);
         outages.set(`${whose}${store}`, timeline.nowMs + forMs);
         this.#of.faultsAtMs.push(timeline.nowMs, timeline.nowMs + forMs);
@@ -313,7 +313,7 @@ export class Workload {
 
   async #pages(process: SimulatedProcess, key: string) {
     const pages: { status: number; ids: { id: number; status: string }[]; code: string; text: string }[] = [];
-    const limit = this.#chance.pick([5, 20, 100, 200]);
+    const limit = this.#chance.pick([5, 20, 100]);
     const nowMs = this.#of.timeline.nowMs;
     const range = `from=${new Date(nowMs - 30 * DAY_MS).toISOString()}&to=${new Date(nowMs + 60_000).toISOString()}`;
     let cursor: string | null = null;

@@ -15,6 +15,8 @@ export const owners = new AsyncLocalStorage<Owner | undefined>();
 
 /** Shorter ones are heartbeats and waits of a process that has nothing to do: a leap does not count for them. */
 const HEARTBEAT_MS = 5_000;
+/** Up to here they are looks whether there is something to do: `due` knows of what there is. */
+const LOOK_MS = 60_000;
 /** A leap ends so long before the next thing that was planned: whoever wakes up has caught up again by then. */
 const AWAKE_MS = 6_000;
 /** Without anything but heartbeats for so long, nothing happens before what is planned. */
@@ -53,11 +55,14 @@ export class Timer {
 }
 
 /** Time that passes from one timer to the next. */
+export const counts = new Map<string, number>();
 export class Timeline {
   nowMs: number;
   /** How many timers fired, and how much of the time was leapt over. */
   fired = 0;
   leaptMs = 0;
+  /** When something is due that is stored, and no timer may be set for. */
+  due: () => number = () => Number.POSITIVE_INFINITY;
   /** When something happened last that is no heartbeat. */
   #activeAtMs: number;
   #heap: Timer[] = [];
@@ -73,7 +78,12 @@ export class Timeline {
     this.#activeAtMs = this.nowMs;
   }
 
-  set(delayMs: number, run: () => void, owner = owners.getStore()): Timer {
+  /** For the process whose code this is. */
+  set(delayMs: number, run: () => void): Timer {
+    return this.setFor(owners.getStore(), delayMs, run);
+  }
+
+  setFor(owner: Owner | undefined, delayMs: number, run: () => void): Timer {
     const wait = Number.isFinite(delayMs) && delayMs > 0 ? delayMs : 0;
     const timer = new Timer(this.nowMs + wait, this.#order++, wait, owner, run);
     this.#push(timer);
@@ -85,7 +95,7 @@ export class Timeline {
   }
 
   pause(delayMs: number, owner = owners.getStore()): Promise<void> {
-    return new Promise((resolve) => void this.set(delayMs, resolve, owner));
+    return new Promise((resolve) => void this.setFor(owner, delayMs, resolve));
   }
 
   /** Lets time pass until then, or until `until` says so at the end of an instant. */
@@ -112,6 +122,10 @@ export class Timeline {
       }
       next.isOver = true;
       this.fired += 1;
+      if (process.env.SIM_COUNT) {
+        const k = `${next.delayMs} ${next.owner?.name} ${String(next.run).slice(0, 90).replace(/\s+/g, ' ')}`;
+        counts.set(k, (counts.get(k) ?? 0) + 1);
+      }
       owners.run(next.owner, next.run);
       await settled();
     }
@@ -120,9 +134,9 @@ export class Timeline {
   /** To the next thing that was planned, if nobody does anything. Heartbeats stand still meanwhile. */
   #leap(untilMs: number): void {
     if (this.nowMs - this.#activeAtMs < QUIET_MS) return;
-    let nextMs = untilMs;
+    let nextMs = Math.min(untilMs, this.due());
     for (const { isOver, owner, delayMs, atMs } of this.#heap)
-      if (!isOver && owner?.isAlive !== false && delayMs > HEARTBEAT_MS && atMs < nextMs) nextMs = atMs;
+      if (!isOver && owner?.isAlive !== false && delayMs > LOOK_MS && atMs < nextMs) nextMs = atMs;
     const leapMs = Math.floor(nextMs - AWAKE_MS - this.nowMs);
     this.#activeAtMs = Math.max(this.#activeAtMs, this.nowMs - QUIET_MS + 1_000); // looks again a second later
     if (leapMs < 2 * AWAKE_MS) return;

@@ -114,7 +114,7 @@ class SimulatedSocket extends Duplex {
       const host = this.#host;
       const sent = { host, address, headers, path, body };
       // It is on its way: it arrives also where its sender ends.
-      this.#timeline.set(this.#internet.latencyMs(), () => this.#arrived(sent), undefined);
+      this.#timeline.setFor(undefined, this.#internet.latencyMs(), () => this.#arrived(sent));
     }
     done();
   }
@@ -167,19 +167,15 @@ class SimulatedSocket extends Duplex {
       this.bytesRead += bytes.length;
       this.push(bytes);
       if (reply.kind === 'cut' || reply.thenClose) this.push(null);
-      else this.#idle = this.#timeline.set(IDLE_MS, () => this.destroy(), this.#owner);
+      else this.#idle = this.#timeline.setFor(this.#owner, IDLE_MS, () => this.destroy());
     });
   }
 
   /** What comes from the other side, unless the process has closed the connection, or has ended. */
   #later(delayMs: number, run: () => void): void {
-    this.#timeline.set(
-      delayMs,
-      () => {
-        this.#timeline.active();
-        if (!this.destroyed) run();
-      },
-      this.#owner,
-    );
+    this.#timeline.setFor(this.#owner, delayMs, () => {
+      this.#timeline.active();
+      if (!this.destroyed) run();
+    });
   }
 }
