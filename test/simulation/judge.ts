@@ -155,7 +155,7 @@ export function judgeRepeats({ deliveries, seen, faultsAtMs }: Judged): string[]
       ({ atMs }) =>
         !entry.attempts.some(
           ({ startedAtMs, durationMs }) =>
-            atMs >= startedAtMs - 1 && atMs <= startedAtMs + Math.max(durationMs, 600),
+            atMs >= startedAtMs - 300 && atMs <= startedAtMs + Math.max(durationMs, 600) + 300,
         ),
     );
     const unexplained = unrecorded.filter(

@@ -22,6 +22,12 @@ export const START_MS = Date.UTC(2026, 0, 5);
 const DAY_MS = 86_400_000;
 const RETENTION_DAYS = 10;
 const MAX_RESTART_MS = 20_000;
+/** Ed25519 (PKCS #8) of a fixed seed. */
+const SEAL_KEY_DER = Buffer.concat([
+  Buffer.from('302e020100300506032b657004220420', 'hex'),
+  Buffer.alloc(32, 9),
+]);
+const SEAL_KEY = `-----BEGIN PRIVATE KEY-----\n${SEAL_KEY_DER.toString('base64')}\n-----END PRIVATE KEY-----\n`;
 
 /** What a run is made of: the same plan gives the same history. */
 export interface Plan {
@@ -93,6 +99,7 @@ export class Simulation {
       {
         FUEL_DATA_DIR: this.#folder,
         FUEL_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+        FUEL_SEAL_KEY: SEAL_KEY,
         FUEL_DELIVERY_RETENTION_DAYS: String(RETENTION_DAYS),
       },
       'command',

@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
+import { getCACertificates, type SecureContext } from 'node:tls';
 import { FuelError } from '../../base/errors.ts';
+import { network } from '../targets/network.ts';
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
@@ -11,8 +12,8 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
  */
 export function trustedAuthorities(extraCa: string | undefined): SecureContext {
   const usual = getCACertificates('default');
-  if (extraCa === undefined) return createSecureContext({ ca: usual });
-  return createSecureContext({ ca: [...usual, ...readCertificates(extraCa)] });
+  if (extraCa === undefined) return network.createSecureContext({ ca: usual });
+  return network.createSecureContext({ ca: [...usual, ...readCertificates(extraCa)] });
 }
 
 function readCertificates(pem: string): readonly string[] {

@@ -1,9 +1,10 @@
 import { Resolver } from 'node:dns/promises';
-import { connect } from 'node:tls';
+import { connect, createSecureContext } from 'node:tls';
 
 /** How names are resolved and receivers reached; the simulation replaces it, as it does `world`. */
 export const network = {
   connect,
+  createSecureContext,
   resolver: (
     options: ConstructorParameters<typeof Resolver>[0],
   ): Pick<Resolver, 'resolve4' | 'resolve6' | 'cancel' | 'setServers'> => new Resolver(options),

@@ -32,6 +32,7 @@ const IDLE_MS = 3_500;
 /** In the place of `network`. */
 export function simulatedNetwork(timeline: Timeline, internet: Internet) {
   return {
+    createSecureContext: () => ({}),
     connect: (options: { host: string; port: number; servername?: string }) =>
       new SimulatedSocket(timeline, internet, options),
     resolver() {
