@@ -58,7 +58,9 @@ export class Workload {
     const { timeline, history } = this.#of;
     this.#of.storm(false);
     this.#of.outages.clear();
-    while (this.#underWay > 0) await timeline.pause(500);
+    const since = timeline.nowMs;
+    while (this.#underWay > 0 && timeline.nowMs < since + DAY_MS / 24) await timeline.pause(500);
+    if (this.#underWay > 0) return this.#of.violation('a command or a request does not end');
     await timeline.pause(forMs);
     history.add('', 'all is quiet');
     this.#of.judge();

@@ -63,6 +63,7 @@ export class SimulatedProcess implements Owner {
   readonly options: ProcessOptions;
   readonly #opened: ReturnType<typeof openStores>;
   readonly #stopping = new AbortController();
+  readonly #ended = Promise.withResolvers<undefined>();
   #parts: StartedParts | undefined;
   #api: RequestListener | undefined;
 
@@ -87,6 +88,7 @@ export class SimulatedProcess implements Owner {
   /** As kill -9: nothing that was under way goes on. */
   kill(): void {
     this.isAlive = false;
+    this.#ended.resolve(undefined);
     this.#opened.end();
   }
 
@@ -104,11 +106,12 @@ export class SimulatedProcess implements Owner {
     return this.isAlive && this.#api !== undefined;
   }
 
-  /** `undefined` where it does not listen. */
-  pull(path: string, key: string, address = '203.0.113.9'): Promise<PulledAnswer> | undefined {
+  /** `undefined` where it does not listen, or ends before it answers. */
+  async pull(path: string, key: string, address = '203.0.113.9'): Promise<PulledAnswer | undefined> {
     const api = this.#api;
     if (!this.isAlive || api === undefined) return undefined;
-    return owners.run(this, () => request(api, { path, key, address }));
+    const answer = owners.run(this, () => request(api, { path, key, address }));
+    return Promise.race([answer, this.#ended.promise]);
   }
 
   async #run(): Promise<void> {
