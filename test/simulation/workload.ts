@@ -33,6 +33,7 @@ export class Workload {
   #nextId = 1_000;
   #hosts = 0;
   #underWay = 0;
+  readonly #acts = new Set<string>();
 
   constructor(simulation: Simulation) {
     this.#of = simulation;
@@ -60,7 +61,7 @@ export class Workload {
     this.#of.outages.clear();
     const since = timeline.nowMs;
     while (this.#underWay > 0 && timeline.nowMs < since + DAY_MS / 24) await timeline.pause(500);
-    if (this.#underWay > 0) return this.#of.violation('a command or a request does not end');
+    if (this.#underWay > 0) return this.#of.violation(`these do not end: ${[...this.#acts]}`);
     await timeline.pause(forMs);
     history.add('', 'all is quiet');
     this.#of.judge();
@@ -115,11 +116,14 @@ export class Workload {
   /** Beside what else is under way. */
   #begin(run: () => Promise<void> | void): void {
     this.#underWay += 1;
+    const what = `${run}`.slice(6, 60);
+    this.#acts.add(what);
     void Promise.resolve()
       .then(run)
       .catch((error: unknown) => this.#of.violation(`the workload failed: ${(error as Error).stack}`))
       .finally(() => {
         this.#underWay -= 1;
+        this.#acts.delete(what);
       });
   }
 

@@ -3,6 +3,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 /** Whom time passes for: a simulated process. What was planned by one that has ended never happens. */
 export interface Owner {
   readonly name: string;
+  /** It waits for work, again and again: its short timers are heartbeats. */
+  readonly isService: boolean;
   isAlive: boolean;
   /** It does nothing before this: it is slow. */
   pausedUntilMs: number;
@@ -136,12 +138,14 @@ export class Timeline {
     if (this.nowMs - this.#activeAtMs < QUIET_MS) return;
     let nextMs = Math.min(untilMs, this.due());
     for (const { isOver, owner, delayMs, atMs } of this.#heap)
-      if (!isOver && owner?.isAlive !== false && delayMs > LOOK_MS && atMs < nextMs) nextMs = atMs;
+      if (!isOver && atMs < nextMs && owner?.isAlive !== false && (delayMs > LOOK_MS || !owner?.isService))
+        nextMs = atMs;
     const leapMs = Math.floor(nextMs - AWAKE_MS - this.nowMs);
     this.#activeAtMs = Math.max(this.#activeAtMs, this.nowMs - QUIET_MS + 1_000); // looks again a second later
     if (leapMs < 2 * AWAKE_MS) return;
     const timers = this.#heap.filter(({ isOver, owner }) => !isOver && owner?.isAlive !== false);
-    for (const timer of timers) if (timer.delayMs <= HEARTBEAT_MS) timer.atMs += leapMs;
+    for (const timer of timers)
+      if (timer.owner?.isService && timer.delayMs <= HEARTBEAT_MS) timer.atMs += leapMs;
     this.nowMs += leapMs;
     this.leaptMs += leapMs;
     this.#activeAtMs = this.nowMs;

@@ -37,6 +37,7 @@ export interface OperatorOptions {
 
 class Command implements Owner {
   readonly name: string;
+  readonly isService = false;
   isAlive = true;
   pausedUntilMs = 0;
   clockMs = 0;

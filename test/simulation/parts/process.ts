@@ -57,6 +57,7 @@ const mainMetrics = createMetrics();
 /** One process of the service with its roles, composed as `startService` does, without threads and listeners. */
 export class SimulatedProcess implements Owner {
   readonly name: string;
+  readonly isService = true;
   isAlive = true;
   pausedUntilMs = 0;
   clockMs: number;
