@@ -1,30 +1,66 @@
 import { parseArgs } from 'node:util';
-import { FAULT_KINDS, Simulation } from './simulation.ts';
+import { commandOf, historyOf, shrunk } from './shrink.ts';
+import { FAULT_KINDS, type Plan, type Result, Simulation } from './simulation.ts';
 
 const { values } = parseArgs({
   options: {
     seed: { type: 'string' },
-    days: { type: 'string', default: '10' },
+    days: { type: 'string', default: '20' },
     processes: { type: 'string', default: '2' },
     accounts: { type: 'string', default: '4' },
     'per-day': { type: 'string', default: '20' },
     faults: { type: 'string', default: FAULT_KINDS.join() },
-    show: { type: 'string', default: '0' },
+    /** All lines of the history. */
+    history: { type: 'boolean', default: false },
+    'no-shrinking': { type: 'boolean', default: false },
   },
 });
-const plan = {
-  seed: values.seed ?? '1',
-  days: Number(values.days),
-  processes: Number(values.processes),
-  accounts: Number(values.accounts),
-  perDay: Number(values['per-day']),
-  faults: FAULT_KINDS.filter((kind) => values.faults.split(',').includes(kind)),
-};
-const result = await new Simulation(plan).run();
-console.log(result.figures, result.history.print);
-for (const line of result.history.about([], Number(values.show) || (result.violations.length > 0 ? 40 : 1)))
-  console.log(line);
-for (const violation of result.violations) console.log('VIOLATION', violation);
-process.exitCode = result.violations.length > 0 ? 1 : 0;
-const { counts } = await import('./core/timeline.ts');
-if (process.env.SIM_COUNT) console.log([...counts].sort((a, b) => b[1] - a[1]).slice(0, 25));
+
+const DEFAULT_MINUTES = 10;
+const LINES = 60;
+
+function planOf(seed: string): Plan {
+  return {
+    seed,
+    days: Number(values.days),
+    processes: Number(values.processes),
+    accounts: Number(values.accounts),
+    perDay: Number(values['per-day']),
+    faults: FAULT_KINDS.filter((kind) => values.faults.split(',').includes(kind)),
+  };
+}
+
+function summary({ plan, figures, history, violations }: Result): string {
+  const { days = 0, seconds = 0, events, requests, ends, faults } = figures;
+  const speed = `${days.toFixed(0)} days in ${seconds.toFixed(1)} s`;
+  const what = `${events} events, ${requests} requests to receivers, ${ends} ends, ${faults} faults`;
+  return `seed ${plan.seed}: ${violations.length === 0 ? 'holds' : 'FAILS'}, ${speed}, ${what}, history ${history.print}`;
+}
+
+async function tell(found: Result): Promise<void> {
+  const least = values['no-shrinking'] ? found : await shrunk(found);
+  for (const line of historyOf(least, LINES)) console.log(line);
+  for (const violation of least.violations) console.log(`VIOLATION ${violation}`);
+  console.log(`repeat: ${commandOf(found.plan)}`);
+  if (least !== found) console.log(`in short: ${commandOf(least.plan)}`);
+}
+
+async function one(seed: string): Promise<boolean> {
+  const result = await new Simulation(planOf(seed)).run();
+  console.log(summary(result));
+  if (values.history)
+    for (const line of result.history.about([], Number.POSITIVE_INFINITY)) console.log(line);
+  if (result.violations.length === 0) return true;
+  await tell(result);
+  return false;
+}
+
+if (values.seed !== undefined) process.exitCode = (await one(values.seed)) ? 0 : 1;
+else {
+  const untilMs = performance.now() + Number(process.env.FUEL_SIMULATION_MINUTES ?? DEFAULT_MINUTES) * 60_000;
+  for (let seed = Date.now() % 1_000_000_000; performance.now() < untilMs; seed++) {
+    if (await one(String(seed))) continue;
+    process.exitCode = 1;
+    break;
+  }
+}

@@ -319,7 +319,7 @@ export class Simulation {
     else list.push(seen);
     if (!seen.isGenuine) this.violation(`a request to ${host} has a wrong signature`);
     if (seen.transactionId === undefined)
-      return this.violation(`a request to ${host} has no transaction: ${seen.body.slice(0, 200)}`);
+      return void this.violation(`a request to ${host} has no transaction: ${seen.body.slice(0, 200)}`);
     const transaction = this.model.transactions.get(seen.transactionId);
     if (transaction === undefined) {
       const erasedAtMs = this.model.erased.get(seen.transactionId);

@@ -61,7 +61,7 @@ export class Workload {
     this.#of.outages.clear();
     const since = timeline.nowMs;
     while (this.#underWay > 0 && timeline.nowMs < since + DAY_MS / 24) await timeline.pause(500);
-    if (this.#underWay > 0) return this.#of.violation(`these do not end: ${[...this.#acts]}`);
+    if (this.#underWay > 0) return void this.#of.violation(`these do not end: ${[...this.#acts]}`);
     await timeline.pause(forMs);
     history.add('', 'all is quiet');
     this.#of.judge();
@@ -355,11 +355,11 @@ export class Workload {
     const { model, timeline } = this.#of;
     this.#of.readLog();
     const found = model.keyOf(prefix);
-    if (found === undefined) return this.#of.violation(`the key ${prefix} is not in the log`);
+    if (found === undefined) return void this.#of.violation(`the key ${prefix} is not in the log`);
     const mayRead = found.key.isOn && model.hasAccess(found.account, timeline.nowMs);
     const statuses = new Set(pages.map(({ status }) => status));
     if (mayRead !== (statuses.size === 1 && statuses.has(200)))
-      return this.#of.violation(
+      return void this.#of.violation(
         `${process.name} answers ${[...statuses]} to ${prefix}, which ${mayRead ? 'may' : 'may not'} read: ${pages[0]?.text.slice(0, 200)}`,
       );
     if (!mayRead) return;

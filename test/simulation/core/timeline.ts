@@ -57,7 +57,6 @@ export class Timer {
 }
 
 /** Time that passes from one timer to the next. */
-export const counts = new Map<string, number>();
 export class Timeline {
   nowMs: number;
   /** How many timers fired, and how much of the time was leapt over. */
@@ -124,10 +123,6 @@ export class Timeline {
       }
       next.isOver = true;
       this.fired += 1;
-      if (process.env.SIM_COUNT) {
-        const k = `${next.delayMs} ${next.owner?.name} ${String(next.run).slice(0, 90).replace(/\s+/g, ' ')}`;
-        counts.set(k, (counts.get(k) ?? 0) + 1);
-      }
       owners.run(next.owner, next.run);
       await settled();
     }
