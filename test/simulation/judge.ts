@@ -5,6 +5,8 @@ import type { Seen } from './parts/receivers.ts';
 const MAX_ATTEMPTS = 3;
 const DELAYS_MS = [30_000, 150_000];
 const HOLD_SLACK_MS = 10_000;
+const CALM_MS = 60_000;
+const PROMPT_MS = 6_000;
 
 type Entry = MemoryDeliveries['entries'] extends Map<string, infer E> ? E : never;
 
@@ -103,6 +105,7 @@ function judgeEntry(entry: Entry, transaction: ModelTransaction, judged: Judged)
       fault(`is ${progress.state}`);
   }
   for (const text of judgeAttempts(attempts, progress)) fault(text);
+  for (const text of judgeTimes(entry, transaction, judged)) fault(text);
   return faults;
 }
 
@@ -137,6 +140,39 @@ function judgeAttempts(attempts: Entry['attempts'], progress: Entry['progress'])
     const taken = ofCycle.filter(({ outcome }) => outcome.ok);
     if (taken.length > 0 && cycle === progress.cycle && progress.state === 'pending')
       faults.push('was taken, and is pending');
+  }
+  return faults;
+}
+
+/** Where nothing had gone wrong for a while, things happen at their times. */
+function judgeTimes({ owed, attempts }: Entry, transaction: ModelTransaction, judged: Judged): string[] {
+  const { model, faultsAtMs } = judged;
+  const isCalm = (fromMs: number, toMs: number): boolean =>
+    !faultsAtMs.some((ms) => ms > fromMs - CALM_MS && ms < toMs + 5_000);
+  const faults: string[] = [];
+  const lateMs = owed.createdAtMs - transaction.recordedAtMs;
+  if (lateMs > PROMPT_MS && isCalm(transaction.recordedAtMs, owed.createdAtMs))
+    faults.push(`was made ${lateMs} ms after the transaction was recorded`);
+  const { account } = model.keyOf(owed.prefix) ?? {};
+  for (const [index, { startedAtMs, number, cycle }] of attempts.entries()) {
+    const before = attempts[index - 1];
+    if (
+      before === undefined ||
+      before.cycle !== cycle ||
+      number !== before.number + 1 ||
+      account === undefined
+    )
+      continue;
+    const endedMs = before.startedAtMs + before.durationMs;
+    const mostMs = 1.1 * (DELAYS_MS[before.number - 1] ?? 0) + PROMPT_MS;
+    const hadAccess = model.hasAccess(account, endedMs) && model.hasAccess(account, startedAtMs);
+    if (
+      account.accessChangedAtMs < endedMs &&
+      hadAccess &&
+      startedAtMs - endedMs > mostMs &&
+      isCalm(endedMs, startedAtMs)
+    )
+      faults.push(`was attempted again only after ${startedAtMs - endedMs} ms, though nothing was wrong`);
   }
   return faults;
 }

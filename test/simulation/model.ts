@@ -18,7 +18,9 @@ export interface ModelKey {
   /** Every URL, with when it was the webhook's. */
   readonly urls: { readonly url: string; readonly fromMs: number; untilMs: number }[];
   /** Times in which the webhook was on: the key and the webhook, not access. */
-  readonly switchedOff: { readonly atMs: number; readonly reason: string; readonly failed: number }[];
+  readonly switchedOff: { readonly atMs: number; readonly failed: number; readonly sinceMs: number | null }[];
+  /** When it was enabled again last. */
+  enabledAtMs: number;
   /** When it was switched off, removed or disabled. */
   readonly endedAtMs: number[];
   readonly redeliveries: { readonly atMs: number; readonly ids: readonly string[] | null }[];
@@ -43,6 +45,8 @@ export interface ModelTransaction {
   withdrawnAtMs: number | undefined;
   /** Prefixes of the keys that are owed it. */
   readonly owedTo: ReadonlySet<string>;
+  /** Of these the keys that may see the driver's number, when it was recorded. */
+  readonly numberFor: ReadonlySet<string>;
 }
 
 type Data = Readonly<Record<string, unknown>>;
@@ -106,10 +110,13 @@ export class Model {
     const account = Number(data.account_id);
     const createdAtMs = Date.parse(String(data.created_at));
     const owedTo = new Set<string>();
-    for (const { prefix, isOn, webhook } of this.accounts.get(account)?.keys.values() ?? [])
+    const numberFor = new Set<string>();
+    for (const { prefix, isOn, webhook, showsNumbers } of this.accounts.get(account)?.keys.values() ?? []) {
       if (isOn && webhook && !webhook.isDisabled && createdAtMs >= webhook.setAtMs) owedTo.add(prefix);
+      if (showsNumbers) numberFor.add(prefix);
+    }
     const status = type === 'TransactionConfirmed' ? 'CONFIRMED' : 'EXTERNAL';
-    const known = { id, account, status, createdAtMs, recordedAtMs: atMs, data, owedTo } as const;
+    const known = { id, account, status, createdAtMs, recordedAtMs: atMs, data, owedTo, numberFor } as const;
     this.transactions.set(id, { ...known, withdrawnAtMs: undefined });
   }
 
@@ -139,6 +146,7 @@ export class Model {
         showsNumbers: data.driver_mobile === true,
         urls: [],
         switchedOff: [],
+        enabledAtMs: Number.NEGATIVE_INFINITY,
         endedAtMs: [],
         redeliveries: [],
       });
@@ -178,10 +186,15 @@ function seeKey(key: ModelKey, type: string, data: Data, atMs: number): void {
     case 'WebhookDisabled':
       if (key.webhook) key.webhook.isDisabled = true;
       key.endedAtMs.push(atMs);
-      key.switchedOff.push({ atMs, reason: String(data.reason), failed: Number(data.failed_in_a_row) });
+      key.switchedOff.push({
+        atMs,
+        failed: Number(data.failed_in_a_row),
+        sinceMs: data.failing_since === null ? null : Date.parse(String(data.failing_since)),
+      });
       break;
     case 'WebhookEnabled':
       if (key.webhook) key.webhook.isDisabled = false;
+      key.enabledAtMs = atMs;
       break;
     case 'RedeliveryRequested':
       key.redeliveries.push({ atMs, ids: (data.delivery_ids as string[] | null) ?? null });

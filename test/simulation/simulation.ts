@@ -9,6 +9,8 @@ import { History } from './core/history.ts';
 import { replaceWorld } from './core/simulated-world.ts';
 import { type Owner, settled, Timeline } from './core/timeline.ts';
 import { type Judged, judgeDeliveries, judgeRepeats } from './judge.ts';
+import { judgeRecord } from './judge-records.ts';
+import { type Reported, Streaks } from './judge-streaks.ts';
 import { Model } from './model.ts';
 import { simulatedNetwork } from './parts/network.ts';
 import { Operator } from './parts/operator.ts';
@@ -81,6 +83,7 @@ export class Simulation {
   /** Which key a host belongs to. */
   readonly hosts = new Map<string, string>();
   readonly mails: string[] = [];
+  readonly streaks = new Streaks();
   rates: FaultRates = NO_FAULTS;
   readonly outages = new Map<string, number>();
   wellSinceMs = START_MS;
@@ -131,6 +134,7 @@ export class Simulation {
         this.history.add(process.name, what);
       },
       end: (process, why) => this.end(process, why),
+      onCall: (what, args) => this.#seeCall(what, args),
     });
     this.operator = new Operator({
       config: this.#config,
@@ -279,6 +283,15 @@ export class Simulation {
         this.violation(`${name} has parked event ${event.position} of ${event.stream}: ${reason}`);
     for (const { stream, reason } of this.stores.view.served?.parked.values() ?? [])
       this.violation(`the view has parked an event of ${stream}: ${reason}`);
+    for (const { keys } of this.model.accounts.values())
+      for (const key of keys.values())
+        for (const fault of this.streaks.judge(key, judged.nowMs)) this.violation(fault);
+    for (const id of this.model.erased.keys()) {
+      if (this.stores.view.served?.rows.get(id)?.shown)
+        this.violation(`the view shows transaction ${id}, which was erased`);
+      if (this.stores.log.events.some((event) => event?.stream === `transaction-${id}`))
+        this.violation(`the log has transaction ${id}, which was erased`);
+    }
     for (const each of this.receivers.forbidden) this.violation(`a forbidden address was called: ${each}`);
     const { head } = this.stores.log;
     const at = this.stores.view.served?.checkpoint.position ?? 0;
@@ -334,10 +347,25 @@ export class Simulation {
       ({ url, fromMs, untilMs }) =>
         new URL(url).host === host && fromMs <= seen.atMs && seen.atMs < untilMs + 60_000,
     );
+    const record = JSON.parse(seen.body).data.transaction;
+    const wrong = judgeRecord(record, transaction, transaction.numberFor.has(prefix));
+    if (wrong !== undefined)
+      this.violation(`transaction ${transaction.id} is sent to ${prefix} and ${wrong}`);
     if (!isItsOwn)
       this.violation(
         `transaction ${transaction.id} is sent to ${host}, which is not the webhook of ${prefix}`,
       );
+  }
+
+  /** Counts anew what the failure streaks count. */
+  #seeCall(what: string, [first]: readonly unknown[]): void {
+    if (what === 'queue.resetHealth') this.streaks.enabled(String(first));
+    if (what !== 'queue.report') return;
+    for (const report of first as readonly (Reported & { readonly leaseToken: string })[]) {
+      const entry = this.stores.queue.entries.get(report.id);
+      const counts = entry?.progress.leaseToken === report.leaseToken && entry.progress.state === 'pending';
+      this.streaks.see(report, counts);
+    }
   }
 
   #isReachable(process: Owner, store: StoreName): boolean {

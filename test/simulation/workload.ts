@@ -1,4 +1,5 @@
 import type { Chance } from './core/chance.ts';
+import { judgeRecord } from './judge-records.ts';
 import { cancelled, confirmed, external, voided } from './parts/lines.ts';
 import type { Outcome } from './parts/operator.ts';
 import type { SimulatedProcess } from './parts/process.ts';
@@ -105,6 +106,7 @@ export class Workload {
     for (let n = chance.between(1, 4); n > 0; n--) at(() => this.#changeSomething());
     for (let n = chance.between(1, 3); n > 0; n--) at(() => this.#page(chance.pick(this.#customers), false));
     if (this.#of.plan.faults.length > 0 && chance.is(0.6)) at(() => this.#storm());
+    if (chance.is(0.1)) at(() => this.#flood());
     for (const { atMs, run } of acts.sort((a, b) => a.atMs - b.atMs)) {
       if (atMs > timeline.nowMs) await timeline.pause(atMs - timeline.nowMs);
       this.#begin(run);
@@ -149,6 +151,19 @@ export class Workload {
     }
     this.#of.storm(false);
     history.add('', 'the storm ends');
+  }
+
+  /** More than a webhook whose receiver fails is allowed. */
+  async #flood(): Promise<void> {
+    const { accountId } = this.#chance.pick(this.#customers);
+    const lines: object[] = [];
+    for (let n = 80; n > 0; n--) {
+      const id = this.#nextId++;
+      const created_at = new Date(Math.floor(this.#of.timeline.nowMs)).toISOString();
+      lines.push(confirmed(id, { account_id: accountId, created_at, confirmed_at: created_at }));
+      this.#transactions.push({ id, accountId });
+    }
+    await this.#certainly('import of many', () => this.#of.operator.import(lines));
   }
 
   async #import(): Promise<void> {
@@ -290,7 +305,16 @@ export class Workload {
   /** The nightly verification: with nothing lost there is nothing to repair. */
   async #verify(): Promise<void> {
     const ids = [...new Set(this.#customers.map(({ accountId }) => accountId))];
-    await this.#certainly('verify', () => this.#of.operator.verify(ids));
+    const { timeline, faultsAtMs } = this.#of;
+    const startedMs = timeline.nowMs;
+    const verified = await this.#certainly('verify', () => this.#of.operator.verify(ids));
+    const isCalm = !faultsAtMs.some((ms) => ms > startedMs - 120_000);
+    if (verified.kind !== 'done' || !isCalm) return;
+    const { view, deliveries } = verified.value;
+    if (view + deliveries > 0)
+      this.#of.violation(
+        `the verification repaired ${view} rows and ${deliveries} deliveries, though nothing was wrong`,
+      );
   }
 
   /** All pages of a customer; compared with the model where nothing changes meanwhile. */
@@ -375,6 +399,12 @@ export class Workload {
       this.#of.violation(
         `the pages of account ${accountId} at ${process.name} are not its events: missing ${missing}; not expected ${extra}; ${listed.length} of ${expected.length}`,
       );
+    }
+    for (const record of pages.flatMap(({ ids }) => ids)) {
+      const transaction = model.transactions.get(record.id);
+      const wrong = transaction && judgeRecord({ ...record }, transaction, found.key.showsNumbers);
+      if (wrong !== undefined)
+        this.#of.violation(`transaction ${record.id} is listed for ${prefix} and ${wrong}`);
     }
     for (const { text } of pages)
       if (!found.key.showsNumbers && text.includes('mobile_number'))

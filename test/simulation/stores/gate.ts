@@ -35,11 +35,13 @@ export interface GateParts {
   readonly isReachable: (process: Owner, store: StoreName) => boolean;
   readonly onFault: (process: Owner, what: string) => void;
   readonly end: (process: Owner, why: string) => void;
+  /** Called right before a call is done. */
+  readonly onCall: (what: string, args: readonly unknown[]) => void;
 }
 
 /** Between a process and its stores: where things go wrong. */
 export function gateOf(parts: GateParts): (process: Owner) => Gate {
-  const { timeline, chance, rates, isReachable, onFault, end } = parts;
+  const { timeline, chance, rates, isReachable, onFault, end, onCall } = parts;
   return (process) => async (store, method, args, call) => {
     if (!process.isAlive) return never();
     const what = `${store}.${method}`;
@@ -69,6 +71,7 @@ export function gateOf(parts: GateParts): (process: Owner) => Gate {
       end(process, `before ${what}`);
       return never();
     }
+    onCall(what, args);
     const answer = await call();
     if (!process.isAlive) return never();
     if (isStep) return answer;
