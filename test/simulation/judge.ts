@@ -73,7 +73,7 @@ function judgeEntry(entry: Entry, transaction: ModelTransaction, judged: Judged)
   const wasVoided = transaction.withdrawnAtMs !== undefined;
   switch (progress.state) {
     case 'delivered':
-      if (!(judged.seen.get(`${prefix}/${transaction.id}`) ?? []).some(({ isTaken }) => isTaken))
+      if (!(judged.seen.get(`${prefix}/${transaction.id}`) ?? []).some((each) => mayBeTaken(each, judged)))
         fault('is delivered, and its receiver never took it');
       break;
     case 'withdrawn':
@@ -107,6 +107,11 @@ function judgeEntry(entry: Entry, transaction: ModelTransaction, judged: Judged)
   for (const text of judgeAttempts(attempts, progress)) fault(text);
   for (const text of judgeTimes(entry, transaction, judged)) fault(text);
   return faults;
+}
+
+/** A process that was slow itself takes what had arrived by then: it can't know when. */
+function mayBeTaken({ isTaken, isLate, atMs }: Seen, { faultsAtMs }: Judged): boolean {
+  return isTaken || (isLate && faultsAtMs.some((ms) => Math.abs(ms - atMs) < 20_000));
 }
 
 /** Whether a profile that makes access now has been doing so for a while: holds end some moments after it. */

@@ -45,6 +45,8 @@ export interface Seen {
   readonly isGenuine: boolean;
   /** It was answered 2xx within the time, as far as the receiver knows. */
   readonly isTaken: boolean;
+  /** It was answered 2xx after the time. */
+  readonly isLate: boolean;
 }
 
 export class Receiver {
@@ -127,6 +129,7 @@ export class Receivers implements Internet {
       body: request.body,
       isGenuine: receiver.secret === undefined || isGenuine(request, receiver.secret),
       isTaken,
+      isLate: receiver.mood === 'late',
     };
     receiver.seen.push(seen);
     this.#onSeen(receiver, seen);
