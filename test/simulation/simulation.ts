@@ -23,6 +23,8 @@ import { Workload } from './workload.ts';
 export const START_MS = Date.UTC(2026, 0, 5);
 const DAY_MS = 86_400_000;
 const RETENTION_DAYS = 10;
+/** For how long a name may be taken for where it was, with an attempt that was under way. */
+const MAX_NAME_AGE_MS = 45_000;
 const MAX_RESTART_MS = 20_000;
 /** Ed25519 (PKCS #8) of a fixed seed. */
 const SEAL_KEY_DER = Buffer.concat([
@@ -330,6 +332,9 @@ export class Simulation {
     const list = this.seen.get(place);
     if (list === undefined) this.seen.set(place, [seen]);
     else list.push(seen);
+    const receiver = this.receivers.byHost.get(host);
+    if (receiver && seen.address !== receiver.address && seen.atMs > receiver.movedAtMs + MAX_NAME_AGE_MS)
+      this.violation(`${host} is called at ${seen.address}, from where it moved`);
     if (!seen.isGenuine) this.violation(`a request to ${host} has a wrong signature`);
     if (seen.transactionId === undefined)
       return void this.violation(`a request to ${host} has no transaction: ${seen.body.slice(0, 200)}`);

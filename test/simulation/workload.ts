@@ -260,6 +260,7 @@ export class Workload {
       case 11: {
         const known = chance.pick([...receivers.byHost.values()]);
         known.address = receivers.newAddress();
+        known.movedAtMs = nowMs;
         this.#of.history.add(known.host, `moves to ${known.address}`);
         return;
       }

@@ -53,8 +53,8 @@ export class Receiver {
   readonly host: string;
   mood: Mood = 'well';
   address: string;
-  /** Where it was before: nothing listens there any more. */
-  readonly former = new Set<string>();
+  /** When it moved there. */
+  movedAtMs = 0;
   secret: string | undefined;
   readonly seen: Seen[] = [];
 
