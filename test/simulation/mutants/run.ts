@@ -24,7 +24,7 @@ function find({ file, from, to }: Mutant): string {
     );
     const startMs = performance.now();
     for (let seed = 1; ; seed++) {
-      const leftMs = LIMIT_MS - (performance.now() - startMs);
+      const leftMs = Math.ceil(LIMIT_MS - (performance.now() - startMs));
       if (leftMs <= 0) return `not found by ${seed - 1} seeds`;
       const args = ['test/simulation/main.ts', '--seed', String(seed), '--no-shrinking'];
       const { status, stdout } = spawnSync(process.execPath, args, {
