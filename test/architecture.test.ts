@@ -29,6 +29,14 @@ const LAYERS = [
 ];
 /** What is not the core: the adapters, what operators use, and what customers try. */
 const AROUND = /^src\/(?:engines|operator|customers)\//;
+/** What may use the real time and chance: the places that everything else takes them from, the log's own output, files. */
+const REAL_WORLD = new Set([
+  'src/base/world.ts',
+  'src/push/targets/network.ts',
+  'src/base/log.ts',
+  'src/base/disk/disk.ts',
+  'src/base/disk/write-once.ts',
+]);
 /** What one engine consists of; beside the engines is what all of them store, and how. */
 const ENGINE = /^src\/engines\/(?!stored\/)(\w+)\//;
 /** The engine of tests: nothing of the program opens it, since a process has several threads. */
@@ -115,6 +123,19 @@ describe('the layout', () => {
       impure.test(text),
     );
     expect(found.map(({ path }) => path)).toEqual([]);
+  });
+
+  it('takes time, timers and chance from one place, and receivers from another, so that they can be simulated', () => {
+    const core = sources.filter(({ path }) => !AROUND.test(path) && !REAL_WORLD.has(path));
+    const direct =
+      /(?<![\w.])(?:Date\.now|new Date\(\)|performance\.|process\.(?:hrtime|nextTick)|Math\.random|(?:set|clear)(?:Timeout|Interval|Immediate)\(|queueMicrotask\(\(\) => set|AbortSignal\.timeout)|\brandom(?:UUID|Bytes|Int|FillSync)\b(?<!world\.random\w+)|'node:timers|'node-cron'|\bnew Resolver\b|\btls\.connect\b/;
+    const found = core.flatMap(({ path, text }) =>
+      text
+        .split('\n')
+        .filter((line) => direct.test(line.replace(/\/\*\*.*|^ \*.*|\/\/.*/, '')))
+        .map((line) => `${path}: ${line.trim()}`),
+    );
+    expect(found).toEqual([]);
   });
 
   it('spreads no array into the arguments of a call, of which a stack takes only some ten thousand', () => {

@@ -71,6 +71,10 @@ function judgeEntry(entry: Entry, transaction: ModelTransaction, judged: Judged)
   const fault = (text: string): void => void faults.push(`${what} ${text}`);
   const hasAccess = model.hasAccess(account, nowMs);
   const wasVoided = transaction.withdrawnAtMs !== undefined;
+  const isOver =
+    progress.cycle === 1 && key.endedAtMs.some((ms) => ms > transaction.recordedAtMs && nowMs - ms > 60_000);
+  if (isOver && (progress.state === 'held' || progress.state === 'pending'))
+    fault(`is ${progress.state}, though its webhook was ended`);
   switch (progress.state) {
     case 'delivered':
       if (!(judged.seen.get(`${prefix}/${transaction.id}`) ?? []).some((each) => mayBeTaken(each, judged)))

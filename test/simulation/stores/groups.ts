@@ -118,11 +118,15 @@ export class MemoryGroups {
     return stored && { ...stored, data: JSON.parse(stored.data), metadata: JSON.parse(stored.metadata) };
   }
 
-  release(holder: object): void {
+  /** Gives back what a consumer holds; as if it had never been handed out where `positions` are given. */
+  release(holder: object, positions?: ReadonlySet<number>): void {
     for (const { messages } of this.groups.values())
-      for (const message of messages.values())
-        if (message.holder === holder && message.state === 'out')
-          Object.assign(message, { state: 'retry', holder: undefined, dueAtMs: this.now() });
+      for (const message of messages.values()) {
+        if (message.holder !== holder || message.state !== 'out') continue;
+        if (positions?.has(message.position) === false) continue;
+        if (positions === undefined) message.retryCount += 1;
+        Object.assign(message, { state: 'retry', holder: undefined, dueAtMs: this.now() });
+      }
     this.notify();
   }
 
@@ -130,6 +134,7 @@ export class MemoryGroups {
     const messages = [...(this.groups.get(name)?.messages.values() ?? [])];
     return messages
       .filter(({ state }) => state === 'parked')
+      .sort((a, b) => a.parkedAtMs - b.parkedAtMs)
       .flatMap(({ position, reason, parkedAtMs }) => {
         const event = this.event(position);
         return event === undefined ? [] : [{ event, reason, parkedAtMs }];
@@ -144,9 +149,13 @@ export function openMemoryGroups(
   const consumers = new Set<object>();
   const answer = (name: string, holder: object, position: number): Message | undefined => {
     const message = shared.group(name).messages.get(position);
-    return message?.state === 'out' && message.holder === holder ? message : undefined;
+    const isHeld = message?.state === 'out' && message.holder === holder && shared.now() < message.dueAtMs;
+    return isHeld ? message : undefined;
   };
-  const step = (): Promise<void> => Promise.resolve();
+  let isClosed = false;
+  const step = async (): Promise<void> => {
+    if (isClosed) throw new FuelError('STORE_CLOSED', 'the subscriptions are closed');
+  };
   return {
     consumers,
     async ensureGroup(name, settings) {
@@ -161,6 +170,7 @@ export function openMemoryGroups(
       return {
         async *[Symbol.asyncIterator]() {
           const changed = new Signal();
+          const waiting = new Set<number>();
           const notify = (): void => changed.notify();
           signal.addEventListener('abort', notify);
           shared.waiting.add(changed);
@@ -170,9 +180,11 @@ export function openMemoryGroups(
               changed.reset();
               await step();
               const { events, nextDueMs } = shared.claim(name, holder, bufferSize);
+              for (const event of events) waiting.add(event.event.position);
               for (const event of events) {
                 if (signal.aborted) break;
-                yield event;
+                waiting.delete(event.event.position);
+                if (answer(name, holder, event.event.position)) yield event;
               }
               if (events.length === 0 && !signal.aborted)
                 await changed.wait(Math.min(HEARTBEAT_MS, Math.max(1, nextDueMs - shared.now())));
@@ -180,7 +192,7 @@ export function openMemoryGroups(
           } finally {
             signal.removeEventListener('abort', notify);
             shared.waiting.delete(changed);
-            shared.release(holder);
+            shared.release(holder, waiting);
           }
         },
         async ack(events) {
@@ -207,8 +219,12 @@ export function openMemoryGroups(
         },
       };
     },
-    parked: async (name, limit = 1_000) => shared.parked(name).slice(0, limit),
+    async parked(name, limit = 1_000) {
+      await step();
+      return shared.parked(name).slice(0, limit);
+    },
     async status(name) {
+      await step();
       const group = shared.groups.get(name);
       if (group === undefined) return undefined;
       const states = [...group.messages.values()];
@@ -229,6 +245,9 @@ export function openMemoryGroups(
       shared.notify();
       return count;
     },
-    close: async () => undefined,
+    async close() {
+      isClosed = true;
+      shared.notify();
+    },
   };
 }

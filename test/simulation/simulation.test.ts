@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { FAULT_KINDS, type Plan, Simulation } from './simulation.ts';
+
+/** Some of the seconds that `npm test` has; `npm run test:simulation` runs on fresh seeds for as long as it is told. */
+const SEEDS = ['1', '3', '8'];
+const PLAN: Omit<Plan, 'seed'> = { days: 10, processes: 2, accounts: 4, perDay: 20, faults: FAULT_KINDS };
+
+test.each(SEEDS)('seed %s holds what must always hold', async (seed) => {
+  const { violations, figures } = await new Simulation({ ...PLAN, seed }).run();
+  expect(violations).toEqual([]);
+  expect(figures.requests).toBeGreaterThan(50);
+});
+
+test('the same seed gives the same history, and another one another', async () => {
+  const print = async (seed: string) =>
+    (await new Simulation({ ...PLAN, days: 3, seed }).run()).history.print;
+  const first = await print('7');
+  expect(await print('7')).toBe(first);
+  expect(await print('8')).not.toBe(first);
+});
+
+test('three processes without faults deliver everything at its time', async () => {
+  const { violations } = await new Simulation({
+    ...PLAN,
+    seed: '2',
+    days: 5,
+    processes: 3,
+    faults: [],
+  }).run();
+  expect(violations).toEqual([]);
+});
