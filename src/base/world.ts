@@ -1,6 +1,8 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 
+const singles = new Map<new () => unknown, unknown>();
+
 /**
  * What decides and is no argument: time, timers and chance. The core takes them from here alone, so that the simulation
  * (`test/simulation`) can replace them, and one seed gives one history.
@@ -26,6 +28,11 @@ export const world = {
   },
   ...{ setImmediate, sleep, nextTurn },
   timeoutSignal: (ms: number): AbortSignal => AbortSignal.timeout(ms),
+  /** The only one of its kind in this thread. */
+  single<T>(Kind: new () => T): T {
+    if (!singles.has(Kind)) singles.set(Kind, new Kind());
+    return singles.get(Kind) as T;
+  },
   random: (): number => Math.random(),
   ...{ randomBytes, randomInt, randomUUID },
 };

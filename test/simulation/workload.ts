@@ -107,6 +107,7 @@ export class Workload {
     for (let n = chance.between(1, 3); n > 0; n--) at(() => this.#page(chance.pick(this.#customers), false));
     if (this.#of.plan.faults.length > 0 && chance.is(0.6)) at(() => this.#storm());
     if (chance.is(0.1)) at(() => this.#flood());
+    for (let n = chance.between(0, 3); n > 0; n--) at(() => this.#receiverChanges());
     for (const { atMs, run } of acts.sort((a, b) => a.atMs - b.atMs)) {
       if (atMs > timeline.nowMs) await timeline.pause(atMs - timeline.nowMs);
       this.#begin(run);
@@ -209,14 +210,14 @@ export class Workload {
   }
 
   async #changeSomething(): Promise<void> {
-    const { operator, receivers, timeline } = this.#of;
+    const { operator, timeline } = this.#of;
     const chance = this.#chance;
     const customer = chance.pick(this.#customers);
     const { accountId, prefix } = customer;
     const change = (what: string, ...commands: Parameters<typeof operator.change>[1]): Promise<unknown> =>
       this.#certainly(`${what} ${accountId} ${prefix}`, () => operator.change(accountId, commands));
     const nowMs = Math.floor(timeline.nowMs);
-    switch (chance.int(15)) {
+    switch (chance.int(13)) {
       case 0:
         return this.#switchOff(customer);
       case 1:
@@ -251,32 +252,32 @@ export class Workload {
       case 9:
         return this.#newUrl(customer);
       case 10: {
-        const known = chance.pick([...receivers.byHost.values()]);
-        if (!this.#of.has('receivers')) return;
-        known.mood = chance.is(0.45) ? 'well' : chance.is(0.2) ? 'slow' : chance.pick(BAD_MOODS);
-        this.#of.history.add(known.host, `is ${known.mood}`);
-        return;
-      }
-      case 11: {
-        const known = chance.pick([...receivers.byHost.values()]);
-        known.address = receivers.newAddress();
-        known.movedAtMs = nowMs;
-        this.#of.history.add(known.host, `moves to ${known.address}`);
-        return;
-      }
-      case 12: {
         if (this.#transactions.length < 30) return;
         const { id } = chance.pick(this.#transactions.slice(-100));
         await this.#certainly(`erase transaction ${id}`, () => operator.erase(id));
         return;
       }
-      case 13:
+      case 11:
         if (chance.is(0.5))
           await this.#certainly(`redeliver ${prefix}`, () => operator.redeliverFailed(accountId, prefix));
         else await this.#certainly('rebuild', () => operator.rebuild());
         return;
       default:
         await this.#verify();
+    }
+  }
+
+  #receiverChanges(): void {
+    const { receivers, timeline, history } = this.#of;
+    const chance = this.#chance;
+    const known = chance.pick([...receivers.byHost.values()]);
+    if (chance.is(0.3)) {
+      known.address = receivers.newAddress();
+      known.movedAtMs = timeline.nowMs;
+      history.add(known.host, `moves to ${known.address}`);
+    } else if (this.#of.has('receivers')) {
+      known.mood = chance.is(0.4) ? 'well' : chance.is(0.2) ? 'slow' : chance.pick(BAD_MOODS);
+      history.add(known.host, `is ${known.mood}`);
     }
   }
 

@@ -27,7 +27,7 @@ export interface TimedResult<T> {
 export function withinTime<T>(timed: TimedWork<T>): Promise<TimedResult<T>> {
   const { limitMs, work, expired, progress = () => 0 } = timed;
   const controller = new AbortController();
-  const watch = lateTurns.start(progress);
+  const watch = lateTurns().start(progress);
   return new Promise((resolve, reject) => {
     let timer = world.setTimeout(() => void fired(), limitMs);
     let ended = false;
@@ -35,7 +35,7 @@ export function withinTime<T>(timed: TimedWork<T>): Promise<TimedResult<T>> {
     /** A timer counts from the start of the event loop's turn in which it was set, so it may fire early. */
     async function fired(): Promise<void> {
       if (wait()) return;
-      await lateTurns.settled();
+      await lateTurns().settled();
       if (ended || wait()) return;
       end(() => resolve({ result: expired(watch.lateMs), lateMs: watch.lateMs }));
       controller.abort();
@@ -52,7 +52,7 @@ export function withinTime<T>(timed: TimedWork<T>): Promise<TimedResult<T>> {
       if (ended) return;
       ended = true;
       world.clearTimeout(timer);
-      lateTurns.stop(watch);
+      lateTurns().stop(watch);
       settle();
     }
 
@@ -146,4 +146,4 @@ class LateTurns {
 }
 
 /** Of this thread. */
-export const lateTurns = new LateTurns();
+export const lateTurns = (): LateTurns => world.single(LateTurns);

@@ -104,12 +104,10 @@ export function createSender(options: SenderOptions): Sender {
 
 /** The sender by the configuration. Throws `CONFIG_INVALID` where `FUEL_WEBHOOK_CA` can't be used. */
 export function configuredSender(
-  {
-    FUEL_WEBHOOK_ALLOW_PRIVATE: allowPrivate,
-    FUEL_WEBHOOK_CA: file,
-  }: Pick<Config, 'FUEL_WEBHOOK_ALLOW_PRIVATE' | 'FUEL_WEBHOOK_CA'>,
+  config: Pick<Config, 'FUEL_WEBHOOK_ALLOW_PRIVATE' | 'FUEL_WEBHOOK_CA'>,
   log: Log,
 ): Sender {
+  const { FUEL_WEBHOOK_ALLOW_PRIVATE: allowPrivate, FUEL_WEBHOOK_CA: file } = config;
   return createSender({ allowPrivate, extraCa: file === undefined ? undefined : readPem(file), log });
 }
 

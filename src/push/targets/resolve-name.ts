@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { world } from '../../base/world.ts';
-import { network } from './network.ts';
+import { type NameResolver, network } from './network.ts';
 
 const HOSTS_FILE = '/etc/hosts';
 /** How often c-ares checks whether to repeat a query, which it does after 250 ms at the earliest. */
@@ -46,10 +46,7 @@ export function nameResolver({ hostsFile, servers }: ResolveNameOptions = {}): R
 /** By this machine's own hosts file and DNS servers. */
 export const resolveName = nameResolver();
 
-async function queryBoth(
-  resolver: ReturnType<typeof network.resolver>,
-  name: string,
-): Promise<readonly string[]> {
+async function queryBoth(resolver: NameResolver, name: string): Promise<readonly string[]> {
   const queries = [resolver.resolve4(name), resolver.resolve6(name)] as const;
   let oneIsFound = false;
   void Promise.any(queries).then(

@@ -1,5 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { lateTurns } from '../../../src/base/time/within-time.ts';
+import { lateTurns as lateTurnsOfThread } from '../../../src/base/time/within-time.ts';
+
+const lateTurns = lateTurnsOfThread();
 
 test('the event loop is looked at only while something is timed', () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });

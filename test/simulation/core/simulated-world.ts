@@ -12,6 +12,8 @@ export function replaceWorld(timeline: Timeline, chance: Chance, simulated: obje
 }
 
 function worldOf(timeline: Timeline, chance: Chance) {
+  /** By process. */
+  const singles = new WeakMap<object, Map<unknown, unknown>>();
   const sleep = <T>(ms = 1, value?: T, { signal }: { signal?: AbortSignal } = {}): Promise<T | undefined> =>
     new Promise((resolve, reject) => {
       const abort = (): void => {
@@ -49,6 +51,13 @@ function worldOf(timeline: Timeline, chance: Chance) {
       const controller = new AbortController();
       timeline.set(ms, () => controller.abort());
       return controller.signal;
+    },
+    single<T>(Kind: new () => T): T {
+      const owner = owners.getStore() ?? timeline;
+      const own = singles.get(owner) ?? new Map<unknown, unknown>();
+      singles.set(owner, own);
+      if (!own.has(Kind)) own.set(Kind, new Kind());
+      return own.get(Kind) as T;
     },
     random: () => chance.next(),
     randomBytes: (count: number) => chance.bytes(count),
