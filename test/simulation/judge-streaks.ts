@@ -29,21 +29,36 @@ interface Streak {
 export class Streaks {
   readonly #streaks = new Map<string, Streak>();
   readonly #counted = new Set<string>();
+  /** By key, how many there were since when. */
+  readonly #past = new Map<string, { readonly atMs: number; readonly failed: number }[]>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
 
   /** `counts`: whether its claim is the delivery's last. */
   see({ id, prefix, kind, attempt }: Reported, counts: boolean): void {
     if (attempt === null || attempt === undefined) return;
     const name = `${id}/${attempt.cycle}/${attempt.number}`;
     const endMs = attempt.startedAtMs + attempt.durationMs;
-    if (kind === 'delivered') this.#streaks.delete(prefix);
+    if (kind === 'delivered') this.enabled(prefix);
     if (kind !== 'failed' || !counts || this.#counted.has(name)) return;
     this.#counted.add(name);
     const streak = this.#streaks.get(prefix) ?? { failed: 0, sinceMs: endMs, lastMs: endMs };
     this.#streaks.set(prefix, { ...streak, failed: streak.failed + 1, lastMs: endMs });
+    this.#note(prefix, streak.failed + 1);
   }
 
   enabled(prefix: string): void {
     this.#streaks.delete(prefix);
+    this.#note(prefix, 0);
+  }
+
+  #note(prefix: string, failed: number): void {
+    const past = this.#past.get(prefix) ?? [];
+    past.push({ atMs: this.#now(), failed });
+    this.#past.set(prefix, past);
   }
 
   /** Contradictions between what a key's events say and what was counted. */
@@ -54,6 +69,13 @@ export class Streaks {
       if (failed < MOST_IN_A_ROW && !isLong)
         faults.push(
           `the webhook of ${key.prefix} was switched off after ${failed} failures since ${sinceMs}`,
+        );
+      const counted = (this.#past.get(key.prefix) ?? [])
+        .filter((each) => each.atMs < atMs + SLACK_MS && each.atMs > atMs - SLACK_MS)
+        .reduce((most, each) => Math.max(most, each.failed), 0);
+      if (failed > counted + SLACK && failed >= MOST_IN_A_ROW)
+        faults.push(
+          `the webhook of ${key.prefix} was switched off after ${failed} failures, and there were ${counted}`,
         );
       if (failed > MOST_IN_A_ROW + SLACK)
         faults.push(`the webhook of ${key.prefix} was switched off only after ${failed} failures`);

@@ -84,6 +84,7 @@ function judgeEntry(entry: Entry, transaction: ModelTransaction, judged: Judged)
       if (!wasVoided) fault('is withdrawn, and the transaction was not voided');
       break;
     case 'held':
+      if (wasVoided) fault('is held, and the transaction was voided');
       if (
         hasAccess &&
         key.isOn &&

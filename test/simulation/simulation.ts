@@ -85,7 +85,7 @@ export class Simulation {
   /** Which key a host belongs to. */
   readonly hosts = new Map<string, string>();
   readonly mails: string[] = [];
-  readonly streaks = new Streaks();
+  readonly streaks = new Streaks(() => this.timeline.nowMs);
   rates: FaultRates = NO_FAULTS;
   readonly outages = new Map<string, number>();
   wellSinceMs = START_MS;
@@ -123,8 +123,10 @@ export class Simulation {
       },
     );
     this.timeline.due = () => this.#due();
-    this.receivers = new Receivers(this.chance.fork('receivers'), (receiver, seen) =>
-      this.#sawRequest(receiver.host, seen),
+    this.receivers = new Receivers(
+      () => this.timeline.nowMs,
+      this.chance.fork('receivers'),
+      (receiver, seen) => this.#sawRequest(receiver.host, seen),
     );
     this.#gate = gateOf({
       timeline: this.timeline,
@@ -339,6 +341,9 @@ export class Simulation {
     if (seen.transactionId === undefined)
       return void this.violation(`a request to ${host} has no transaction: ${seen.body.slice(0, 200)}`);
     const transaction = this.model.transactions.get(seen.transactionId);
+    const isCalm = !this.faultsAtMs.some((ms) => ms > seen.atMs - 60_000);
+    if (isCalm && seen.atMs > (transaction?.withdrawnAtMs ?? seen.atMs) + 5_000)
+      this.violation(`transaction ${seen.transactionId} is sent, long after it was voided`);
     if (transaction === undefined) {
       const erasedAtMs = this.model.erased.get(seen.transactionId);
       if (erasedAtMs === undefined)

@@ -185,11 +185,14 @@ export class Workload {
     }
     if (chance.is(0.3) && this.#transactions.length > 10) lines.push(this.#withdrawal());
     await this.#certainly('import', () => this.#of.operator.import(lines));
+    if (!chance.is(0.25)) return;
+    await timeline.pause(chance.between(1_000, 120_000)); // some of it is under way
+    await this.#certainly('void', () => this.#of.operator.import([this.#withdrawal(7)]));
   }
 
-  #withdrawal(): object {
+  #withdrawal(of = 60): object {
     const chance = this.#chance;
-    const { id, accountId } = chance.pick(this.#transactions.slice(-60));
+    const { id, accountId } = chance.pick(this.#transactions.slice(-of));
     const at = new Date(Math.floor(this.#of.timeline.nowMs)).toISOString();
     return chance.is(0.5)
       ? voided(id, { account_id: accountId, voided_at: at })

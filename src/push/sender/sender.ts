@@ -15,10 +15,7 @@ import { receiverConnection } from './receiver-connection.ts';
 import { StartGate } from './start-gate.ts';
 import { readPem, trustedAuthorities } from './trusted-authorities.ts';
 
-/**
- * From the start of the connection, or the write on a kept one, to the last byte of the answer. It is the receiver's:
- * where a step of it waited for this process, that is not counted.
- */
+/** From the connection's start, or the write on a kept one, to the last byte, less what waited for this process. */
 const TIME_LIMIT_MS = 500;
 
 export interface SendRequest {

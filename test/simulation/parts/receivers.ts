@@ -64,6 +64,8 @@ export class Receiver {
   }
 }
 
+/** For how long a name may be taken for where it was, with an attempt that was under way in a slow process. */
+const MAX_NAME_AGE_MS = 60_000;
 const PRIVATE = '10.0.0.5';
 const LIMIT_MS = 500;
 
@@ -74,8 +76,10 @@ export class Receivers implements Internet {
   readonly #onSeen: (receiver: Receiver, seen: Seen) => void;
   /** Connections to addresses that must never be called. */
   readonly forbidden: string[] = [];
+  readonly #now: () => number;
 
-  constructor(chance: Chance, onSeen: (receiver: Receiver, seen: Seen) => void) {
+  constructor(now: () => number, chance: Chance, onSeen: (receiver: Receiver, seen: Seen) => void) {
+    this.#now = now;
     this.#chance = chance;
     this.#onSeen = onSeen;
   }
@@ -109,6 +113,8 @@ export class Receivers implements Internet {
       return 'yes';
     }
     const receiver = this.byHost.get(host);
+    if (receiver && receiver.address !== address && this.#now() > receiver.movedAtMs + MAX_NAME_AGE_MS)
+      this.forbidden.push(`${host} at ${address}, from where it moved`);
     if (receiver === undefined || receiver.address !== address || receiver.mood === 'refuses')
       return 'refused';
     if (receiver.mood === 'silent') return 'silent';
