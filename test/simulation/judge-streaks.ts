@@ -42,7 +42,7 @@ export class Streaks {
     if (attempt === null || attempt === undefined) return;
     const name = `${id}/${attempt.cycle}/${attempt.number}`;
     const endMs = attempt.startedAtMs + attempt.durationMs;
-    if (kind === 'delivered') this.enabled(prefix);
+    if (kind === 'delivered') this.reset(prefix);
     if (kind !== 'failed' || !counts || this.#counted.has(name)) return;
     this.#counted.add(name);
     const streak = this.#streaks.get(prefix) ?? { failed: 0, sinceMs: endMs, lastMs: endMs };
@@ -50,7 +50,9 @@ export class Streaks {
     this.#note(prefix, streak.failed + 1);
   }
 
-  enabled(prefix: string): void {
+  /** A streak that began at that time or later goes on: some processes hear of it late. */
+  reset(prefix: string, unlessSinceMs = Number.POSITIVE_INFINITY): void {
+    if ((this.#streaks.get(prefix)?.sinceMs ?? 0) >= unlessSinceMs) return;
     this.#streaks.delete(prefix);
     this.#note(prefix, 0);
   }

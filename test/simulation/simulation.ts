@@ -25,6 +25,9 @@ const DAY_MS = 86_400_000;
 const RETENTION_DAYS = 10;
 /** For how long a name may be taken for where it was, with an attempt that was under way. */
 const MAX_NAME_AGE_MS = 45_000;
+const HOUR_MS = 3_600_000;
+/** Three attempts, those that a storm repeats, and those of a redelivery. */
+const MAX_AN_HOUR = 15;
 const MAX_RESTART_MS = 20_000;
 /** Ed25519 (PKCS #8) of a fixed seed. */
 const SEAL_KEY_DER = Buffer.concat([
@@ -334,6 +337,9 @@ export class Simulation {
     const list = this.seen.get(place);
     if (list === undefined) this.seen.set(place, [seen]);
     else list.push(seen);
+    const lately = (list ?? []).filter(({ atMs }) => atMs > seen.atMs - HOUR_MS).length;
+    if (lately > MAX_AN_HOUR)
+      this.violation(`transaction ${seen.transactionId} came to ${prefix} ${lately} times within an hour`);
     const receiver = this.receivers.byHost.get(host);
     if (receiver && seen.address !== receiver.address && seen.atMs > receiver.movedAtMs + MAX_NAME_AGE_MS)
       this.violation(`${host} is called at ${seen.address}, from where it moved`);
@@ -368,8 +374,9 @@ export class Simulation {
   }
 
   /** Counts anew what the failure streaks count. */
-  #seeCall(what: string, [first]: readonly unknown[]): void {
-    if (what === 'queue.resetHealth') this.streaks.enabled(String(first));
+  #seeCall(what: string, [first, second]: readonly unknown[]): void {
+    if (what === 'queue.resetHealth')
+      this.streaks.reset(String(first), second === undefined ? undefined : Number(second));
     if (what !== 'queue.report') return;
     for (const report of first as readonly (Reported & { readonly leaseToken: string })[]) {
       const entry = this.stores.queue.entries.get(report.id);
