@@ -1,9 +1,11 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { FAULT_KINDS, type Plan, Simulation } from './simulation.ts';
 
 /** Some of the seconds that `npm test` has; `npm run test:simulation` runs on fresh seeds for as long as it is told. */
 const SEEDS = ['1', '3', '8'];
 const PLAN: Omit<Plan, 'seed'> = { days: 10, processes: 2, accounts: 4, perDay: 20, faults: FAULT_KINDS };
+
+vi.setConfig({ testTimeout: 120_000 }); // two seconds each, unless others have the machine
 
 test.each(SEEDS)('seed %s holds what must always hold', async (seed) => {
   const { violations, figures } = await new Simulation({ ...PLAN, seed }).run();
