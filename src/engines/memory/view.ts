@@ -1,9 +1,4 @@
-import {
-  REFERENCES,
-  type Reference,
-  type RowState,
-  type TransactionRow,
-} from '../../../projections/transactions.ts';
+import type { RowState, TransactionRow } from '../../../projections/transactions.ts';
 import type { Clock } from '../../base/clock.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
 import { MAX_PARKED_READ } from '../../event-store/event-store.ts';
@@ -18,7 +13,12 @@ import {
   notInUse,
   type ParkedTransactionEvent,
 } from '../../pull/view/checkpoint.ts';
-import type { PageQuery, PageRow, TransactionsView } from '../../pull/view/transactions-view.ts';
+import {
+  inListOrder,
+  isAskedFor,
+  type PageRow,
+  type TransactionsView,
+} from '../../pull/view/transactions-view.ts';
 import { erasure, foldHistory, groupChanges } from '../stored/fold-changes.ts';
 import { opening } from './opening.ts';
 
@@ -93,8 +93,8 @@ export function openMemoryView(view: MemoryView, clock: Clock): TransactionsView
   return opening<Omit<TransactionsView, 'close'>>(NAME, {
     async page(query) {
       assertServable(view.served?.checkpoint);
-      const found = (view.served?.visible() ?? []).filter(matching(query));
-      const rows = found.sort((a, b) => b.createdAtMs - a.createdAtMs || b.id - a.id).map(pageRow);
+      const found = (view.served?.visible() ?? []).filter((row) => isAskedFor(row, query));
+      const rows = found.sort(inListOrder).map(pageRow);
       return {
         rows: rows.slice(0, query.limit),
         hasMore: rows.length > query.limit,
@@ -150,20 +150,6 @@ export function openMemoryView(view: MemoryView, clock: Clock): TransactionsView
       return true;
     },
   });
-}
-
-function matching({ accountId, fromMs, toMs, references = {}, statuses, after }: PageQuery) {
-  const isWanted = (name: Reference, value: number | null): boolean =>
-    references[name] === undefined || [references[name]].flat().some((wanted) => wanted === value);
-  return (row: TransactionRow): boolean =>
-    row.accountId === accountId &&
-    row.createdAtMs >= fromMs &&
-    row.createdAtMs <= toMs &&
-    REFERENCES.every((name) => isWanted(name, row.references[name])) &&
-    statuses.includes(row.status) &&
-    (after === undefined ||
-      row.createdAtMs < after.createdAtMs ||
-      (row.createdAtMs === after.createdAtMs && row.id < after.id));
 }
 
 function pageRow({ id, createdAtMs, head, mobileNumber, fees, pump, odometer }: TransactionRow): PageRow {

@@ -1,4 +1,4 @@
-import { REFERENCES, type TransactionRow } from '../../../projections/transactions.ts';
+import type { TransactionRow } from '../../../projections/transactions.ts';
 import { TRANSACTION_STREAMS, transactionIdOf, transactionStream } from '../../domain/transaction-events.ts';
 import { DAY_MS } from '../../domain/values/date-time.ts';
 import { membersOf, recordedAtMs } from '../../event-store/codec.ts';
@@ -6,7 +6,12 @@ import type { EventStore } from '../../event-store/event-store.ts';
 import { readOperations } from '../../event-store/operations.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { listPages } from '../../pull/view/list-rows.ts';
-import type { PageQuery, Place, ViewReads } from '../../pull/view/transactions-view.ts';
+import {
+  inListOrder,
+  isAskedFor,
+  type PageQuery,
+  type ViewReads,
+} from '../../pull/view/transactions-view.ts';
 import { effectsOf, rowAt } from '../answers/timeline.ts';
 
 const PAGE = 100;
@@ -36,7 +41,7 @@ export interface PastParts {
 export async function* rowsAt(query: PastQuery, parts: PastParts): AsyncGenerator<TransactionRow> {
   const moved = await movedSince(query, parts);
   for await (const row of listedStill(query, parts)) {
-    for (let next = moved[0]; next !== undefined && !isBefore(row, next); next = moved[0]) {
+    for (let next = moved[0]; next !== undefined && inListOrder(next, row) <= 0; next = moved[0]) {
       moved.shift();
       if (next.id !== row.id) yield next; // the view has not applied yet what moved it
     }
@@ -50,7 +55,7 @@ async function* listedStill(query: PastQuery, { store, view }: PastParts): Async
     const histories = await store.readStreams(rows.map(({ id }) => transactionStream(id)));
     for (const [index, row] of rows.entries()) {
       const past = rowAt(effectsOf(histories[index] ?? []), query.atMs);
-      if (past !== undefined && isSamePlace(past, row) && matches(past, query)) yield past;
+      if (past !== undefined && inListOrder(past, row) === 0 && matches(past, query)) yield past;
     }
   }
 }
@@ -64,13 +69,12 @@ async function movedSince(query: PastQuery, parts: PastParts): Promise<Transacti
       const applied = effectsOf(events);
       const [past, present] = [rowAt(applied, atMs), applied.at(-1)?.row];
       if (past === undefined || !matches(past, query)) continue;
-      const isListed = present !== undefined && isSamePlace(present, past) && matches(present, query);
+      const isListed = present !== undefined && inListOrder(present, past) === 0 && matches(present, query);
       if (!isListed) kept.set(past.id, past);
     }
-    const last = newestFirst(kept)[limit - 1];
-    for (const row of kept.values()) if (last !== undefined && isBefore(last, row)) kept.delete(row.id);
+    for (const { id } of [...kept.values()].sort(inListOrder).slice(limit)) kept.delete(id);
   }
-  return newestFirst(kept);
+  return [...kept.values()].sort(inListOrder);
 }
 
 /** The account's transactions that were there before, and got an event since; some at a time, and perhaps more than once. */
@@ -107,26 +111,6 @@ export async function erasedSince(
   ).length;
 }
 
-function newestFirst(rows: ReadonlyMap<number, TransactionRow>): TransactionRow[] {
-  return [...rows.values()].sort((one, other) => (isBefore(one, other) ? -1 : 1));
-}
-
-/** Whether a place of the list comes before another. */
-function isBefore(one: Place, other: Place): boolean {
-  return one.createdAtMs > other.createdAtMs || (one.createdAtMs === other.createdAtMs && one.id > other.id);
-}
-
-function isSamePlace(one: Place, other: Place): boolean {
-  return one.id === other.id && one.createdAtMs === other.createdAtMs;
-}
-
 function matches(row: TransactionRow, query: PastQuery): boolean {
-  const { accountId, fromMs, toMs, statuses, references = {}, after, isWanted } = query;
-  if (row.accountId !== accountId || row.createdAtMs < fromMs || row.createdAtMs > toMs) return false;
-  if (!statuses.includes(row.status) || (after !== undefined && !isBefore(after, row))) return false;
-  const isOf = REFERENCES.every((name) => {
-    const wanted = references[name];
-    return wanted === undefined || [wanted].flat().includes(row.references[name] ?? Number.NaN);
-  });
-  return isOf && isWanted(row);
+  return isAskedFor(row, query) && query.isWanted(row);
 }

@@ -1,5 +1,10 @@
 import type { RenderedRecord } from '../../../projections/record.ts';
-import type { Reference, RowState, TransactionRow } from '../../../projections/transactions.ts';
+import {
+  REFERENCES,
+  type Reference,
+  type RowState,
+  type TransactionRow,
+} from '../../../projections/transactions.ts';
 import type { VisibleStatus } from '../../domain/transaction-events.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
 import type { ViewChange } from '../record/project-event.ts';
@@ -23,6 +28,29 @@ export interface PageQuery {
   /** Only records after this place in the list. */
   readonly after?: Place | undefined;
   readonly limit: number;
+}
+
+/** Sorts places as the list does. */
+export function inListOrder(one: Place, other: Place): number {
+  return other.createdAtMs - one.createdAtMs || other.id - one.id;
+}
+
+/** Whether the query asks for the row, on this page or a later one. */
+export function isAskedFor(
+  row: TransactionRow,
+  { accountId, fromMs, toMs, references = {}, statuses, after }: Omit<PageQuery, 'limit'>,
+): boolean {
+  const isWanted = (name: Reference): boolean =>
+    references[name] === undefined ||
+    [references[name]].flat().some((wanted) => wanted === row.references[name]);
+  return (
+    row.accountId === accountId &&
+    row.createdAtMs >= fromMs &&
+    row.createdAtMs <= toMs &&
+    REFERENCES.every(isWanted) &&
+    statuses.includes(row.status) &&
+    (after === undefined || inListOrder(after, row) < 0)
+  );
 }
 
 /** A record as a page needs it. The segments of all rows may be parts of one buffer. */

@@ -1,6 +1,6 @@
 import type { Db, Filter } from 'mongodb';
 import { REFERENCES } from '../../../../projections/transactions.ts';
-import type { PageQuery, PageRow } from '../../../pull/view/transactions-view.ts';
+import { inListOrder, type PageQuery, type PageRow } from '../../../pull/view/transactions-view.ts';
 import { indexFor, type RowIndexName, statusCode } from '../../stored/rows.ts';
 import type { TransactionDocument } from './documents.ts';
 import { generationOf } from './generations.ts';
@@ -81,7 +81,7 @@ export function pageSearches(query: PageQuery): PageSearch[] {
 }
 
 function newest(rows: PageRow[], count: number): PageRow[] {
-  return rows.sort((a, b) => b.createdAtMs - a.createdAtMs || b.id - a.id).slice(0, count);
+  return rows.sort(inListOrder).slice(0, count);
 }
 
 function chunks<T>(items: readonly T[], size: number): T[][] {
