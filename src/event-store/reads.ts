@@ -24,7 +24,7 @@ export async function* readToEnd(
   {
     signal = new AbortController().signal,
     ...options
-  }: Omit<SubscribeOptions, 'signal'> & { readonly signal?: AbortSignal },
+  }: Omit<SubscribeOptions, 'signal'> & { readonly signal?: AbortSignal | undefined },
 ): AsyncGenerator<SubscriptionBatch, void> {
   await store.head();
   for await (const batch of store.subscribe({ ...options, signal })) {

@@ -21,7 +21,7 @@ export async function firstHidden(
   }: { deleted: Iterable<string>; after: Position; signal?: AbortSignal | undefined },
 ): Promise<string | undefined> {
   const streams = new Set(deleted);
-  const all = { prefixes: [METADATA], after, unparsed: true, ...(signal && { signal }) };
+  const all = { prefixes: [METADATA], after, unparsed: true, signal };
   for await (const { events } of readToEnd(store, all))
     for (const { stream, data } of events)
       if (data instanceof Uint8Array && HIDES.test(storedText(data)))

@@ -92,7 +92,7 @@ export async function* leavesAfter(
   { gaps, deleted, signal }: LeavesOptions,
 ): AsyncGenerator<readonly Leaf[], void> {
   const order = new LeafOrder(size, gaps);
-  const all = { prefixes: [], after: position, unparsed: true, ...(signal && { signal }) };
+  const all = { prefixes: [], after: position, unparsed: true, signal };
   for await (const batch of readToEnd(store, all)) {
     const events = batch.events.map((event) => hashed(event, KEPT));
     for (const { stream, hash } of events) if (hash === undefined) deleted?.add(stream);

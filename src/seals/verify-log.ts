@@ -97,7 +97,7 @@ async function* sealsOf(
   { store, signal }: LogVerificationOptions,
   onUnreadable: (place: string) => void,
 ): AsyncGenerator<Seal, void> {
-  const all = { prefixes: [SEALS_STREAM], after: 0, ...(signal && { signal }) };
+  const all = { prefixes: [SEALS_STREAM], after: 0, signal };
   for await (const { events } of readToEnd(store, all)) {
     for (const event of events) {
       if (event.stream !== SEALS_STREAM) continue;
@@ -174,7 +174,7 @@ class Verification {
     const signed = this.#options.key.open(seal.note);
     const { size } = seal;
     if (signed === undefined) {
-      this.fault ??= { kind: 'seal', size, reason: `it is not signed by ${this.#options.key}` };
+      this.found({ kind: 'seal', size, reason: `it is not signed by ${this.#options.key}` });
     } else if (this.#edge.root !== seal.root || signed.size !== size || signed.root !== seal.root) {
       this.fault = (await this.#firstDifference(seal)) ?? {
         kind: 'seal',
@@ -197,6 +197,7 @@ class Verification {
     };
   }
 
+  /** The first one counts. */
   found(fault: LogFault): void {
     this.fault ??= fault;
   }
@@ -208,7 +209,7 @@ class Verification {
       checkpoint.size > this.size
         ? `the log has ${this.size} events, and had ${checkpoint.size}: its end was cut off`
         : 'it is about what was left out: begin before it with --since';
-    this.fault ??= { kind: 'checkpoint', size: checkpoint.size, reason };
+    this.found({ kind: 'checkpoint', size: checkpoint.size, reason });
   }
 
   result(): LogVerification {
@@ -230,10 +231,10 @@ class Verification {
     if (checkpoint?.size !== this.size) return;
     this.#isCompared = true;
     if (this.#edge.root !== checkpoint.root)
-      this.fault ??= {
+      this.found({
         ...{ kind: 'checkpoint', size: checkpoint.size },
         reason: 'the log was another one then, and its seals were made anew',
-      };
+      });
   }
 
   /** By the prints of the seal, of which the leaves since the one before are a part. */

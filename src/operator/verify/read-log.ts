@@ -36,7 +36,7 @@ export async function readLog(
   { store, after = 0, upTo = Infinity, blockSize = BLOCK, signal, onProgress }: ReadLogOptions,
 ): Promise<void> {
   let events = 0;
-  const log = { prefixes: [TRANSACTION_STREAMS], after, batchSize: blockSize, ...(signal && { signal }) };
+  const log = { prefixes: [TRANSACTION_STREAMS], after, batchSize: blockSize, signal };
   for await (const batch of readToEnd(store, log)) {
     const wanted = batch.events.filter(({ position }) => position <= upTo);
     const block = wanted.map((event) => ({ event, projected: projectEvent(event) }));

@@ -148,7 +148,7 @@ async function inSession<A extends Arguments, O extends Options>(
   { options, command }: { readonly options: Values<O> & CommandOptions; readonly command: Command },
 ): Promise<number> {
   const config = loadConfig(process.env, 'command');
-  if (config.FUEL_ENVIRONMENT === 'production' && !options.reason && asksWhy?.(options, args))
+  if (requiresReason(config) && !options.reason && asksWhy?.(options, args))
     throw wrongUsage('say why with --reason "…", for the auditors: production requires it');
   const clock = systemClock;
   const opened = await openEngines(config, clock);
@@ -194,6 +194,11 @@ function commandName(command: Command): string {
   const names: string[] = [];
   for (let at: Command | null = command; at !== null; at = at.parent) names.unshift(at.name());
   return names.join(' ');
+}
+
+/** Whether what switches off, withdraws or accepts has to say why. */
+export function requiresReason({ FUEL_ENVIRONMENT: environment }: Config): boolean {
+  return environment === 'production';
 }
 
 /** Who called, as this machine knows it; behind `sudo` or in a container not the user whom the program runs as. */

@@ -20,7 +20,7 @@ import { applyAccounts } from '../../apply/apply-accounts.ts';
 import { bytesOf, linesOf } from '../../apply/export-account.ts';
 import { MAX_LINE_BYTES } from '../../lines/lines.ts';
 import { printChange } from '../command/change.ts';
-import { command, noun, type Session } from '../command/command.ts';
+import { command, noun, requiresReason, type Session } from '../command/command.ts';
 import { storeOfDryRun } from '../command/command-engines.ts';
 import { sortedAccounts } from '../command/known-names.ts';
 import { longWork, openInput } from '../command/long-work.ts';
@@ -188,7 +188,7 @@ const apply = command({
   changes: ({ dryRun }) => dryRun !== true,
   work(session, [file], { dryRun = false, reason }) {
     const { clock, author, out } = session;
-    const why = { reason, isAsked: session.config.FUEL_ENVIRONMENT === 'production' };
+    const why = { reason, isAsked: requiresReason(session.config) };
     return longWork(
       out,
       { again: 'apply the same file again', names: dryRun ? { applied: 'would apply' } : {} },
