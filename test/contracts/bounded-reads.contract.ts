@@ -111,7 +111,7 @@ export function boundedReadsContract(open: () => Promise<{ readonly queue: Deliv
     const { prefix = '', ...health } = found[0] ?? {};
     expect(health).toEqual(await queue.health(prefix));
     expect(await reads.failingLanes(1)).toHaveLength(1);
-    await queue.resetHealth('cccccccccc');
+    await queue.resetHealth('cccccccccc', 1e9);
     expect((await reads.failingLanes(5)).map((lane) => lane.prefix)).toEqual(['bbbbbbbbbb', 'aaaaaaaaaa']);
   });
 

@@ -81,7 +81,7 @@ export function deliveryLogCopyContract(open: () => Promise<{ readonly queue: De
       const [pending] = await source.claim(claimOptions(1_000_000, { limit: 1 }));
       await source.report([delivered(pending as ClaimedDelivery, 1_000_000)]);
       await source.redeliver((one as NewDelivery).id, { force: true, dueAtMs: 1_000_500 });
-      await source.resetHealth(OTHER);
+      await source.resetHealth(OTHER, 1_000_500);
       await copy(source, target);
       await copy(source, target);
       expect(await contentOf(target)).toEqual(await contentOf(source));

@@ -174,8 +174,8 @@ class Comparison {
         return;
       }
       case 'resetHealth':
-        await queue.resetHealth(operation.prefix);
-        return this.#model.resetHealth(operation.prefix);
+        await queue.resetHealth(operation.prefix, nowMs);
+        return this.#model.resetHealth(operation.prefix, nowMs);
       case 'purge':
         return this.#purge(queue, nowMs - operation.ageMs, operation.limit);
       default:

@@ -73,24 +73,38 @@ export function webhookHealthContract(open: () => Promise<QueueUnderTest>): void
       expect((await other.health(one.prefix)).failedInARow).toBe(60);
     });
 
-    test('is not reset where it began at a time or later, and is where a hold has ended its time', async () => {
+    test('is reset once for each time its webhook was enabled, and not where it began then or later', async () => {
       const { queue, claim } = await opened(one, newDelivery(2));
       const [a, b] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery];
       await queue.report([failed(a, 1_000), held(b)]);
       await queue.resetHealth(one.prefix, 1_250);
       expect(await queue.health(one.prefix)).toMatchObject({ failedInARow: 1, failingSinceMs: 1_250 });
       await queue.resume(7, 2_000);
-      await queue.resetHealth(one.prefix, 1_250);
-      expect(await queue.health(one.prefix)).toMatchObject({ failedInARow: 0 });
+      const heldOnce = { failedInARow: 1, failingSinceMs: null };
+      expect(await queue.health(one.prefix)).toMatchObject(heldOnce);
+      await queue.resetHealth(one.prefix, 1_250); // as a process that starts, which sees the event again
+      expect(await queue.health(one.prefix)).toMatchObject(heldOnce);
+      await queue.resetHealth(one.prefix, 1_900);
+      expect(await queue.health(one.prefix)).toMatchObject({ failedInARow: 0, failingSinceMs: null });
       await queue.report([failed((await claim(2_000))[0] as ClaimedDelivery, 2_000)]);
       await queue.resetHealth(one.prefix, 2_251);
       expect(await queue.health(one.prefix)).toMatchObject({ failedInARow: 0, failingSinceMs: null });
     });
 
+    test('is not reset by the time of a lane that never failed before', async () => {
+      const { queue, claim } = await opened(one, newDelivery(2));
+      await queue.resetHealth(one.prefix, 500);
+      const [a, b] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery];
+      await queue.report([failed(a, 1_000), held(b)]);
+      await queue.resume(7, 2_000);
+      await queue.resetHealth(one.prefix, 500);
+      expect(await queue.health(one.prefix)).toMatchObject({ failedInARow: 1 });
+    });
+
     test('is forgotten on reset', async () => {
       const { queue, claimOne } = await opened(one);
       await queue.report([failed(await claimOne(1_000), 1_000)]);
-      await queue.resetHealth(one.prefix);
+      await queue.resetHealth(one.prefix, 1_251);
       expect(await queue.health(one.prefix)).toEqual({
         failedInARow: 0,
         failingSinceMs: null,

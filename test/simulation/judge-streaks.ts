@@ -50,9 +50,9 @@ export class Streaks {
     this.#note(prefix, streak.failed + 1);
   }
 
-  /** A streak that began at that time or later goes on: some processes hear of it late. */
-  reset(prefix: string, unlessSinceMs = Number.POSITIVE_INFINITY): void {
-    if ((this.#streaks.get(prefix)?.sinceMs ?? 0) >= unlessSinceMs) return;
+  /** It was enabled then. What failed later counts on: some processes hear of it late, or again when they start. */
+  reset(prefix: string, enabledAtMs = Number.POSITIVE_INFINITY): void {
+    if ((this.#streaks.get(prefix)?.lastMs ?? 0) >= enabledAtMs) return;
     this.#streaks.delete(prefix);
     this.#note(prefix, 0);
   }

@@ -375,8 +375,7 @@ export class Simulation {
 
   /** Counts anew what the failure streaks count. */
   #seeCall(what: string, [first, second]: readonly unknown[]): void {
-    if (what === 'queue.resetHealth')
-      this.streaks.reset(String(first), second === undefined ? undefined : Number(second));
+    if (what === 'queue.resetHealth') this.streaks.reset(String(first), Number(second));
     if (what !== 'queue.report') return;
     for (const report of first as readonly (Reported & { readonly leaseToken: string })[]) {
       const entry = this.stores.queue.entries.get(report.id);

@@ -232,8 +232,11 @@ export interface DeliveryWork {
   resume(accountId: number, nowMs: number): Promise<number>;
   /** Ends all open deliveries of a lane, from a cycle on, as failed, outside the streak; says how many. As `resume`. */
   endLane(prefix: string, reason: string, nowMs: number, fromCycle?: number): Promise<number>;
-  /** Forgets a lane's failure streak, unless it began at a time or later. */
-  resetHealth(prefix: string, unlessSinceMs?: number): Promise<void>;
+  /**
+   * Forgets a lane's failure streak since its webhook was enabled: once for that time, and not a streak that began at
+   * it or later.
+   */
+  resetHealth(prefix: string, enabledAtMs: number): Promise<void>;
 }
 
 /** What an operator, an event or the retention does to what is stored. */

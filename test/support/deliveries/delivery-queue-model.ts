@@ -20,6 +20,7 @@ export class DeliveryQueueModel {
   readonly entries = new Map<string, Entry>();
   readonly #withdrawn = new Set<number>();
   readonly #streaks = new Map<string, WebhookHealth>();
+  readonly #resets = new Map<string, number>();
 
   enqueue(delivery: NewDelivery): boolean {
     if (this.entries.has(delivery.id)) return false;
@@ -139,8 +140,10 @@ export class DeliveryQueueModel {
     return this.#streaks.get(prefix) ?? { failedInARow: 0, failingSinceMs: null, lastAnswers: [] };
   }
 
-  resetHealth(prefix: string): void {
-    this.#streaks.delete(prefix);
+  resetHealth(prefix: string, enabledAtMs: number): void {
+    if ((this.#resets.get(prefix) ?? 0) >= enabledAtMs) return;
+    this.#resets.set(prefix, enabledAtMs);
+    if ((this.health(prefix).failingSinceMs ?? 0) < enabledAtMs) this.#streaks.delete(prefix);
   }
 
   nextDueAtMs(): number | undefined {

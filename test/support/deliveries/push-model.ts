@@ -39,6 +39,8 @@ export class PushModel {
   readonly #deliveries = new Map<string, { prefix: string; transactionId: number; position: number }>();
   readonly #delivered = new Set<string>();
   readonly #redelivered = new Set<string>();
+  /** By key, as of which time its count was reset last. */
+  readonly #resets = new Map<string, number>();
   #integration = false;
   #profiles = new Map<string, { fromMs: number; toMs: number }>();
   #folded = 0;
@@ -47,9 +49,11 @@ export class PushModel {
     this.#machine = machine;
     machine.onCommit = async (name, args, commit) => {
       if (name === 'resetHealth') {
-        const [prefix, unlessSinceMs = Infinity] = args as [string, number?];
+        const [prefix, enabledAtMs] = args as [string, number];
         const { failingSinceMs } = await machine.queue.health(prefix);
-        if ((failingSinceMs ?? -Infinity) < unlessSinceMs) this.runs.set(prefix, 0);
+        const isNew = (this.#resets.get(prefix) ?? 0) < enabledAtMs;
+        if (isNew && (failingSinceMs ?? 0) < enabledAtMs) this.runs.set(prefix, 0);
+        if (isNew) this.#resets.set(prefix, enabledAtMs);
       }
       if (name !== 'report') return commit();
       const reports = args[0] as readonly DeliveryReport[];

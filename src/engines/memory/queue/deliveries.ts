@@ -26,6 +26,8 @@ export class MemoryDeliveries {
   /** By transaction, when it was withdrawn last. */
   readonly withdrawn = new Map<number, number>();
   readonly streaks = new Map<string, WebhookHealth>();
+  /** By lane, as of which time its streak was reset last. */
+  readonly resets = new Map<string, number>();
   /** Of each opening. */
   readonly listeners = new Set<Set<WorkListener>>();
 

@@ -54,6 +54,8 @@ export interface LaneDocument {
   readonly failed_in_a_row: number;
   readonly failing_since: number | null;
   readonly last_answers: readonly string[];
+  /** As of which time it was reset last; absent where it never was. */
+  readonly reset_at?: number;
 }
 
 export interface LogDocument {

@@ -3,7 +3,7 @@ import { SerialWork } from '../../../base/serial-work.ts';
 import type { DeliveryReport, WebhookHealth } from '../../../push/queue/delivery-queue.ts';
 import { FailureStreaks, healthy } from '../../../push/queue/failure-streak.ts';
 import { keptAttempt, nextState, type Transition, transitionsOf } from '../../../push/queue/next-state.ts';
-import { toProgress } from '../../stored/delivery.ts';
+import { STREAK, toProgress, toStored } from '../../stored/delivery.ts';
 import type { MongoConnection } from '../driver/connection.ts';
 import { type DeliveryCollections, deliveryCollections, insertMissing } from './collections.ts';
 import { guardOf, rowOf, toHealth, toLaneDocument, updateOf } from './documents.ts';
@@ -118,7 +118,7 @@ async function recordOnce(
   }
   if (writes.length > 0) await deliveries.bulkWrite(writes, { session });
   for (const [prefix, health] of streaks.changed)
-    await lanes.replaceOne({ _id: prefix }, toLaneDocument(prefix, health), { session });
+    await lanes.updateOne({ _id: prefix }, { $set: toStored(STREAK, health) }, { session });
   return streaks.changed;
 }
 

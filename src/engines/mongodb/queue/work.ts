@@ -6,8 +6,8 @@ import { type DeliveryChange, transitionOf } from '../../../push/queue/next-stat
 import { STREAK, toStored } from '../../stored/delivery.ts';
 import type { MongoConnection } from '../driver/connection.ts';
 import { claimDue, laneHeads } from './claim.ts';
-import type { DeliveryCollections, Use } from './collections.ts';
-import { guardOf, updateOf } from './documents.ts';
+import { type DeliveryCollections, insertMissing, type Use } from './collections.ts';
+import { guardOf, toLaneDocument, updateOf } from './documents.ts';
 import { storeNew } from './enqueue.ts';
 import { MongoReporter } from './report.ts';
 import { PolledSignal } from './signal.ts';
@@ -69,10 +69,13 @@ export function mongoWork(
         if (ids.length < BULK) return total;
       }
     },
-    resetHealth: (prefix, unlessSinceMs = Infinity) =>
+    resetHealth: (prefix, enabledAtMs) =>
       use(async ({ lanes }) => {
-        const isOlder = { $or: [{ failing_since: null }, { failing_since: { $lt: unlessSinceMs } }] };
-        await lanes.updateOne({ _id: prefix, ...isOlder }, { $set: toStored(STREAK, healthy()) });
+        await insertMissing(lanes, [toLaneDocument(prefix, healthy())]);
+        const isLater = { $not: { $gte: enabledAtMs } };
+        const reset = { ...toStored(STREAK, healthy()), reset_at: enabledAtMs };
+        await lanes.updateOne({ _id: prefix, reset_at: isLater, failing_since: isLater }, { $set: reset });
+        await lanes.updateOne({ _id: prefix }, { $max: { reset_at: enabledAtMs } });
       }),
   };
 }

@@ -21,6 +21,10 @@ export function sqliteLanes(db: Database) {
      ON CONFLICT (prefix) DO UPDATE SET failed_in_a_row = excluded.failed_in_a_row,
        failing_since = excluded.failing_since, last_answers = excluded.last_answers`,
   );
+  const setReset = db.prepare(
+    `INSERT INTO lanes (prefix, reset_at) VALUES (?, ?)
+     ON CONFLICT (prefix) DO UPDATE SET reset_at = excluded.reset_at WHERE reset_at < excluded.reset_at`,
+  );
   const endStreakInTime = db.prepare('UPDATE lanes SET failing_since = NULL WHERE prefix = ?');
 
   /** The lanes that have something due, the longest waiting first, read one by one. */
@@ -47,6 +51,8 @@ export function sqliteLanes(db: Database) {
     setHealth(prefix: string, { failedInARow, failingSinceMs, lastAnswers }: WebhookHealth): void {
       setStreak.run(prefix, failedInARow, failingSinceMs, JSON.stringify(lastAnswers));
     },
+    /** False where the streak was reset as of then, or later, before. */
+    markReset: (prefix: string, enabledAtMs: number) => setReset.run(prefix, enabledAtMs).changes > 0,
     /** Ends the time of the streak, not the count. */
     endStreakInTime: (prefix: string) => void endStreakInTime.run(prefix),
   };

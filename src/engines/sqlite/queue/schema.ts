@@ -69,5 +69,6 @@ export function deliveryMigrations(log: { readonly id: string; readonly startedA
     `ALTER TABLE withdrawals ADD COLUMN made_at INTEGER NOT NULL DEFAULT 0;
      UPDATE withdrawals SET made_at = ${log.startedAtMs}; -- by now; their own time is not known
      CREATE INDEX withdrawals_by_time ON withdrawals (made_at);`,
+    'ALTER TABLE lanes ADD COLUMN reset_at INTEGER NOT NULL DEFAULT 0;',
   ];
 }

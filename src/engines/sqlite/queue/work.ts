@@ -101,10 +101,10 @@ export function sqliteWork(parts: QueueParts): DeliveryWork {
         await nextTurn();
       }
     },
-    async resetHealth(prefix, unlessSinceMs = Infinity) {
+    async resetHealth(prefix, enabledAtMs) {
       await db.write(() => {
-        const { failingSinceMs } = lanes.health(prefix);
-        if (failingSinceMs === null || failingSinceMs < unlessSinceMs) lanes.setHealth(prefix, healthy());
+        if (!lanes.markReset(prefix, enabledAtMs)) return;
+        if ((lanes.health(prefix).failingSinceMs ?? 0) < enabledAtMs) lanes.setHealth(prefix, healthy());
       });
     },
   };

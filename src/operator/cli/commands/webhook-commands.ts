@@ -72,7 +72,7 @@ const enable = command({
       type: 'EnableWebhook',
       ...of,
     }));
-    if (changed) await session.engines.queue().resetHealth(prefix);
+    if (changed) await session.engines.queue().resetHealth(prefix, session.writer().clock.now());
     printChange(session, changed, await answer(accountId, key, session));
   },
 });

@@ -80,7 +80,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   'report successes': (queue, { claimed: { a, e } }) => queue.report([delivered(a, AT), delivered(e, AT)]),
   enqueue: (queue) => queue.enqueue([newDelivery(8), newDelivery(9)], claimOptions(AT)),
   purge: (queue) => queue.purge(10_000, 10),
-  resetHealth: (queue) => queue.resetHealth('cccccccccc'),
+  resetHealth: (queue) => queue.resetHealth('cccccccccc', AT),
 };
 
 describeWithMongodb('an operation of the delivery queue on MongoDB that is interrupted', () => {
