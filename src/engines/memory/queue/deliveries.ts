@@ -43,6 +43,12 @@ export class MemoryDeliveries {
     return this.streaks.get(prefix) ?? healthy();
   }
 
+  reset(prefix: string, enabledAtMs: number): void {
+    if ((this.resets.get(prefix) ?? 0) >= enabledAtMs) return;
+    this.resets.set(prefix, enabledAtMs);
+    if ((this.healthOf(prefix).failingSinceMs ?? 0) < enabledAtMs) this.streaks.delete(prefix);
+  }
+
   all(wanted: (entry: Entry) => boolean = () => true): Entry[] {
     return [...this.entries.values()].filter(wanted);
   }

@@ -86,11 +86,7 @@ export function memoryWork(log: MemoryDeliveries, clock: Clock): Omit<DeliveryWo
       const ofLane = log.all(({ owed, progress }) => owed.prefix === prefix && progress.cycle >= fromCycle);
       return ofLane.filter((entry) => log.change(entry, { kind: 'end lane', reason }, nowMs)).length;
     },
-    async resetHealth(prefix, enabledAtMs) {
-      if ((log.resets.get(prefix) ?? 0) >= enabledAtMs) return;
-      log.resets.set(prefix, enabledAtMs);
-      if ((log.healthOf(prefix).failingSinceMs ?? 0) < enabledAtMs) log.streaks.delete(prefix);
-    },
+    resetHealth: async (prefix, enabledAtMs) => log.reset(prefix, enabledAtMs),
   };
 }
 
