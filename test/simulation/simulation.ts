@@ -8,27 +8,23 @@ import { Chance } from './core/chance.ts';
 import { History } from './core/history.ts';
 import { replaceWorld } from './core/simulated-world.ts';
 import { type Owner, settled, Timeline } from './core/timeline.ts';
-import { type Judged, judgeDeliveries, judgeRepeats } from './judge.ts';
-import { judgeRecord } from './judge-records.ts';
-import { type Reported, Streaks } from './judge-streaks.ts';
-import { Model } from './model.ts';
+import { type Judged, judgeDeliveries, judgeRepeats } from './judge/deliveries.ts';
+import { Model } from './judge/model.ts';
 import { simulatedNetwork } from './parts/network.ts';
 import { Operator } from './parts/operator.ts';
 import { SimulatedProcess } from './parts/process.ts';
-import { Receivers, type Seen } from './parts/receivers.ts';
+import { Receivers } from './parts/receivers.ts';
 import { type FaultRates, gateOf, NO_FAULTS } from './stores/gate.ts';
 import { type StoreName, Stores } from './stores/stores.ts';
+import { Witness } from './witness.ts';
 import { Workload } from './workload.ts';
 
 export const START_MS = Date.UTC(2026, 0, 5);
 const DAY_MS = 86_400_000;
 const RETENTION_DAYS = 10;
-/** For how long a name may be taken for where it was, with an attempt that was under way. */
-const MAX_NAME_AGE_MS = 45_000;
-const HOUR_MS = 3_600_000;
-/** Three attempts, those that a storm repeats, and those of a redelivery. */
-const MAX_AN_HOUR = 15;
 const MAX_RESTART_MS = 20_000;
+/** For an attempt, a mail, and a store that is slow or can't be reached. */
+const MAX_STOP_MS = 60_000;
 /** Ed25519 (PKCS #8) of a fixed seed. */
 const SEAL_KEY_DER = Buffer.concat([
   Buffer.from('302e020100300506032b657004220420', 'hex'),
@@ -84,11 +80,7 @@ export class Simulation {
   readonly processes: SimulatedProcess[] = [];
   readonly violations: string[] = [];
   readonly faultsAtMs: number[] = [];
-  readonly seen = new Map<string, Seen[]>();
-  /** Which key a host belongs to. */
-  readonly hosts = new Map<string, string>();
-  readonly mails: string[] = [];
-  readonly streaks = new Streaks(() => this.timeline.nowMs);
+  readonly witness = new Witness(this);
   rates: FaultRates = NO_FAULTS;
   readonly outages = new Map<string, number>();
   wellSinceMs = START_MS;
@@ -129,7 +121,7 @@ export class Simulation {
     this.receivers = new Receivers(
       () => this.timeline.nowMs,
       this.chance.fork('receivers'),
-      (receiver, seen) => this.#sawRequest(receiver.host, seen),
+      (receiver, seen) => this.witness.sawRequest(receiver.host, seen),
     );
     this.#gate = gateOf({
       timeline: this.timeline,
@@ -141,7 +133,9 @@ export class Simulation {
         this.history.add(process.name, what);
       },
       end: (process, why) => this.end(process, why),
-      onCall: (what, args) => this.#seeCall(what, args),
+      onCall: (what, [first]) => {
+        if (what === 'queue.report') this.witness.sawReports(first as never);
+      },
     });
     this.operator = new Operator({
       config: this.#config,
@@ -189,7 +183,8 @@ export class Simulation {
         daysAMinute: (days / seconds) * 60,
         timers: timeline.fired,
         events: this.stores.log.head,
-        requests: [...this.seen.values()].reduce((sum, each) => sum + each.length, 0),
+        requests: this.witness.requests,
+        mails: this.witness.mails.length,
         ends: this.#ends,
         faults: this.faultsAtMs.length,
       },
@@ -232,7 +227,7 @@ export class Simulation {
         send: async (mail) => {
           await this.timeline.pause(chance.between(5, 200));
           if (this.rates !== NO_FAULTS && chance.is(0.2)) throw new Error('the mail server is busy');
-          this.mails.push(`${mail.to.join(',')} ${mail.subject}`);
+          this.witness.sawMail(mail);
           return { kind: 'sent', rejected: 0 };
         },
         close: () => undefined,
@@ -257,9 +252,36 @@ export class Simulation {
     this.history.add(process.name, `ends ${why}`);
     (process as SimulatedProcess).kill();
     if (!(process instanceof SimulatedProcess)) return;
-    this.processes.splice(this.processes.indexOf(process), 1);
+    const at = this.processes.indexOf(process);
+    if (at < 0) return; // it was stopping
+    this.processes.splice(at, 1);
     const { roles } = process.options;
     this.timeline.setFor(undefined, this.chance.between(200, MAX_RESTART_MS), () => this.start(roles));
+  }
+
+  /** As a deployment does it: another one starts, and this one is stopped in order. */
+  async replace(process: SimulatedProcess): Promise<void> {
+    const at = this.processes.indexOf(process);
+    if (at < 0) return;
+    this.processes.splice(at, 1);
+    this.start(process.options.roles);
+    await this.timeline.pause(this.chance.between(0, 5_000));
+    this.history.add(process.name, 'is stopped');
+    const stopped = process.stop().then(
+      () => true,
+      (error: unknown) => this.violation(`${process.name} stops with an error: ${stackOf(error)}`),
+    );
+    if ((await Promise.race([stopped, this.timeline.pause(MAX_STOP_MS)])) === undefined && process.isAlive)
+      this.violation(`${process.name} does not stop`);
+  }
+
+  /** A clock is set right, or wrong. */
+  stepClock(): void {
+    const process = this.processes[this.chance.int(this.plan.processes)];
+    if (process === undefined) return; // it has just ended
+    process.clockMs = this.chance.between(-1_000, 1_000);
+    this.faultsAtMs.push(this.timeline.nowMs);
+    this.history.add(process.name, `its clock is set to ${process.clockMs} ms`);
   }
 
   /** Reads what is new in the log into the model. */
@@ -272,7 +294,7 @@ export class Simulation {
     return {
       model: this.model,
       deliveries: this.stores.queue.entries,
-      seen: this.seen,
+      seen: this.witness.seen,
       nowMs: this.timeline.nowMs,
       retentionMs: RETENTION_DAYS * DAY_MS,
       faultsAtMs: this.faultsAtMs,
@@ -292,7 +314,8 @@ export class Simulation {
       this.violation(`the view has parked an event of ${stream}: ${reason}`);
     for (const { keys } of this.model.accounts.values())
       for (const key of keys.values())
-        for (const fault of this.streaks.judge(key, judged.nowMs)) this.violation(fault);
+        for (const fault of this.witness.streaks.judge(key)) this.violation(fault);
+    for (const fault of this.witness.mailFaults()) this.violation(fault);
     for (const id of this.model.erased.keys()) {
       if (this.stores.view.served?.rows.get(id)?.shown)
         this.violation(`the view shows transaction ${id}, which was erased`);
@@ -324,64 +347,6 @@ export class Simulation {
       for (const { fromMs, toMs } of profiles.values())
         for (const atMs of [fromMs, toMs]) if (atMs > nowMs) nextMs = Math.min(nextMs, atMs);
     return nextMs;
-  }
-
-  #sawRequest(host: string, seen: Seen): void {
-    this.readLog();
-    const prefix = this.hosts.get(host) ?? '';
-    const place = `${prefix}/${seen.transactionId}`;
-    this.history.add(
-      host,
-      `gets transaction ${seen.transactionId} (${seen.isTaken ? 'takes it' : 'does not take it'})`,
-    );
-    const list = this.seen.get(place);
-    if (list === undefined) this.seen.set(place, [seen]);
-    else list.push(seen);
-    const lately = (list ?? []).filter(({ atMs }) => atMs > seen.atMs - HOUR_MS).length;
-    if (lately > MAX_AN_HOUR)
-      this.violation(`transaction ${seen.transactionId} came to ${prefix} ${lately} times within an hour`);
-    const receiver = this.receivers.byHost.get(host);
-    if (receiver && seen.address !== receiver.address && seen.atMs > receiver.movedAtMs + MAX_NAME_AGE_MS)
-      this.violation(`${host} is called at ${seen.address}, from where it moved`);
-    if (!seen.isGenuine) this.violation(`a request to ${host} has a wrong signature`);
-    if (seen.transactionId === undefined)
-      return void this.violation(`a request to ${host} has no transaction: ${seen.body.slice(0, 200)}`);
-    const transaction = this.model.transactions.get(seen.transactionId);
-    const isCalm = !this.faultsAtMs.some((ms) => ms > seen.atMs - 60_000);
-    if (isCalm && seen.atMs > (transaction?.withdrawnAtMs ?? seen.atMs) + 5_000)
-      this.violation(`transaction ${seen.transactionId} is sent, long after it was voided`);
-    if (transaction === undefined) {
-      const erasedAtMs = this.model.erased.get(seen.transactionId);
-      if (erasedAtMs === undefined)
-        this.violation(`transaction ${seen.transactionId} is sent and was never recorded`);
-      return;
-    }
-    if (!transaction.owedTo.has(prefix))
-      this.violation(`transaction ${transaction.id} is sent to ${prefix}, which is not owed it`);
-    const key = this.model.keyOf(prefix)?.key;
-    const isItsOwn = key?.urls.some(
-      ({ url, fromMs, untilMs }) =>
-        new URL(url).host === host && fromMs <= seen.atMs && seen.atMs < untilMs + 60_000,
-    );
-    const record = JSON.parse(seen.body).data.transaction;
-    const wrong = judgeRecord(record, transaction, transaction.numberFor.has(prefix));
-    if (wrong !== undefined)
-      this.violation(`transaction ${transaction.id} is sent to ${prefix} and ${wrong}`);
-    if (!isItsOwn)
-      this.violation(
-        `transaction ${transaction.id} is sent to ${host}, which is not the webhook of ${prefix}`,
-      );
-  }
-
-  /** Counts anew what the failure streaks count. */
-  #seeCall(what: string, [first, second]: readonly unknown[]): void {
-    if (what === 'queue.resetHealth') this.streaks.reset(String(first), Number(second));
-    if (what !== 'queue.report') return;
-    for (const report of first as readonly (Reported & { readonly leaseToken: string })[]) {
-      const entry = this.stores.queue.entries.get(report.id);
-      const counts = entry?.progress.leaseToken === report.leaseToken && entry.progress.state === 'pending';
-      this.streaks.see(report, counts);
-    }
   }
 
   #isReachable(process: Owner, store: StoreName): boolean {

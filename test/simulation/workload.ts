@@ -1,22 +1,15 @@
 import type { Chance } from './core/chance.ts';
-import { judgeRecord } from './judge-records.ts';
+import { type Customer, Customers } from './parts/customers.ts';
 import { cancelled, confirmed, external, voided } from './parts/lines.ts';
 import type { Outcome } from './parts/operator.ts';
-import type { SimulatedProcess } from './parts/process.ts';
 import { BAD_MOODS } from './parts/receivers.ts';
 import { type Simulation, START_MS } from './simulation.ts';
 
 const DAY_MS = 86_400_000;
 const QUIET_EVERY_DAYS = 5;
 const CATCH_UP_MS = 90_000;
+const SEALED_WITHIN_MS = 75_000;
 const LAST_MS = 15 * 60_000;
-
-interface Customer {
-  readonly accountId: number;
-  readonly prefix: string;
-  readonly key: string;
-  host: string | undefined;
-}
 
 interface Known {
   readonly id: number;
@@ -27,10 +20,8 @@ interface Known {
 export class Workload {
   readonly #of: Simulation;
   readonly #chance: Chance;
-  readonly #customers: Customer[] = [];
+  readonly #customers: Customers;
   readonly #transactions: Known[] = [];
-  /** Times of switch-offs that every process has applied, by key. */
-  readonly #offSinceMs = new Map<string, number>();
   #nextId = 1_000;
   #hosts = 0;
   #underWay = 0;
@@ -39,6 +30,7 @@ export class Workload {
   constructor(simulation: Simulation) {
     this.#of = simulation;
     this.#chance = simulation.chance.fork('workload');
+    this.#customers = new Customers(simulation);
   }
 
   async run(): Promise<void> {
@@ -66,7 +58,8 @@ export class Workload {
     await timeline.pause(forMs);
     history.add('', 'all is quiet');
     this.#of.judge();
-    for (const customer of this.#customers) await this.#page(customer, true);
+    await this.#customers.compareAll();
+    await this.#prove(since + forMs);
   }
 
   async #open(accountId: number): Promise<void> {
@@ -83,15 +76,15 @@ export class Workload {
   }
 
   async #issue(accountId: number): Promise<void> {
-    const { operator, receivers, hosts } = this.#of;
+    const { operator, receivers } = this.#of;
     const host = this.#chance.is(0.8) ? `r${++this.#hosts}.example.com` : undefined;
     const receiver = host === undefined ? undefined : receivers.add(host);
     const terms = { driverMobile: this.#chance.is(0.5), rateLimit: 10_000 };
     const issued = await operator.issue(accountId, terms, host && `https://${host}/hook`);
     if (issued.kind !== 'done') return;
     const { key, prefix, webhookSecret } = issued.value;
-    this.#customers.push({ accountId, prefix, key, host });
-    if (host !== undefined) hosts.set(host, prefix);
+    this.#customers.all.push({ accountId, prefix, key, host });
+    if (host !== undefined) this.#of.witness.hosts.set(host, prefix);
     if (receiver !== undefined && webhookSecret !== null) receiver.secret = webhookSecret;
   }
 
@@ -104,9 +97,10 @@ export class Workload {
       void acts.push({ atMs: startMs + chance.int(DAY_MS - 3_600_000), run });
     for (let n = 0; n < bursts; n++) at(() => this.#import());
     for (let n = chance.between(1, 4); n > 0; n--) at(() => this.#changeSomething());
-    for (let n = chance.between(1, 3); n > 0; n--) at(() => this.#page(chance.pick(this.#customers), false));
+    for (let n = chance.between(1, 3); n > 0; n--) at(() => this.#customers.page(this.#customers.any()));
     if (this.#of.plan.faults.length > 0 && chance.is(0.6)) at(() => this.#storm());
     if (chance.is(0.1)) at(() => this.#flood());
+    if (chance.is(0.3)) at(() => this.#deploy());
     for (let n = chance.between(0, 3); n > 0; n--) at(() => this.#receiverChanges());
     for (const { atMs, run } of acts.sort((a, b) => a.atMs - b.atMs)) {
       if (atMs > timeline.nowMs) await timeline.pause(atMs - timeline.nowMs);
@@ -145,9 +139,11 @@ export class Workload {
         this.#of.faultsAtMs.push(timeline.nowMs, timeline.nowMs + forMs);
         history.add('', `${whose}${store} can not be reached for ${forMs} ms`);
       }
+      if (this.#of.has('clocks') && chance.is(0.2)) this.#of.stepClock();
+      if (chance.is(0.05)) this.#begin(() => this.#deploy());
       this.#begin(() => this.#import());
       if (chance.is(0.5)) this.#begin(() => this.#changeSomething());
-      if (chance.is(0.5)) this.#begin(() => this.#page(chance.pick(this.#customers), false));
+      if (chance.is(0.5)) this.#begin(() => this.#customers.page(this.#customers.any()));
       await timeline.pause(chance.between(500, 15_000));
     }
     this.#of.storm(false);
@@ -156,7 +152,7 @@ export class Workload {
 
   /** More than a webhook whose receiver fails is allowed. */
   async #flood(): Promise<void> {
-    const { accountId } = this.#chance.pick(this.#customers);
+    const { accountId } = this.#customers.any();
     const lines: object[] = [];
     for (let n = 80; n > 0; n--) {
       const id = this.#nextId++;
@@ -172,7 +168,7 @@ export class Workload {
     const chance = this.#chance;
     const lines: object[] = [];
     for (let n = chance.between(1, 7); n > 0; n--) {
-      const customer = chance.pick(this.#customers);
+      const customer = this.#customers.any();
       const { accountId } = customer;
       const id = this.#nextId++;
       const createdMs = Math.floor(timeline.nowMs) - chance.int(chance.is(0.1) ? 5 * DAY_MS : 60_000);
@@ -184,7 +180,12 @@ export class Workload {
       this.#transactions.push({ id, accountId });
     }
     if (chance.is(0.3) && this.#transactions.length > 10) lines.push(this.#withdrawal());
-    await this.#certainly('import', () => this.#of.operator.import(lines));
+    const wait = chance.is(0.3);
+    const give = () => this.#certainly('import', () => this.#of.operator.import(lines, wait));
+    const given = chance.is(0.1) ? (await Promise.all([give(), give()]))[0] : await give(); // twice is once
+    if (wait && given.kind === 'done')
+      for (const line of lines)
+        this.#customers.shown.add((line as { transaction_id: number }).transaction_id);
     if (!chance.is(0.25)) return;
     await timeline.pause(chance.between(1_000, 120_000)); // some of it is under way
     await this.#certainly('void', () => this.#of.operator.import([this.#withdrawal(7)]));
@@ -215,7 +216,7 @@ export class Workload {
   async #changeSomething(): Promise<void> {
     const { operator, timeline } = this.#of;
     const chance = this.#chance;
-    const customer = chance.pick(this.#customers);
+    const customer = this.#customers.any();
     const { accountId, prefix } = customer;
     const change = (what: string, ...commands: Parameters<typeof operator.change>[1]): Promise<unknown> =>
       this.#certainly(`${what} ${accountId} ${prefix}`, () => operator.change(accountId, commands));
@@ -224,7 +225,7 @@ export class Workload {
       case 0:
         return this.#switchOff(customer);
       case 1:
-        this.#offSinceMs.delete(prefix);
+        this.#customers.offSinceMs.delete(prefix);
         await change('key on', { type: 'SwitchKeyOn', accountId, prefix });
         return;
       case 2:
@@ -261,13 +262,36 @@ export class Workload {
         return;
       }
       case 11:
-        if (chance.is(0.5))
-          await this.#certainly(`redeliver ${prefix}`, () => operator.redeliverFailed(accountId, prefix));
-        else await this.#certainly('rebuild', () => operator.rebuild());
+        if (chance.is(0.5)) return this.#redeliver(customer);
+        await this.#certainly('rebuild', () => operator.rebuild());
         return;
       default:
         await this.#verify();
     }
+  }
+
+  /** Afterwards each that had failed is sent again, but for those that were voided. */
+  async #redeliver({ accountId, prefix }: Customer): Promise<void> {
+    const { operator, stores, model } = this.#of;
+    const failed = [...stores.queue.entries.values()]
+      .filter(({ owed, progress }) => owed.prefix === prefix && progress.state === 'failed')
+      .map((entry) => ({ entry, cycle: entry.progress.cycle }));
+    const redeliver = () => operator.redeliverFailed(accountId, prefix);
+    const outcome = await this.#certainly(`redeliver ${prefix}`, redeliver);
+    if (outcome.kind !== 'done') return;
+    this.#of.readLog();
+    for (const { entry, cycle } of failed) {
+      const { id, transactionId } = entry.owed;
+      const isIn = stores.queue.entries.has(id);
+      const mayBeSent = model.transactions.get(transactionId)?.withdrawnAtMs === undefined;
+      if (isIn && mayBeSent && model.transactions.has(transactionId) && entry.progress.cycle === cycle)
+        this.#of.violation(`transaction ${transactionId} is not redelivered to ${prefix}`);
+    }
+  }
+
+  /** A new version: each process is stopped in order, and another one takes its place. */
+  async #deploy(): Promise<void> {
+    for (const process of [...this.#of.processes]) await this.#of.replace(process);
   }
 
   #receiverChanges(): void {
@@ -285,13 +309,13 @@ export class Workload {
   }
 
   async #newUrl(customer: Customer): Promise<void> {
-    const { operator, receivers, hosts } = this.#of;
+    const { operator, receivers } = this.#of;
     const { accountId, prefix } = customer;
     const host = `r${++this.#hosts}.example.com`;
     const receiver = receivers.add(host);
     const former = customer.host === undefined ? undefined : receivers.byHost.get(customer.host);
     receiver.secret = former?.secret;
-    hosts.set(host, prefix);
+    this.#of.witness.hosts.set(host, prefix);
     const set = await this.#certainly(`webhook of ${prefix} to ${host}`, () =>
       operator.setWebhook(accountId, prefix, `https://${host}/hook`),
     );
@@ -304,12 +328,24 @@ export class Workload {
     const { operator, timeline } = this.#of;
     const off = { type: 'SwitchKeyOff', accountId, prefix, reason: 'simulation' } as const;
     const outcome = await this.#certainly(`key off ${prefix}`, () => operator.change(accountId, [off], true));
-    if (outcome.kind === 'done') this.#offSinceMs.set(prefix, timeline.nowMs);
+    if (outcome.kind === 'done') this.#customers.offSinceMs.set(prefix, timeline.nowMs);
+  }
+
+  /** The log is what was sealed, and all of it is sealed but what is too new. */
+  async #prove(nowMs: number): Promise<void> {
+    const proven = await this.#certainly('prove', () => this.#of.operator.prove());
+    if (proven.kind !== 'done') return void this.#of.violation(`the log can not be proven: ${proven.kind}`);
+    const { fault, size, sealedSize } = proven.value;
+    if (fault !== undefined) this.#of.violation(`the log is not what was sealed: ${JSON.stringify(fault)}`);
+    const { events } = this.#of.stores.log;
+    const recent = events.filter((event) => (event?.recordedAtMs ?? 0) > nowMs - SEALED_WITHIN_MS).length;
+    if (size - sealedSize > recent + 1)
+      this.#of.violation(`${size - sealedSize} events are not sealed, and ${recent} are new`);
   }
 
   /** The nightly verification: with nothing lost there is nothing to repair. */
   async #verify(): Promise<void> {
-    const ids = [...new Set(this.#customers.map(({ accountId }) => accountId))];
+    const ids = [...new Set(this.#customers.all.map(({ accountId }) => accountId))];
     const { timeline, faultsAtMs } = this.#of;
     const startedMs = timeline.nowMs;
     const verified = await this.#certainly('verify', () => this.#of.operator.verify(ids));
@@ -320,99 +356,5 @@ export class Workload {
       this.#of.violation(
         `the verification repaired ${view} rows and ${deliveries} deliveries, though nothing was wrong`,
       );
-  }
-
-  /** All pages of a customer; compared with the model where nothing changes meanwhile. */
-  async #page(customer: Customer, isQuiet: boolean): Promise<void> {
-    const { model } = this.#of;
-    const { prefix, accountId, key } = customer;
-    const processes = this.#of.processes.filter(({ isListening }) => isListening);
-    for (const process of isQuiet ? processes : processes.slice(0, 1)) {
-      const offMs = this.#offSinceMs.get(prefix);
-      const pages = await this.#pages(process, key);
-      if (pages === undefined) continue;
-      if (
-        offMs !== undefined &&
-        this.#offSinceMs.get(prefix) === offMs &&
-        pages.some(({ status }) => status === 200)
-      ) {
-        this.#of.readLog();
-        if (model.keyOf(prefix)?.key.isOn === false)
-          this.#of.violation(`${process.name} answers the key ${prefix}, which is off everywhere`);
-      }
-      if (isQuiet) this.#compare(process, { prefix, accountId }, pages);
-    }
-    if (isQuiet && processes.length < this.#of.processes.length)
-      this.#of.violation('a process does not listen though nothing goes wrong any more');
-  }
-
-  async #pages(process: SimulatedProcess, key: string) {
-    const pages: { status: number; ids: { id: number; status: string }[]; code: string; text: string }[] = [];
-    const limit = this.#chance.pick([5, 20, 100]);
-    const nowMs = this.#of.timeline.nowMs;
-    const range = `from=${new Date(nowMs - 30 * DAY_MS).toISOString()}&to=${new Date(nowMs + 60_000).toISOString()}`;
-    let cursor: string | null = null;
-    do {
-      const query: string = cursor === null ? '' : `&cursor=${cursor}`;
-      const answer = await process.pull(
-        `/api/v1/integration/transactions?${range}&limit=${limit}${query}`,
-        key,
-      );
-      if (answer === undefined) return undefined;
-      const body = answer.text === '' ? {} : JSON.parse(answer.text);
-      pages.push({
-        status: answer.status,
-        ids: body.data ?? [],
-        code: body.error?.code ?? body.code ?? '',
-        text: answer.text,
-      });
-      const pagination = body.pagination;
-      if (pagination !== undefined && pagination.has_more !== (pagination.next_cursor !== null))
-        this.#of.violation('has_more and next_cursor disagree');
-      if (pagination?.has_more === true && body.data.length !== limit)
-        this.#of.violation('a page that is not the last is short');
-      cursor = pagination?.next_cursor ?? null;
-    } while (cursor !== null && pages.length < 1_000);
-    return pages;
-  }
-
-  #compare(
-    process: SimulatedProcess,
-    { prefix, accountId }: { prefix: string; accountId: number },
-    pages: readonly { status: number; ids: readonly { id: number; status: string }[]; text: string }[],
-  ): void {
-    const { model, timeline } = this.#of;
-    this.#of.readLog();
-    const found = model.keyOf(prefix);
-    if (found === undefined) return void this.#of.violation(`the key ${prefix} is not in the log`);
-    const mayRead = found.key.isOn && model.hasAccess(found.account, timeline.nowMs);
-    const statuses = new Set(pages.map(({ status }) => status));
-    if (mayRead !== (statuses.size === 1 && statuses.has(200)))
-      return void this.#of.violation(
-        `${process.name} answers ${[...statuses]} to ${prefix}, which ${mayRead ? 'may' : 'may not'} read: ${pages[0]?.text.slice(0, 200)}`,
-      );
-    if (!mayRead) return;
-    const listed = pages.flatMap(({ ids }) => ids.map(({ id, status }) => `${id} ${status}`));
-    const fromMs = timeline.nowMs - 30 * DAY_MS;
-    const expected = model
-      .visible(accountId)
-      .filter(({ createdAtMs }) => createdAtMs >= fromMs)
-      .map(({ id, status }) => `${id} ${status}`);
-    if (listed.join() !== expected.join()) {
-      const missing = expected.filter((each) => !listed.includes(each));
-      const extra = listed.filter((each) => !expected.includes(each));
-      this.#of.violation(
-        `the pages of account ${accountId} at ${process.name} are not its events: missing ${missing}; not expected ${extra}; ${listed.length} of ${expected.length}`,
-      );
-    }
-    for (const record of pages.flatMap(({ ids }) => ids)) {
-      const transaction = model.transactions.get(record.id);
-      const wrong = transaction && judgeRecord({ ...record }, transaction, found.key.showsNumbers);
-      if (wrong !== undefined)
-        this.#of.violation(`transaction ${record.id} is listed for ${prefix} and ${wrong}`);
-    }
-    for (const { text } of pages)
-      if (!found.key.showsNumbers && text.includes('mobile_number'))
-        this.#of.violation(`${prefix} sees a mobile number`);
   }
 }

@@ -5,6 +5,7 @@ import type { Config } from '../../../src/base/config/config.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import type { Log } from '../../../src/base/log.ts';
 import type { AccountCommand } from '../../../src/domain/account-commands.ts';
+import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { redeliverByIds, redeliverOfKey } from '../../../src/operator/deliveries/redeliver.ts';
 import { eraseTransaction } from '../../../src/operator/erase/erase-transaction.ts';
 import { importTransactions } from '../../../src/operator/import/import-transactions.ts';
@@ -15,6 +16,8 @@ import { verifyLastDays } from '../../../src/operator/verify/verify-last-days.ts
 import { rebuildTransactions } from '../../../src/pull/view/build/rebuild.ts';
 import { createNameLookup } from '../../../src/push/sender/name-lookup.ts';
 import { resolveName } from '../../../src/push/targets/resolve-name.ts';
+import { openSigner } from '../../../src/seals/seal-key.ts';
+import { type LogVerification, verifyLog } from '../../../src/seals/verify-log.ts';
 import type { Engines } from '../../../src/service/engines/engines.ts';
 import { type Owner, owners } from '../core/timeline.ts';
 import { type Gate, openStores, type Stores } from '../stores/stores.ts';
@@ -97,9 +100,10 @@ export class Operator {
     });
   }
 
-  import(lines: readonly object[]): Promise<Outcome<unknown>> {
-    return this.#run((engines) =>
-      importTransactions({
+  /** `wait`: until every process shows them. */
+  import(lines: readonly object[], wait = false): Promise<Outcome<unknown>> {
+    return this.#run(async (engines) => {
+      await importTransactions({
         store: engines.store(),
         input: chunksOf(lines.map((line) => `${JSON.stringify(line)}\n`).join('')),
         author: AUTHOR,
@@ -107,8 +111,9 @@ export class Operator {
         onRefused: () => undefined,
         onProgress: () => undefined,
         signal: new AbortController().signal,
-      }),
-    );
+      });
+      if (wait) await this.#applied(engines);
+    });
   }
 
   erase(id: number): Promise<Outcome<unknown>> {
@@ -148,6 +153,17 @@ export class Operator {
         signal: new AbortController().signal,
       }),
     );
+  }
+
+  /** As the nightly verification proves the log. */
+  prove(): Promise<Outcome<LogVerification>> {
+    const { config } = this.#options;
+    return this.#run(async (engines) => {
+      const store = engines.store();
+      const key = openSigner(await storeIdentity(store, systemClock), config)?.verifier;
+      if (key === undefined) throw new Error('there is no key');
+      return verifyLog({ store, key });
+    });
   }
 
   replayParked(group: string): Promise<Outcome<number>> {

@@ -1,3 +1,5 @@
+import type { NoticeType } from './mails.ts';
+
 /** An event as its log has it: the model knows nothing else of the service. */
 export interface LoggedEvent {
   readonly position: number;
@@ -6,6 +8,12 @@ export interface LoggedEvent {
   readonly data: string;
   readonly metadata: string;
   readonly recordedAtMs: number;
+}
+
+interface Evidence {
+  readonly atMs: number;
+  readonly failed: number;
+  readonly sinceMs: number | null;
 }
 
 export interface ModelKey {
@@ -17,13 +25,17 @@ export interface ModelKey {
   showsNumbers: boolean;
   /** Every URL, with when it was the webhook's. */
   readonly urls: { readonly url: string; readonly fromMs: number; untilMs: number }[];
-  /** Times in which the webhook was on: the key and the webhook, not access. */
-  readonly switchedOff: { readonly atMs: number; readonly failed: number; readonly sinceMs: number | null }[];
+  /** When it was warned of, and when it was switched off for its failures. */
+  readonly warned: Evidence[];
+  readonly switchedOff: Evidence[];
+  /** What people are told by mail. */
+  readonly notices: { readonly type: NoticeType; readonly atMs: number }[];
   /** When it was enabled again last. */
   enabledAtMs: number;
   /** When it was switched off, removed or disabled. */
   readonly endedAtMs: number[];
-  readonly redeliveries: { readonly atMs: number; readonly ids: readonly string[] | null }[];
+  /** How many were asked for. */
+  redeliveries: number;
 }
 
 export interface ModelAccount {
@@ -79,6 +91,15 @@ export class Model {
   hasAccess(account: ModelAccount, atMs: number): boolean {
     if (!account.isEnabled) return false;
     return [...account.profiles.values()].some(({ fromMs, toMs }) => fromMs <= atMs && atMs < toMs);
+  }
+
+  /** Whether it had access all the time. A change by an event meanwhile counts as if it had not. */
+  hadAccess(account: ModelAccount, fromMs: number, toMs: number): boolean {
+    const moments = [...account.profiles.values()].flatMap((profile) => [profile.fromMs, profile.toMs]);
+    const inside = moments.filter((ms) => fromMs < ms && ms <= toMs);
+    return (
+      account.accessChangedAtMs < fromMs && [fromMs, ...inside].every((ms) => this.hasAccess(account, ms))
+    );
   }
 
   /** Newest first. */
@@ -145,10 +166,10 @@ export class Model {
         webhook: undefined,
         showsNumbers: data.driver_mobile === true,
         urls: [],
-        switchedOff: [],
+        ...{ warned: [], switchedOff: [], notices: [] },
         enabledAtMs: Number.NEGATIVE_INFINITY,
         endedAtMs: [],
-        redeliveries: [],
+        redeliveries: 0,
       });
     }
     const key = account.keys.get(String(data.prefix));
@@ -161,6 +182,11 @@ function seeKey(key: ModelKey, type: string, data: Data, atMs: number): void {
     const last = key.urls.at(-1);
     if (last !== undefined) last.untilMs = Math.min(last.untilMs, atMs);
   };
+  const evidence = (): Evidence => ({
+    atMs,
+    failed: Number(data.failed_in_a_row),
+    sinceMs: data.failing_since === null ? null : Date.parse(String(data.failing_since)),
+  });
   switch (type) {
     case 'KeySwitchedOff':
     case 'KeySwitchedOn':
@@ -183,21 +209,23 @@ function seeKey(key: ModelKey, type: string, data: Data, atMs: number): void {
       key.webhook = undefined;
       key.endedAtMs.push(atMs);
       break;
+    case 'WebhookFailing':
+      key.warned.push(evidence());
+      key.notices.push({ type, atMs });
+      break;
     case 'WebhookDisabled':
       if (key.webhook) key.webhook.isDisabled = true;
       key.endedAtMs.push(atMs);
-      key.switchedOff.push({
-        atMs,
-        failed: Number(data.failed_in_a_row),
-        sinceMs: data.failing_since === null ? null : Date.parse(String(data.failing_since)),
-      });
+      key.switchedOff.push(evidence());
+      key.notices.push({ type, atMs });
       break;
     case 'WebhookEnabled':
       if (key.webhook) key.webhook.isDisabled = false;
       key.enabledAtMs = atMs;
+      key.notices.push({ type, atMs });
       break;
     case 'RedeliveryRequested':
-      key.redeliveries.push({ atMs, ids: (data.delivery_ids as string[] | null) ?? null });
+      key.redeliveries += 1;
       break;
     default:
   }

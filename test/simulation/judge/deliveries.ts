@@ -1,11 +1,13 @@
-import type { MemoryDeliveries } from '../../src/engines/memory/queue/deliveries.ts';
+import type { MemoryDeliveries } from '../../../src/engines/memory/queue/deliveries.ts';
+import type { Seen } from '../parts/receivers.ts';
 import type { Model, ModelKey, ModelTransaction } from './model.ts';
-import type { Seen } from './parts/receivers.ts';
 
 const MAX_ATTEMPTS = 3;
 const DELAYS_MS = [30_000, 150_000];
 const HOLD_SLACK_MS = 10_000;
 const CALM_MS = 60_000;
+/** It is removed hourly, where a store can be reached at that time. */
+const RETENTION_SLACK_MS = 4 * 3_600_000;
 const PROMPT_MS = 6_000;
 
 type Entry = MemoryDeliveries['entries'] extends Map<string, infer E> ? E : never;
@@ -109,6 +111,10 @@ function judgeEntry(entry: Entry, transaction: ModelTransaction, judged: Judged)
     default:
       fault(`is ${progress.state}`);
   }
+  if (progress.cycle - 1 > key.redeliveries)
+    fault(`was redelivered ${progress.cycle - 1} times, ${key.redeliveries} times by request`);
+  if (progress.endedAtMs !== null && nowMs - progress.endedAtMs > judged.retentionMs + RETENTION_SLACK_MS)
+    fault('is kept after the retention');
   for (const text of judgeAttempts(attempts, progress)) fault(text);
   for (const text of judgeTimes(entry, transaction, judged)) fault(text);
   return faults;

@@ -1,0 +1,118 @@
+import type { Mail } from '../../src/push/notices/mailer.ts';
+import { judgeMails, type Mailed } from './judge/mails.ts';
+import { judgeRecord } from './judge/records.ts';
+import { type Reported, Streaks } from './judge/streaks.ts';
+import type { Seen } from './parts/receivers.ts';
+import type { Simulation } from './simulation.ts';
+
+/** For how long a name may be taken for where it was, with an attempt that was under way. */
+const MAX_NAME_AGE_MS = 45_000;
+const HOUR_MS = 3_600_000;
+/** Three attempts, those that a storm repeats, and those of a redelivery. */
+const MAX_AN_HOUR = 15;
+const CALM_MS = 60_000;
+
+/** What leaves the service, judged as it comes: requests to receivers, mails, and what is reported of deliveries. */
+export class Witness {
+  /** By `prefix/transaction`. */
+  readonly seen = new Map<string, Seen[]>();
+  /** Which key a host belongs to. */
+  readonly hosts = new Map<string, string>();
+  readonly mails: Mailed[] = [];
+  readonly streaks: Streaks;
+  readonly #of: Simulation;
+
+  constructor(simulation: Simulation) {
+    this.#of = simulation;
+    this.streaks = new Streaks(simulation.model, () => simulation.timeline.nowMs);
+  }
+
+  get requests(): number {
+    return [...this.seen.values()].reduce((sum, each) => sum + each.length, 0);
+  }
+
+  sawMail({ to, subject, text }: Mail): void {
+    const line = text.split('\n', 1)[0] ?? '';
+    this.mails.push({ to: to.join(), subject, line, atMs: this.#of.timeline.nowMs });
+    this.#of.history.add(to.join(), `gets a mail: ${subject}`);
+  }
+
+  /** Counts anew what the failure streaks count; before it is stored. */
+  sawReports(reports: readonly (Reported & { readonly leaseToken: string })[]): void {
+    this.#of.readLog();
+    for (const report of reports) {
+      const entry = this.#of.stores.queue.entries.get(report.id);
+      const counts = entry?.progress.leaseToken === report.leaseToken && entry.progress.state === 'pending';
+      this.streaks.see(report, counts);
+    }
+  }
+
+  sawRequest(host: string, seen: Seen): void {
+    const { history, model } = this.#of;
+    this.#of.readLog();
+    const prefix = this.hosts.get(host) ?? '';
+    const { transactionId } = seen;
+    history.add(
+      host,
+      `gets transaction ${transactionId} (${seen.isTaken ? 'takes it' : 'does not take it'})`,
+    );
+    this.#judgePlace(host, seen, prefix);
+    if (!seen.isGenuine) this.#of.violation(`a request to ${host} has a wrong signature`);
+    if (transactionId === undefined)
+      return void this.#of.violation(`a request to ${host} has no transaction: ${seen.body.slice(0, 200)}`);
+    const transaction = model.transactions.get(transactionId);
+    if (transaction === undefined) {
+      if (!model.erased.has(transactionId))
+        this.#of.violation(`transaction ${transactionId} is sent and was never recorded`);
+      return;
+    }
+    const fault = (text: string): void => this.#of.violation(`transaction ${transactionId} is sent ${text}`);
+    const isCalm = !this.#of.faultsAtMs.some((ms) => ms > seen.atMs - CALM_MS);
+    if (isCalm && seen.atMs > (transaction.withdrawnAtMs ?? seen.atMs) + 5_000)
+      fault('long after it was voided');
+    if (!transaction.owedTo.has(prefix)) fault(`to ${prefix}, which is not owed it`);
+    const record = JSON.parse(seen.body).data.transaction;
+    const wrong = judgeRecord(record, transaction, transaction.numberFor.has(prefix));
+    if (wrong !== undefined) fault(`to ${prefix} and ${wrong}`);
+    const isItsOwn = model
+      .keyOf(prefix)
+      ?.key.urls.some(
+        ({ url, fromMs, untilMs }) =>
+          new URL(url).host === host && fromMs <= seen.atMs && seen.atMs < untilMs + 60_000,
+      );
+    if (!isItsOwn) fault(`to ${host}, which is not the webhook of ${prefix}`);
+    const { account } = model.keyOf(prefix) ?? {};
+    const sinceMs = seen.atMs - 10_000;
+    if (
+      account &&
+      isCalm &&
+      account.accessChangedAtMs < sinceMs &&
+      neverHadAccess(this.#of, account, seen.atMs)
+    )
+      fault(`to ${prefix}, whose account has no access`);
+  }
+
+  mailFaults(): string[] {
+    const { model, timeline, faultsAtMs } = this.#of;
+    return judgeMails(model, this.mails, { nowMs: timeline.nowMs, faultsAtMs });
+  }
+
+  #judgePlace(host: string, seen: Seen, prefix: string): void {
+    const place = `${prefix}/${seen.transactionId}`;
+    const list = this.seen.get(place) ?? [];
+    this.seen.set(place, list);
+    list.push(seen);
+    const lately = list.filter(({ atMs }) => atMs > seen.atMs - HOUR_MS).length;
+    if (lately > MAX_AN_HOUR + 1)
+      this.#of.violation(
+        `transaction ${seen.transactionId} came to ${prefix} ${lately} times within an hour`,
+      );
+    const receiver = this.#of.receivers.byHost.get(host);
+    if (receiver && seen.address !== receiver.address && seen.atMs > receiver.movedAtMs + MAX_NAME_AGE_MS)
+      this.#of.violation(`${host} is called at ${seen.address}, from where it moved`);
+  }
+}
+
+function neverHadAccess({ model }: Simulation, account: Parameters<typeof model.hasAccess>[0], atMs: number) {
+  return !model.hasAccess(account, atMs) && !model.hasAccess(account, atMs - 10_000);
+}
