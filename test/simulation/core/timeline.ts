@@ -76,7 +76,7 @@ export class Timeline {
 
   /** To be called with everything that changes something. */
   active(): void {
-    this.#activeAtMs = this.nowMs;
+    this.#activeAtMs = Math.max(this.#activeAtMs, this.nowMs);
   }
 
   /** For the process whose code this is. */
@@ -118,6 +118,7 @@ export class Timeline {
       this.nowMs = Math.max(this.nowMs, next.atMs);
       if (next.owner !== undefined && next.owner.pausedUntilMs > this.nowMs) {
         next.atMs = next.owner.pausedUntilMs;
+        this.#activeAtMs = Math.max(this.#activeAtMs, next.atMs); // what it has under way goes on then
         this.#push(next);
         continue;
       }

@@ -8,6 +8,8 @@ const HOLD_SLACK_MS = 10_000;
 const CALM_MS = 60_000;
 /** It is removed hourly, where a store can be reached at that time. */
 const RETENTION_SLACK_MS = 4 * 3_600_000;
+/** How far the clock of a process may be away, and some time for a request to arrive. */
+const CLOCKS_MS = 1_300;
 const PROMPT_MS = 6_000;
 
 type Entry = MemoryDeliveries['entries'] extends Map<string, infer E> ? E : never;
@@ -207,7 +209,7 @@ export function judgeRepeats({ deliveries, seen, faultsAtMs }: Judged): string[]
       ({ atMs }) =>
         !entry.attempts.some(
           ({ startedAtMs, durationMs }) =>
-            atMs >= startedAtMs - 300 && atMs <= startedAtMs + Math.max(durationMs, 600) + 300,
+            atMs >= startedAtMs - CLOCKS_MS && atMs <= startedAtMs + Math.max(durationMs, 600) + CLOCKS_MS,
         ),
     );
     const unexplained = unrecorded.filter(

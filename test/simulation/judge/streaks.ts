@@ -83,7 +83,7 @@ export class Streaks {
           faults.push(
             `the webhook of ${prefix} was ${what} after ${failed} failures, and there were ${counted}`,
           );
-        if (failed > inARow + SLACK && !isLong)
+        if (failed > MOST.off.inARow + SLACK)
           faults.push(`the webhook of ${prefix} was ${what} only after ${failed} failures`);
       }
     }
