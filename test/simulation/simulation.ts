@@ -314,7 +314,11 @@ export class Simulation {
       this.violation(`the view has parked an event of ${stream}: ${reason}`);
     for (const { keys } of this.model.accounts.values())
       for (const key of keys.values())
-        for (const fault of this.witness.streaks.judge(key)) this.violation(fault);
+        for (const fault of this.witness.streaks.judge(
+          key,
+          this.stores.queue.healthOf(key.prefix).failedInARow,
+        ))
+          this.violation(fault);
     for (const fault of this.witness.mailFaults()) this.violation(fault);
     for (const id of this.model.erased.keys()) {
       if (this.stores.view.served?.rows.get(id)?.shown)

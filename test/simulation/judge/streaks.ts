@@ -66,10 +66,15 @@ export class Streaks {
     this.#past.set(prefix, past);
   }
 
-  /** Contradictions between what a key's events say and what was counted. */
-  judge(key: ModelKey): string[] {
+  /** Contradictions between what a key's events say, what is stored (`failedInARow`), and what was counted. */
+  judge(key: ModelKey, failedInARow: number): string[] {
     const faults: string[] = [];
     const { prefix, warned, switchedOff } = key;
+    const failed = this.#streak(prefix)?.failed ?? 0;
+    if (failed !== failedInARow)
+      faults.push(
+        `the webhook of ${prefix} has ${failedInARow} failures in a row on record, and ${failed} were seen`,
+      );
     for (const [what, events, { inARow, forMs }] of [
       ['warned of', warned, MOST.warned],
       ['switched off', switchedOff, MOST.off],
