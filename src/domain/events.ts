@@ -22,6 +22,9 @@ export const eventTypes = Object.keys(schemas) as DomainEventType[];
 /** A fault quotes the value, which may be of any length. */
 const MAX_FAULT_CHARACTERS = 200;
 
+/** The validator prints objects as `[object Object]`. */
+const RECEIVED = /, but received: .*$/s;
+
 /** The schema of an event's data; `undefined` for a type this service does not know. */
 export function schemaOf(type: string): Struct<never, unknown> | undefined {
   return Object.hasOwn(schemas, type) ? schemas[type] : undefined;
@@ -37,7 +40,10 @@ export function faultsOf<T, S>(schema: Struct<T, S>, data: unknown): string[] {
       const problem =
         failure.type === 'never'
           ? `is not a member here (they are ${membersAt(schema, failure.path.slice(0, -1)).join(', ')})`
-          : failure.message;
+          : failure.message.replace(
+              RECEIVED,
+              () => `, but received: ${JSON.stringify(failure.value) ?? 'nothing'}`,
+            );
       return shortened(`${path}: ${failure.refinement ?? problem}`, MAX_FAULT_CHARACTERS);
     });
   } catch (error) {
