@@ -96,6 +96,16 @@ export class Member {
     await this.#agent?.destroy();
   }
 
+  /** Of its present life. */
+  get pid(): number | undefined {
+    return this.#life?.command.child.pid;
+  }
+
+  /** The internal listener's answer; `undefined` where there is none. */
+  ops(path: string): Promise<Answer | undefined> {
+    return this.#fetch(`http://127.0.0.1:${this.#ports?.ops}${path}`, {});
+  }
+
   /** The API's answer; `undefined` where there is none. */
   ask(path: string, key: string): Promise<Answer | undefined> {
     return this.#fetch(`https://127.0.0.1:${this.#ports?.api}${BASE_PATH}${path}`, { 'X-API-Key': key });
@@ -106,7 +116,7 @@ export class Member {
     let said = '';
     let before = '';
     const isReady = async (): Promise<boolean> => {
-      const answer = await this.#fetch(`http://127.0.0.1:${this.#ports?.ops}/readyz`, {});
+      const answer = await this.ops('/readyz');
       before = said;
       said = answer?.text ?? 'nothing';
       return answer?.status === 200;

@@ -8,6 +8,8 @@ import { type Simulation, START_MS } from './simulation.ts';
 const DAY_MS = 86_400_000;
 const QUIET_EVERY_DAYS = 5;
 const CATCH_UP_MS = 90_000;
+/** What `--wait` says where it waited in vain. */
+const NOT_APPLIED = 'not yet applied by';
 const SEALED_WITHIN_MS = 75_000;
 const LAST_MS = 15 * 60_000;
 
@@ -208,9 +210,16 @@ export class Workload {
         'operator',
         `${what}: ${outcome.kind}${'reason' in outcome ? ` ${outcome.reason}` : ''}`,
       );
+      if (outcome.kind === 'refused' && outcome.reason.includes(NOT_APPLIED) && this.#isCalm())
+        this.#of.violation(`${what} is not applied, though nothing is wrong: ${outcome.reason}`);
       if (outcome.kind === 'done' || outcome.kind === 'refused' || tries > 30) return outcome;
       await this.#of.timeline.pause(this.#chance.between(300, 3_000));
     }
+  }
+
+  #isCalm(): boolean {
+    const sinceMs = this.#of.timeline.nowMs - 120_000;
+    return !this.#of.faultsAtMs.some((ms) => ms > sinceMs);
   }
 
   async #changeSomething(): Promise<void> {
