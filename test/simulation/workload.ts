@@ -333,11 +333,14 @@ export class Workload {
     customer.host = host;
   }
 
-  async #switchOff({ accountId, prefix }: Customer): Promise<void> {
+  async #switchOff(customer: Customer): Promise<void> {
     const { operator, timeline } = this.#of;
+    const { accountId, prefix } = customer;
     const off = { type: 'SwitchKeyOff', accountId, prefix, reason: 'simulation' } as const;
     const outcome = await this.#certainly(`key off ${prefix}`, () => operator.change(accountId, [off], true));
-    if (outcome.kind === 'done') this.#customers.offSinceMs.set(prefix, timeline.nowMs);
+    if (outcome.kind !== 'done') return;
+    this.#customers.offSinceMs.set(prefix, timeline.nowMs);
+    await this.#customers.page(customer); // at once
   }
 
   /** The log is what was sealed, and soon all of it is sealed: who seals may have changed meanwhile. */

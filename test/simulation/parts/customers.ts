@@ -45,10 +45,13 @@ export class Customers {
     return this.#chance.pick(this.all);
   }
 
-  /** Pages at one process while things change. */
+  /** Pages at each process while things change. */
   async page(customer: Customer): Promise<void> {
-    const process = this.#of.processes.find(({ isListening }) => isListening);
-    if (process === undefined) return;
+    for (const process of this.#of.processes.filter(({ isListening }) => isListening))
+      await this.#pageAt(process, customer);
+  }
+
+  async #pageAt(process: SimulatedProcess, customer: Customer): Promise<void> {
     const { timeline, model, faultsAtMs } = this.#of;
     const [startMs, before, isShown] = [timeline.nowMs, this.#visible(customer), new Set(this.shown)];
     const pages = await this.#pages(process, customer);
