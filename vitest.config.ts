@@ -8,6 +8,7 @@ export default defineConfig({
       'test/e2e-long/**', // minutes: `npm run test:long`
       'test/e2e-engines/**', // minutes, of which most is waiting: `npm run test:engines`
       'test/crash/crash.test.ts', // some seconds of it: `npm run test:long`; all: `npm run test:crash`
+      'test/disks/**', // minutes: `npm run test:disks`, some of it in `npm run test:long`
       'test/soak/soak.test.ts', // an hour: `npm run test:soak`
       'test/crash/copy.test.ts', // minutes: `npm run test:crash`
     ],

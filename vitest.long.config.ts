@@ -5,7 +5,7 @@ import config from './vitest.config.ts';
 export default defineConfig({
   test: {
     ...config.test,
-    include: ['test/e2e-long/**/*.test.ts', 'test/crash/crash.test.ts'],
+    include: ['test/e2e-long/**/*.test.ts', 'test/crash/crash.test.ts', 'test/disks/**/*.test.ts'],
     exclude: [],
     maxWorkers: 2,
   },

@@ -73,8 +73,17 @@ function report(error: unknown): number {
     printError(`fuel: ${error.code}: ${error.message}${cause}\n`);
     return error.code === 'USAGE' ? EXIT_USAGE : EXIT_FAILED;
   }
+  if (isOfOperatingSystem(error)) {
+    printError(`fuel: ${error.message}: check the disk, and who owns its files: fuel doctor\n`);
+    return EXIT_FAILED;
+  }
   printError(`fuel: unexpected: ${error instanceof Error ? error.stack : String(error)}\n`);
   return EXIT_FAILED;
+}
+
+/** It did not read or write a file: no fault of the program. */
+function isOfOperatingSystem(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'errno' in error;
 }
 
 /** Escaped, since a message may quote an argument, a file or a name. */

@@ -92,7 +92,7 @@ export class Database {
 
   exec(sql: string): void {
     this.assertOpen();
-    this.#db.exec(sql);
+    this.#orKnown(() => this.#db.exec(sql));
   }
 
   /**
@@ -126,7 +126,7 @@ export class Database {
   /** Changes whenever another connection has committed to the file. */
   dataVersion(): number {
     this.assertOpen();
-    this.#dataVersion ??= this.#db.prepare('PRAGMA data_version');
+    this.#dataVersion ??= this.prepare('PRAGMA data_version');
     return this.#dataVersion.get()?.data_version as number;
   }
 

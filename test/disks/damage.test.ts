@@ -1,0 +1,155 @@
+import {
+  chmodSync,
+  closeSync,
+  cpSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it, vi } from 'vitest';
+import { folder, fuel, startFuel } from '../support/service/commands.ts';
+import { confirmed, linesOf } from '../support/transactions/e2e-samples.ts';
+
+vi.setConfig({ testTimeout: 1_200_000 });
+
+const TABLE = new URL('../../docs/operations/disks.md', import.meta.url);
+const FILES = ['events', 'transactions', 'deliveries', 'subscriptions', 'control', 'directory', 'requests'];
+const PAGE_BYTES = 8_192;
+const STARTS_WITHIN_MS = 15_000;
+
+const overwrite = (path: string, from: number, bytes: number): void => {
+  const file = openSync(path, 'r+');
+  writeSync(file, Buffer.alloc(Math.max(0, bytes)), 0, Math.max(0, bytes), from);
+  closeSync(file);
+};
+/** `older`: the same file of an older copy of the folder. */
+const DAMAGES: Readonly<Record<string, (path: string, older: string) => void>> = {
+  'its beginning is zeros': (path) => overwrite(path, 0, 100),
+  'its middle is zeros': (path) => overwrite(path, PAGE_BYTES, statSync(path).size - PAGE_BYTES),
+  'is cut': (path) => truncateSync(path, Math.floor(statSync(path).size / 2 / PAGE_BYTES) * PAGE_BYTES),
+  'is empty': (path) => truncateSync(path, 0),
+  'is missing': (path) => rmSync(path),
+  'is older than the others': (path, older) => cpSync(older, path),
+};
+const OLD = [confirmed(1)];
+const NEW = [confirmed(2), confirmed(3)];
+
+const imported = async (dataDir: string, lines: typeof OLD): Promise<void> => {
+  const { code, stderr } = await fuel(['transaction', 'import', '-'], { dataDir, stdin: linesOf(lines) });
+  if (code !== 0) throw new Error(stderr);
+};
+
+/** A start until it is ready, and the stop: whether it was; else the code of what it says. */
+async function started(dataDir: string): Promise<string> {
+  const { child, result, stdout } = startFuel(['serve'], { dataDir });
+  let isReady = false;
+  const deadlineMs = performance.now() + STARTS_WITHIN_MS;
+  while (!isReady && child.exitCode === null && performance.now() < deadlineMs) {
+    const ops = /"ops":"([^"]+)"/.exec(stdout())?.[1];
+    if (ops !== undefined) isReady = (await fetch(`${ops}/readyz`).catch(() => undefined))?.status === 200;
+    await sleep(20);
+  }
+  if (isReady) await sleep(300); // what it finds while it works
+  child.kill('SIGTERM');
+  const { stderr } = await result;
+  const putAside = /a damaged file was put aside/.test(stdout()) ? ', puts the file aside' : '';
+  if (isReady) return `starts${putAside}`;
+  return `refuses: ${/\b(STORE_[A-Z]+|REFUSED)\b/.exec(stdout() + stderr)?.[1] ?? 'is not ready'}`;
+}
+
+/** The checks that say something is wrong, with what. */
+async function doctor(dataDir: string): Promise<Map<string, string>> {
+  const { lines } = await fuel(['doctor', '--json'], { dataDir });
+  const wrong = (lines as { ok: boolean; check: string; detail: string }[]).filter(({ ok }) => !ok);
+  return new Map(wrong.map(({ check, detail }) => [check, detail.replaceAll(dataDir, '')]));
+}
+
+/** It starts, everything is listed, and all of it agrees. */
+async function isWhole(dataDir: string): Promise<boolean> {
+  if (!(await started(dataDir)).startsWith('starts')) return false;
+  const listed = await fuel(['transaction', 'list', '--account', '7', '--json'], { dataDir });
+  const ids = (listed.lines as { id?: number; transaction_id?: number }[]).map(
+    (line) => line.id ?? line.transaction_id,
+  );
+  return ids.toSorted().join() === '1,2,3' && (await fuel(['verify'], { dataDir })).code === 0;
+}
+
+it('each damage of each file is said, and cured as the table in docs/operations/disks.md says', async () => {
+  const root = folder();
+  const [data, backup] = [join(root, 'data'), join(root, 'backup')];
+  for (const args of [
+    ['account', 'open', '7', '--name', 'Seven'],
+    ['key', 'issue', '7'],
+  ])
+    expect((await fuel(args, { dataDir: data })).code).toBe(0);
+  await imported(data, OLD);
+  expect(await started(data)).toBe('starts');
+  expect((await fuel(['store', 'backup', backup], { dataDir: data })).code).toBe(0);
+  await imported(data, NEW);
+  expect(await started(data)).toBe('starts');
+  expect(await isWhole(data)).toBe(true);
+
+  const cures: Readonly<Record<string, (dataDir: string, file: string) => Promise<unknown>>> = {
+    'nothing to do': async () => undefined,
+    'move the file away': async (dataDir, file) => {
+      for (const end of ['', '-wal', '-shm'])
+        if (existsSync(join(dataDir, file + end)))
+          renameSync(join(dataDir, file + end), join(dataDir, `old-${file}${end}`));
+    },
+    '`fuel projection rebuild transactions`, import again': async (dataDir) => {
+      await fuel(['projection', 'rebuild', 'transactions', '--accept', '--reason', 'a test'], { dataDir });
+      await imported(dataDir, NEW).catch(() => undefined); // where the store is not one any more
+    },
+    'restore the backup, import what came after it': async (dataDir) => {
+      rmSync(dataDir, { recursive: true });
+      cpSync(backup, dataDir, { recursive: true });
+      chmodSync(dataDir, 0o700);
+      await imported(dataDir, NEW);
+    },
+  };
+  const sound = await doctor(data);
+  const rows: string[] = [];
+  for (const name of FILES)
+    for (const [damage, inflict] of Object.entries(DAMAGES)) {
+      const file = `${name}.db`;
+      const copy = (): string => {
+        const dataDir = join(folder(), 'data');
+        cpSync(data, dataDir, { recursive: true });
+        chmodSync(dataDir, 0o700);
+        for (const end of ['-wal', '-shm']) rmSync(join(dataDir, file + end), { force: true });
+        inflict(join(dataDir, file), join(backup, file));
+        return dataDir;
+      };
+      if (!existsSync(join(backup, file)) && damage.includes('older')) continue;
+      const said = [...(await doctor(copy()))].filter(([check, detail]) => sound.get(check) !== detail);
+      const checks = said.map(([check]) => `\`${check}\``).join(', ') || 'nothing';
+      const served = await started(copy());
+      let cure = 'none found';
+      for (const [what, work] of Object.entries(cures)) {
+        const dataDir = copy();
+        await work(dataDir, file);
+        if (!(await isWhole(dataDir))) continue;
+        cure = what;
+        break;
+      }
+      rows.push(`| \`${file}\` | ${damage} | ${served} | ${checks} | ${cure} |`);
+    }
+  const table = [
+    '| File | Damage | `fuel serve` | `fuel doctor`, before | Cure |',
+    '|---|---|---|---|---|',
+    ...rows,
+  ].join('\n');
+  const document = existsSync(TABLE) ? readFileSync(TABLE, 'utf8') : '';
+  if (process.env.FUEL_DISKS_WRITE === 'true') {
+    const [before = ''] = document.split('| File |');
+    writeFileSync(TABLE, `${before}${table}\n`);
+  } else expect(document).toContain(table);
+});

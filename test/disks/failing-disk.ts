@@ -1,0 +1,57 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Env, folder } from '../support/service/commands.ts';
+
+const SOURCE = fileURLToPath(new URL('failing-io.c', import.meta.url));
+/** Of Linux: an I/O error, a full disk, a read-only file system. */
+export const ERRORS = { EIO: 5, ENOSPC: 28, EROFS: 30 } as const;
+
+/** How a disk fails: at which call, from 1; with what; and whether all that follow fail too. */
+export interface Failure {
+  readonly at: number;
+  readonly error: keyof typeof ERRORS;
+  readonly goesOn: boolean;
+}
+
+/** A library that is preloaded into processes, which lets calls on the files of a folder fail. */
+export class FailingDisk {
+  readonly #library: string;
+  readonly #counter: string;
+
+  private constructor(library: string, counter: string) {
+    this.#library = library;
+    this.#counter = counter;
+  }
+
+  /** `undefined` where there is no C compiler. */
+  static make(): FailingDisk | undefined {
+    const [library, counter] = [join(folder(), 'failing-io.so'), join(folder(), 'counter')];
+    try {
+      execFileSync('cc', ['-shared', '-fPIC', '-O1', '-o', library, SOURCE, '-ldl'], { stdio: 'ignore' });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw error;
+    }
+    return new FailingDisk(library, counter);
+  }
+
+  /** For the processes that use the folder; the count begins anew. */
+  env(dataDir: string, { at, error, goesOn }: Failure = { at: 0, error: 'EIO', goesOn: false }): Env {
+    writeFileSync(this.#counter, Buffer.alloc(8));
+    return {
+      LD_PRELOAD: this.#library,
+      FAILING_FOLDER: dataDir,
+      FAILING_COUNTER: this.#counter,
+      FAILING_AT: String(at),
+      FAILING_ERRNO: String(ERRORS[error]),
+      FAILING_ON: goesOn ? '1' : '0',
+    };
+  }
+
+  /** How many calls there were since `env`. */
+  get calls(): number {
+    return Number(readFileSync(this.#counter).readBigUInt64LE());
+  }
+}
