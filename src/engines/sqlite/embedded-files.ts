@@ -89,7 +89,7 @@ export function stateOf(config: Config, name: EmbeddedFile): StoreState {
   if (first !== undefined && isForeign(config.FUEL_DATA_DIR, EMBEDDED_FILES[name])) return 'read-only';
   const maxCheckedBytes = RECREATED.has(name) ? MAX_READ_THROUGH_BYTES : 0;
   const state = inspectEmbedded(config, name, { maxCheckedBytes });
-  if (state === undefined) return 'missing';
+  if (state === undefined || state.version === 0) return 'missing'; // there, and nothing is in it
   if (typeof state.damage === 'string') return 'damaged';
   if (state.isReadOnly) return 'read-only';
   return state.version === state.knownVersion ? 'current' : 'of another version';
