@@ -68,7 +68,10 @@ async function started(dataDir: string): Promise<string> {
 /** The checks that say something is wrong, with what. */
 async function doctor(dataDir: string): Promise<Map<string, string>> {
   const { lines } = await fuel(['doctor', '--json'], { dataDir });
-  const wrong = (lines as { ok: boolean; check: string; detail: string }[]).filter(({ ok }) => !ok);
+  // How far the consumers lag depends on how long ago the test has recorded something.
+  const wrong = (lines as { ok: boolean; check: string; detail: string }[]).filter(
+    ({ ok, check }) => !ok && check !== 'lag',
+  );
   return new Map(wrong.map(({ check, detail }) => [check, detail.replaceAll(dataDir, '')]));
 }
 

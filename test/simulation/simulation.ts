@@ -341,8 +341,7 @@ export class Simulation {
   #due(): number {
     const { nowMs } = this.timeline;
     let nextMs = Number.POSITIVE_INFINITY;
-    for (const { progress } of this.stores.queue.entries.values())
-      if (progress.dueAtMs !== null) nextMs = Math.min(nextMs, progress.dueAtMs);
+    for (const { progress } of this.stores.queue.due) nextMs = Math.min(nextMs, progress.dueAtMs ?? nextMs);
     for (const { messages } of this.stores.groups.groups.values())
       for (const { state, dueAtMs } of messages.values())
         if (state !== 'parked') nextMs = Math.min(nextMs, dueAtMs);

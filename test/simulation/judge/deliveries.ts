@@ -198,11 +198,12 @@ function judgeTimes({ owed, attempts }: Entry, transaction: ModelTransaction, ju
 /** More requests than attempts on record: each needs something that ended at that time. */
 export function judgeRepeats({ deliveries, seen, faultsAtMs }: Judged): string[] {
   const faults: string[] = [];
+  const byPlace = new Map(
+    [...deliveries.values()].map((entry) => [`${entry.owed.prefix}/${entry.owed.transactionId}`, entry]),
+  );
   for (const [place, requests] of seen) {
     const [prefix = '', transaction] = place.split('/');
-    const entry = [...deliveries.values()].find(
-      ({ owed }) => owed.prefix === prefix && owed.transactionId === Number(transaction),
-    );
+    const entry = byPlace.get(place);
     if (entry === undefined || requests.length <= entry.attempts.length) continue;
     if (entry.attempts.length >= 10) continue; // as many as are kept
     const unrecorded = requests.filter(

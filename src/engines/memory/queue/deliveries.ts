@@ -19,10 +19,12 @@ export interface Entry {
   attempts: Attempt[];
 }
 
-/** What one delivery log holds: plain maps, each question answered by looking at everything. */
+/** What one delivery log holds: plain maps. Most questions are answered by looking at everything. */
 export class MemoryDeliveries {
   name: LogName;
   readonly entries = new Map<string, Entry>();
+  /** Those with a due time, which every process asks for again and again. */
+  readonly due = new Set<Entry>();
   /** By transaction, when it was withdrawn last. */
   readonly withdrawn = new Map<number, number>();
   readonly streaks = new Map<string, WebhookHealth>();
@@ -53,11 +55,22 @@ export class MemoryDeliveries {
     return [...this.entries.values()].filter(wanted);
   }
 
+  put(entry: Entry): void {
+    this.entries.set(entry.owed.id, entry);
+    this.#moved(entry);
+  }
+
+  #moved(entry: Entry): void {
+    if (entry.progress.dueAtMs === null) this.due.delete(entry);
+    else this.due.add(entry);
+  }
+
   /** Carries out a change; `undefined` where it changes nothing. */
   change(entry: Entry, change: Change, nowMs: number) {
     const next = nextState(entry.progress, change, nowMs);
     if (next === undefined) return undefined;
     entry.progress = next.progress;
+    this.#moved(entry);
     if (next.attempt !== undefined) {
       entry.attempts.push(structuredClone(keptAttempt(next.attempt, entry.owed.record)));
       entry.attempts = entry.attempts.slice(-MAX_ATTEMPTS_KEPT);

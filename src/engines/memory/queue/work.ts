@@ -20,7 +20,7 @@ export function memoryWork(log: MemoryDeliveries, clock: Clock): Omit<DeliveryWo
         const isClaimed = !isWithdrawn && slots.take(delivery.prefix);
         const how = isWithdrawn ? 'withdrawn' : isClaimed ? { token, untilMs } : undefined;
         const owed = isWithdrawn ? { ...delivery, record: NO_RECORD } : delivery;
-        log.entries.set(delivery.id, { owed, progress: newProgress(delivery, how), attempts: [] });
+        log.put({ owed, progress: newProgress(delivery, how), attempts: [] });
         if (isClaimed)
           claimed.push({ ...structuredClone(delivery), cycle: 1, attemptNumber: 1, leaseToken: token });
         else if (!isWithdrawn) unclaimed += 1;
@@ -30,7 +30,7 @@ export function memoryWork(log: MemoryDeliveries, clock: Clock): Omit<DeliveryWo
     },
     async claim({ nowMs, holder, leaseMs, limit, laneCapacity }) {
       const token = newLeaseToken(holder);
-      const due = log.all(({ progress }) => dueOf(progress) <= nowMs);
+      const due = [...log.due].filter(({ progress }) => dueOf(progress) <= nowMs);
       const lanes = Map.groupBy(due.toSorted(byDue), ({ owed }) => owed.prefix);
       const claimed: Entry[] = [];
       for (const [prefix, entries] of lanes) {
@@ -65,7 +65,7 @@ export function memoryWork(log: MemoryDeliveries, clock: Clock): Omit<DeliveryWo
       return structuredClone(streaks.changed);
     },
     async nextDueAtMs(laterThanMs = -1) {
-      const lanes = Map.groupBy(log.all(), ({ owed }) => owed.prefix);
+      const lanes = Map.groupBy(log.due, ({ owed }) => owed.prefix);
       return leastOf([...lanes.values()].map(firstDue).filter((atMs) => atMs > laterThanMs));
     },
     async heldAccounts() {
