@@ -66,7 +66,14 @@ function sizesOf(dataDir: string): { files: (readonly [string, number])[]; journ
   const sizes = readdirSync(dataDir).map((name) => [name, statSync(join(dataDir, name)).size] as const);
   const isJournal = (name: string): boolean => /-(wal|shm)$/.test(name);
   return {
-    files: sizes.filter(([name]) => name.endsWith('.db')),
+    files: [
+      ...Map.groupBy(
+        sizes.filter(([name]) => name.endsWith('.db')),
+        ([name]) => name.replace(/-\d+/, ''),
+      ),
+    ].map(
+      ([name, ofName]) => [name, ofName.reduce((sum, [, size]) => sum + size, 0)] as const, // a rebuild makes another
+    ),
     journals: sizes.reduce((sum, [name, size]) => sum + (isJournal(name) ? size : 0), 0),
   };
 }

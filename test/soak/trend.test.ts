@@ -23,6 +23,11 @@ test('a leak of a megabyte a minute is one', () => {
   expect(tableOf([trend as never])).toMatch(/\| memory \| 2\d\d \| 2\d\d \| grows \|/);
 });
 
+test('what was not measured at the end counts as growing', () => {
+  const samples = hour(0).map((sample, n) => (n < 360 ? sample : { ...sample, values: {} }));
+  expect(trendsOf(samples, BOUNDS).map(({ grows }) => grows)).toEqual([true]);
+});
+
 test('what was measured too rarely is refused', () => {
   expect(() => trendsOf(hour(0).slice(0, 11), BOUNDS)).toThrow('11 samples are too few');
 });

@@ -31,7 +31,7 @@ export function trendsOf(samples: readonly Sample[], bounds: Readonly<Record<str
         0.5,
       ),
     ) as [number, number];
-    return { name, first, last, grows: last > factor * first + plus };
+    return { name, first, last, grows: !(last <= factor * first + plus) }; // also where nothing was measured
   });
 }
 

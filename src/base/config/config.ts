@@ -69,7 +69,7 @@ export interface ShownSetting {
 }
 
 /** Variables of `bin/fuel` and of the tests, which are not settings. */
-const NOT_SETTINGS = /^FUEL_(COMPILE_CACHE|TEST_.*|CRASH_.*|SIMULATION_.*)$/;
+const NOT_SETTINGS = /^FUEL_(COMPILE_CACHE|(TEST|CRASH|SIMULATION|FUZZ|DISKS|SOAK)_.*)$/;
 /** One typing error per this many letters still counts as the same name. */
 const LETTERS_PER_ERROR = 5;
 
