@@ -183,8 +183,7 @@ function readIfThere(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return undefined;
-    throw new FuelError('STORE_UNAVAILABLE', `${path} can't be read: ${message}`, { cause: error });
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new FuelError('STORE_UNAVAILABLE', `${path}: ${(error as Error).message}`, { cause: error });
   }
 }

@@ -22,9 +22,6 @@ export const eventTypes = Object.keys(schemas) as DomainEventType[];
 /** A fault quotes the value, which may be of any length. */
 const MAX_FAULT_CHARACTERS = 200;
 
-/** The validator prints objects as `[object Object]`. */
-const RECEIVED = /, but received: .*$/s;
-
 /** The schema of an event's data; `undefined` for a type this service does not know. */
 export function schemaOf(type: string): Struct<never, unknown> | undefined {
   return Object.hasOwn(schemas, type) ? schemas[type] : undefined;
@@ -37,18 +34,15 @@ export function faultsOf<T, S>(schema: Struct<T, S>, data: unknown): string[] {
     if (error === undefined) return [];
     return error.failures().map((failure) => {
       const path = failure.path.length === 0 ? 'data' : failure.path.join('.');
+      const shown = JSON.stringify(failure.value) ?? 'nothing';
       const problem =
         failure.type === 'never'
           ? `is not a member here (they are ${membersAt(schema, failure.path.slice(0, -1)).join(', ')})`
-          : failure.message.replace(
-              RECEIVED,
-              () => `, but received: ${JSON.stringify(failure.value) ?? 'nothing'}`,
-            );
+          : failure.message.replace(/received: .*$/s, () => `received: ${shown}`);
       return shortened(`${path}: ${failure.refinement ?? problem}`, MAX_FAULT_CHARACTERS);
     });
   } catch (error) {
-    // The validator prints what it refuses, and fails on an object with a member `toString`.
-    if (!(error instanceof TypeError)) throw error;
+    if (!(error instanceof TypeError)) throw error; // the validator prints values, and fails on a member `toString`
     return [`data: does not fit, and holds a value that can't be printed: ${error.message}`];
   }
 }

@@ -142,7 +142,9 @@ describe('the generated master key', () => {
   test('is refused when the file can not be read', () => {
     const dataDir = temporaryFolder();
     mkdirSync(join(dataDir, 'master.key'));
-    expect(() => openMasterKeys(staging(dataDir))).toThrow(expect.objectContaining({ code: 'EISDIR' }));
+    expect(() => openMasterKeys(staging(dataDir))).toThrow(
+      expect.objectContaining({ code: 'STORE_UNAVAILABLE', message: expect.stringContaining('EISDIR') }),
+    );
     expect(readdirSync(dataDir)).toEqual(['master.key']);
   });
 

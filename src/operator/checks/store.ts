@@ -90,5 +90,8 @@ async function missingStore({ config, engines }: Pick<Stores, 'config' | 'engine
   const left = names.filter((_, index) => states[index] !== 'missing').map((name) => BESIDE[name]);
   if (left.length === 0) return right('there is no store yet');
   const events = join(resolve(config.FUEL_DATA_DIR), EMBEDDED_FILES.events);
-  return wrong(`${events} is missing or empty, and what was made from it is there: ${left.join(', ')}`, LOST_EVENTS);
+  return wrong(
+    `${events} is missing or empty, and what was made from it is there: ${left.join(', ')}`,
+    LOST_EVENTS,
+  );
 }

@@ -232,10 +232,7 @@ export interface DeliveryWork {
   resume(accountId: number, nowMs: number): Promise<number>;
   /** Ends all open deliveries of a lane, from a cycle on, as failed, outside the streak; says how many. As `resume`. */
   endLane(prefix: string, reason: string, nowMs: number, fromCycle?: number): Promise<number>;
-  /**
-   * Forgets a lane's failure streak since its webhook was enabled: once for that time, and not a streak that began at
-   * it or later.
-   */
+  /** Forgets a lane's failure streak, once for each time its webhook was enabled, unless it began then or later. */
   resetHealth(prefix: string, enabledAtMs: number): Promise<void>;
 }
 
