@@ -95,7 +95,7 @@ export function changedBytes(chance: Chance, bytes: Buffer): Buffer {
   return changed;
 }
 
-const CASES = Number(process.env.FUEL_FUZZ_CASES ?? 400);
+const CASES = Number(process.env.FUEL_FUZZ_CASES ?? 200);
 const SECONDS = Number(process.env.FUEL_FUZZ_SECONDS ?? 0);
 const SEED = process.env.FUEL_FUZZ_SEED ?? '1';
 /** `npm run test:fuzz` begins there: one case is repeated so. */
