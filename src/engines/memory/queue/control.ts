@@ -59,11 +59,7 @@ export function memoryControl(log: MemoryDeliveries, clock: Clock): DeliveryCont
         if (log.entries.size > 0) throw renameRefused(log.name.id, name.id);
         log.name = { ...name };
       }
-      for (const delivery of structuredClone(deliveries)) {
-        const replaced = log.entries.get(delivery.id);
-        if (replaced !== undefined) log.due.delete(replaced);
-        log.put(entryOf(delivery));
-      }
+      for (const delivery of structuredClone(deliveries)) log.put(entryOf(delivery));
       for (const id of withdrawn) log.withdrawn.set(id, clock.now());
       for (const { prefix, ...health } of structuredClone(streaks)) log.streaks.set(prefix, health);
     },

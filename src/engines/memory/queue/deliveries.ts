@@ -23,8 +23,8 @@ export interface Entry {
 export class MemoryDeliveries {
   name: LogName;
   readonly entries = new Map<string, Entry>();
-  /** Those with a due time, which every process asks for again and again. */
-  readonly due = new Set<Entry>();
+  /** Of the entries those with a due time, which every process asks for again and again. */
+  readonly due = new Map<string, Entry>();
   /** By transaction, when it was withdrawn last. */
   readonly withdrawn = new Map<number, number>();
   readonly streaks = new Map<string, WebhookHealth>();
@@ -61,8 +61,8 @@ export class MemoryDeliveries {
   }
 
   #moved(entry: Entry): void {
-    if (entry.progress.dueAtMs === null) this.due.delete(entry);
-    else this.due.add(entry);
+    if (entry.progress.dueAtMs === null) this.due.delete(entry.owed.id);
+    else this.due.set(entry.owed.id, entry);
   }
 
   /** Carries out a change; `undefined` where it changes nothing. */

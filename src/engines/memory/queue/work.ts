@@ -30,7 +30,7 @@ export function memoryWork(log: MemoryDeliveries, clock: Clock): Omit<DeliveryWo
     },
     async claim({ nowMs, holder, leaseMs, limit, laneCapacity }) {
       const token = newLeaseToken(holder);
-      const due = [...log.due].filter(({ progress }) => dueOf(progress) <= nowMs);
+      const due = [...log.due.values()].filter(({ progress }) => dueOf(progress) <= nowMs);
       const lanes = Map.groupBy(due.toSorted(byDue), ({ owed }) => owed.prefix);
       const claimed: Entry[] = [];
       for (const [prefix, entries] of lanes) {
@@ -65,7 +65,7 @@ export function memoryWork(log: MemoryDeliveries, clock: Clock): Omit<DeliveryWo
       return structuredClone(streaks.changed);
     },
     async nextDueAtMs(laterThanMs = -1) {
-      const lanes = Map.groupBy(log.due, ({ owed }) => owed.prefix);
+      const lanes = Map.groupBy(log.due.values(), ({ owed }) => owed.prefix);
       return leastOf([...lanes.values()].map(firstDue).filter((atMs) => atMs > laterThanMs));
     },
     async heldAccounts() {

@@ -71,6 +71,7 @@ export function mongoWork(
     },
     resetHealth: (prefix, enabledAtMs) =>
       use(async ({ lanes }) => {
+        if ((await lanes.findOne({ _id: prefix, reset_at: { $gte: enabledAtMs } })) !== null) return; // as at most starts
         await insertMissing(lanes, [toLaneDocument(prefix, healthy())]);
         const isLater = { $not: { $gte: enabledAtMs } };
         const reset = { ...toStored(STREAK, healthy()), reset_at: enabledAtMs };
