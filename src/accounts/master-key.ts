@@ -184,6 +184,6 @@ function readIfThere(path: string): string | undefined {
     return readFileSync(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new FuelError('STORE_UNAVAILABLE', `${path}: ${(error as Error).message}`, { cause: error });
+    throw new FuelError('CONFIG_INVALID', `${path}: ${(error as Error).message}`, { cause: error });
   }
 }

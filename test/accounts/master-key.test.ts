@@ -143,7 +143,7 @@ describe('the generated master key', () => {
     const dataDir = temporaryFolder();
     mkdirSync(join(dataDir, 'master.key'));
     expect(() => openMasterKeys(staging(dataDir))).toThrow(
-      expect.objectContaining({ code: 'STORE_UNAVAILABLE', message: expect.stringContaining('EISDIR') }),
+      expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.stringContaining('EISDIR') }),
     );
     expect(readdirSync(dataDir)).toEqual(['master.key']);
   });

@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { world } from '../../../src/base/world.ts';
 import { opened, PREFIX } from '../../support/accounts/account-samples.ts';
 import { commandLine } from '../../support/service/command-line.ts';
 import { confirmed, linesOf } from '../../support/transactions/e2e-samples.ts';
@@ -80,6 +81,16 @@ test.each([
 ])('a message begins with the code that docs/errors.md lists: %s', async (code, env, args) => {
   const { fuel } = commandLine(env, { hasStore: false });
   expect((await fuel(...args)).stderr).toMatch(new RegExp(`^fuel: ${code}: \\S`));
+});
+
+test('a fault of the program is reported with its stack', async () => {
+  const { fuel } = commandLine();
+  vi.spyOn(world, 'randomUUID').mockImplementation(() => {
+    throw new Error('a fault');
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+  const { code, stderr } = await fuel('account', 'open', '7', '--name', 'Seven');
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^fuel: unexpected: Error: [^\n]+\n\s+at /m)]);
 });
 
 test('what the operating system refuses is no fault of the program', async () => {
