@@ -196,6 +196,11 @@ export class Simulation {
     this.violations.push(text);
   }
 
+  /** Whether nothing had gone wrong for so long before a moment, nor has since. */
+  isCalmFor(ms: number, beforeMs = this.timeline.nowMs): boolean {
+    return !this.faultsAtMs.some((faultMs) => faultMs > beforeMs - ms);
+  }
+
   has(kind: FaultKind): boolean {
     return this.plan.faults.includes(kind);
   }
@@ -341,7 +346,8 @@ export class Simulation {
   #due(): number {
     const { nowMs } = this.timeline;
     let nextMs = Number.POSITIVE_INFINITY;
-    for (const { progress } of this.stores.queue.due) nextMs = Math.min(nextMs, progress.dueAtMs ?? nextMs);
+    for (const { progress } of this.stores.queue.due.values())
+      nextMs = Math.min(nextMs, progress.dueAtMs ?? nextMs);
     for (const { messages } of this.stores.groups.groups.values())
       for (const { state, dueAtMs } of messages.values())
         if (state !== 'parked') nextMs = Math.min(nextMs, dueAtMs);

@@ -67,7 +67,7 @@ export class Witness {
       return;
     }
     const fault = (text: string): void => this.#of.violation(`transaction ${transactionId} is sent ${text}`);
-    const isCalm = !this.#of.faultsAtMs.some((ms) => ms > seen.atMs - CALM_MS);
+    const isCalm = this.#of.isCalmFor(CALM_MS, seen.atMs);
     if (isCalm && seen.atMs > (transaction.withdrawnAtMs ?? seen.atMs) + 5_000)
       fault('long after it was voided');
     if (!transaction.owedTo.has(prefix)) fault(`to ${prefix}, which is not owed it`);
@@ -83,12 +83,8 @@ export class Witness {
     if (!isItsOwn) fault(`to ${host}, which is not the webhook of ${prefix}`);
     const { account } = model.keyOf(prefix) ?? {};
     const sinceMs = seen.atMs - 10_000;
-    if (
-      account &&
-      isCalm &&
-      account.accessChangedAtMs < sinceMs &&
-      neverHadAccess(this.#of, account, seen.atMs)
-    )
+    const isClosed = account && [sinceMs, seen.atMs].every((ms) => !model.hasAccess(account, ms));
+    if (isCalm && isClosed && account.accessChangedAtMs < sinceMs)
       fault(`to ${prefix}, whose account has no access`);
   }
 
@@ -103,7 +99,7 @@ export class Witness {
     this.seen.set(place, list);
     list.push(seen);
     const lately = list.filter(({ atMs }) => atMs > seen.atMs - HOUR_MS).length;
-    if (lately > MAX_AN_HOUR + 1)
+    if (lately > MAX_AN_HOUR)
       this.#of.violation(
         `transaction ${seen.transactionId} came to ${prefix} ${lately} times within an hour`,
       );
@@ -111,8 +107,4 @@ export class Witness {
     if (receiver && seen.address !== receiver.address && seen.atMs > receiver.movedAtMs + MAX_NAME_AGE_MS)
       this.#of.violation(`${host} is called at ${seen.address}, from where it moved`);
   }
-}
-
-function neverHadAccess({ model }: Simulation, account: Parameters<typeof model.hasAccess>[0], atMs: number) {
-  return !model.hasAccess(account, atMs) && !model.hasAccess(account, atMs - 10_000);
 }

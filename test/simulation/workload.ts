@@ -10,6 +10,7 @@ const QUIET_EVERY_DAYS = 5;
 const CATCH_UP_MS = 90_000;
 /** What `--wait` says where it waited in vain. */
 const NOT_APPLIED = 'not yet applied by';
+const CALM_MS = 120_000;
 const SEALED_WITHIN_MS = 75_000;
 const LAST_MS = 15 * 60_000;
 
@@ -169,6 +170,7 @@ export class Workload {
     const { timeline } = this.#of;
     const chance = this.#chance;
     const lines: object[] = [];
+    const ids: number[] = [];
     for (let n = chance.between(1, 7); n > 0; n--) {
       const customer = this.#customers.any();
       const { accountId } = customer;
@@ -179,15 +181,16 @@ export class Workload {
       lines.push(
         chance.is(0.8) ? confirmed(id, overrides) : external(id, { ...overrides, confirmed_at: null }),
       );
+      ids.push(id);
       this.#transactions.push({ id, accountId });
     }
     if (chance.is(0.3) && this.#transactions.length > 10) lines.push(this.#withdrawal());
     const wait = chance.is(0.3);
     const give = () => this.#certainly('import', () => this.#of.operator.import(lines, wait));
     const given = chance.is(0.1) ? (await Promise.all([give(), give()]))[0] : await give(); // twice is once
-    if (wait && given.kind === 'done')
-      for (const line of lines)
-        this.#customers.shown.add((line as { transaction_id: number }).transaction_id);
+    // It waits for those that are alive.
+    const isServed = this.#of.processes.some(({ isListening }) => isListening);
+    if (given.kind === 'done' && given.value && isServed) for (const id of ids) this.#customers.shown.add(id);
     if (!chance.is(0.25)) return;
     await timeline.pause(chance.between(1_000, 120_000)); // some of it is under way
     await this.#certainly('void', () => this.#of.operator.import([this.#withdrawal(7)]));
@@ -210,16 +213,11 @@ export class Workload {
         'operator',
         `${what}: ${outcome.kind}${'reason' in outcome ? ` ${outcome.reason}` : ''}`,
       );
-      if (outcome.kind === 'refused' && outcome.reason.includes(NOT_APPLIED) && this.#isCalm())
+      if (outcome.kind === 'refused' && outcome.reason.includes(NOT_APPLIED) && this.#of.isCalmFor(CALM_MS))
         this.#of.violation(`${what} is not applied, though nothing is wrong: ${outcome.reason}`);
       if (outcome.kind === 'done' || outcome.kind === 'refused' || tries > 30) return outcome;
       await this.#of.timeline.pause(this.#chance.between(300, 3_000));
     }
-  }
-
-  #isCalm(): boolean {
-    const sinceMs = this.#of.timeline.nowMs - 120_000;
-    return !this.#of.faultsAtMs.some((ms) => ms > sinceMs);
   }
 
   async #changeSomething(): Promise<void> {
@@ -362,11 +360,9 @@ export class Workload {
   /** The nightly verification: with nothing lost there is nothing to repair. */
   async #verify(): Promise<void> {
     const ids = [...new Set(this.#customers.all.map(({ accountId }) => accountId))];
-    const { timeline, faultsAtMs } = this.#of;
-    const startedMs = timeline.nowMs;
+    const startedMs = this.#of.timeline.nowMs;
     const verified = await this.#certainly('verify', () => this.#of.operator.verify(ids));
-    const isCalm = !faultsAtMs.some((ms) => ms > startedMs - 120_000);
-    if (verified.kind !== 'done' || !isCalm) return;
+    if (verified.kind !== 'done' || !this.#of.isCalmFor(CALM_MS, startedMs)) return;
     const { view, deliveries } = verified.value;
     if (view + deliveries > 0)
       this.#of.violation(

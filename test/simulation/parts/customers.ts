@@ -52,14 +52,14 @@ export class Customers {
   }
 
   async #pageAt(process: SimulatedProcess, customer: Customer): Promise<void> {
-    const { timeline, model, faultsAtMs } = this.#of;
+    const { timeline, model } = this.#of;
     const [startMs, before, isShown] = [timeline.nowMs, this.#visible(customer), new Set(this.shown)];
     const pages = await this.#pages(process, customer);
     if (pages === undefined || pages.some(({ status }) => status !== 200)) return;
     const listed = pages.flatMap((page) => page.listed.map(({ id }) => id));
     if (new Set(listed).size < listed.length)
       this.#of.violation(`the pages of account ${customer.accountId} show a transaction twice`);
-    const isCalm = !faultsAtMs.some((ms) => ms > startMs - CALM_MS);
+    const isCalm = this.#of.isCalmFor(CALM_MS, startMs);
     const after = new Set(this.#visible(customer));
     const lost = before.filter(
       (id) =>

@@ -100,8 +100,8 @@ export class Operator {
     });
   }
 
-  /** `wait`: until every process shows them. */
-  import(lines: readonly object[], wait = false): Promise<Outcome<unknown>> {
+  /** `wait`: until every process shows them; whether one was there. */
+  import(lines: readonly object[], wait = false): Promise<Outcome<boolean>> {
     return this.#run(async (engines) => {
       await importTransactions({
         store: engines.store(),
@@ -112,7 +112,7 @@ export class Operator {
         onProgress: () => undefined,
         signal: new AbortController().signal,
       });
-      if (wait) await this.#applied(engines);
+      return wait && (await this.#applied(engines));
     });
   }
 
@@ -211,10 +211,11 @@ export class Operator {
     };
   }
 
-  /** As `--wait`. */
-  async #applied(engines: Engines): Promise<void> {
+  /** As `--wait`; false where no process was alive. */
+  async #applied(engines: Engines): Promise<boolean> {
     const position = await engines.store().head();
-    await waitUntilApplied({ coordination: engines.coordination(), view: engines.view(), position });
+    const parts = { coordination: engines.coordination(), view: engines.view(), position };
+    return (await waitUntilApplied(parts)) === 'applied';
   }
 }
 
