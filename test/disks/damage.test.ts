@@ -1,68 +1,42 @@
 import {
   chmodSync,
-  closeSync,
   cpSync,
   existsSync,
-  openSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
   truncateSync,
   writeFileSync,
-  writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
-import { folder, fuel, startFuel } from '../support/service/commands.ts';
-import { confirmed, linesOf } from '../support/transactions/e2e-samples.ts';
+import { overwrite, PAGE_BYTES } from '../support/damage.ts';
+import { folder, fuel } from '../support/service/commands.ts';
+import { confirmed } from '../support/transactions/e2e-samples.ts';
+import { copyOf, done, imported, preparedFolder, served } from './data-folder.ts';
 
 vi.setConfig({ testTimeout: 1_200_000 });
 
 const TABLE = new URL('../../docs/operations/disks.md', import.meta.url);
 const FILES = ['events', 'transactions', 'deliveries', 'subscriptions', 'control', 'directory', 'requests'];
-const PAGE_BYTES = 8_192;
-const STARTS_WITHIN_MS = 15_000;
-
-const overwrite = (path: string, from: number, bytes: number): void => {
-  const file = openSync(path, 'r+');
-  writeSync(file, Buffer.alloc(Math.max(0, bytes)), 0, Math.max(0, bytes), from);
-  closeSync(file);
-};
 /** `older`: the same file of an older copy of the folder. */
 const DAMAGES: Readonly<Record<string, (path: string, older: string) => void>> = {
   'its beginning is zeros': (path) => overwrite(path, 0, 100),
-  'its middle is zeros': (path) => overwrite(path, PAGE_BYTES, statSync(path).size - PAGE_BYTES),
+  'its middle is zeros': (path) => overwrite(path, PAGE_BYTES),
   'is cut': (path) => truncateSync(path, Math.floor(statSync(path).size / 2 / PAGE_BYTES) * PAGE_BYTES),
   'is empty': (path) => truncateSync(path, 0),
   'is missing': (path) => rmSync(path),
   'is older than the others': (path, older) => cpSync(older, path),
 };
-const OLD = [confirmed(1)];
 const NEW = [confirmed(2), confirmed(3)];
 
-const imported = async (dataDir: string, lines: typeof OLD): Promise<void> => {
-  const { code, stderr } = await fuel(['transaction', 'import', '-'], { dataDir, stdin: linesOf(lines) });
-  if (code !== 0) throw new Error(stderr);
-};
-
-/** A start until it is ready, and the stop: whether it was; else the code of what it says. */
+/** Whether it starts; else the code of what it says. */
 async function started(dataDir: string): Promise<string> {
-  const { child, result, stdout } = startFuel(['serve'], { dataDir });
-  let isReady = false;
-  const deadlineMs = performance.now() + STARTS_WITHIN_MS;
-  while (!isReady && child.exitCode === null && performance.now() < deadlineMs) {
-    const ops = /"ops":"([^"]+)"/.exec(stdout())?.[1];
-    if (ops !== undefined) isReady = (await fetch(`${ops}/readyz`).catch(() => undefined))?.status === 200;
-    await sleep(20);
-  }
-  if (isReady) await sleep(300); // what it finds while it works
-  child.kill('SIGTERM');
-  const { stderr } = await result;
-  const putAside = /a damaged file was put aside/.test(stdout()) ? ', puts the file aside' : '';
-  if (isReady) return `starts${putAside}`;
-  return `refuses: ${/\b(STORE_[A-Z]+|REFUSED)\b/.exec(stdout() + stderr)?.[1] ?? 'is not ready'}`;
+  const { isReady, ended } = await served(dataDir);
+  const { stdout, stderr } = ended;
+  if (isReady) return /a damaged file was put aside/.test(stdout) ? 'starts, puts the file aside' : 'starts';
+  return `refuses: ${/\b(STORE_[A-Z]+|REFUSED)\b/.exec(stdout + stderr)?.[1] ?? 'is not ready'}`;
 }
 
 /** The checks that say something is wrong, with what. */
@@ -86,16 +60,9 @@ async function isWhole(dataDir: string): Promise<boolean> {
 }
 
 it('each damage of each file is said, and cured as the table in docs/operations/disks.md says', async () => {
-  const root = folder();
-  const [data, backup] = [join(root, 'data'), join(root, 'backup')];
-  for (const args of [
-    ['account', 'open', '7', '--name', 'Seven'],
-    ['key', 'issue', '7'],
-  ])
-    expect((await fuel(args, { dataDir: data })).code).toBe(0);
-  await imported(data, OLD);
-  expect(await started(data)).toBe('starts');
-  expect((await fuel(['store', 'backup', backup], { dataDir: data })).code).toBe(0);
+  const data = await preparedFolder();
+  const backup = join(folder(), 'backup');
+  await done(data, ['store', 'backup', backup]);
   await imported(data, NEW);
   expect(await started(data)).toBe('starts');
   expect(await isWhole(data)).toBe(true);
@@ -124,9 +91,7 @@ it('each damage of each file is said, and cured as the table in docs/operations/
     for (const [damage, inflict] of Object.entries(DAMAGES)) {
       const file = `${name}.db`;
       const copy = (): string => {
-        const dataDir = join(folder(), 'data');
-        cpSync(data, dataDir, { recursive: true });
-        chmodSync(dataDir, 0o700);
+        const dataDir = copyOf(data);
         for (const end of ['-wal', '-shm']) rmSync(join(dataDir, file + end), { force: true });
         inflict(join(dataDir, file), join(backup, file));
         return dataDir;

@@ -1,21 +1,15 @@
-import { closeSync, openSync, readdirSync, statSync, truncateSync, writeSync } from 'node:fs';
+import { readdirSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { overwrite, PAGE_BYTES } from '../support/damage.ts';
 import { PushService } from '../support/deliveries/push-service.ts';
 import { SEPTEMBER } from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
 
 const FILES = ['subscriptions.db', 'control.db', 'directory.db'];
-const PAGE_BYTES = 8192;
-
-const overwrite = (path: string, from: number, bytes: number): void => {
-  const file = openSync(path, 'r+');
-  writeSync(file, Buffer.alloc(bytes), 0, bytes, from);
-  closeSync(file);
-};
 const DAMAGES: readonly [string, (path: string) => void][] = [
   ['the header is zeros', (path) => overwrite(path, 0, 100)],
-  ['the middle is zeros', (path) => overwrite(path, PAGE_BYTES, statSync(path).size - PAGE_BYTES)],
+  ['the middle is zeros', (path) => overwrite(path, PAGE_BYTES)],
   ['the file is cut', (path) => truncateSync(path, PAGE_BYTES)],
 ];
 
