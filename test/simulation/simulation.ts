@@ -2,14 +2,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROLES, type Role } from '../../src/base/config/config.ts';
-import type { Log } from '../../src/base/log.ts';
 import { loadConfig } from '../../src/engines/engines.ts';
 import { Chance } from './core/chance.ts';
 import { History } from './core/history.ts';
 import { replaceWorld } from './core/simulated-world.ts';
 import { type Owner, settled, Timeline } from './core/timeline.ts';
-import { type Judged, judgeDeliveries, judgeRepeats } from './judge/deliveries.ts';
+import { judgeAll } from './judge/all.ts';
+import type { Judged } from './judge/deliveries.ts';
 import { Model } from './judge/model.ts';
+import { simulatedLog, stackOf } from './parts/log.ts';
 import { simulatedNetwork } from './parts/network.ts';
 import { Operator } from './parts/operator.ts';
 import { SimulatedProcess } from './parts/process.ts';
@@ -141,7 +142,7 @@ export class Simulation {
       config: this.#config,
       stores: this.stores,
       gate: this.#gate,
-      log: this.#log('operator'),
+      log: simulatedLog('operator', this),
       onFault: (what, error) => this.violation(`${what} failed by a fault of the program: ${stackOf(error)}`),
     });
   }
@@ -237,7 +238,7 @@ export class Simulation {
         },
         close: () => undefined,
       }),
-      log: (of) => this.#log(of.name),
+      log: (of) => simulatedLog(of.name, this),
       onFailed: (of, error) => {
         this.violation(`${of.name} ended by itself: ${stackOf(error)}`);
       },
@@ -309,37 +310,7 @@ export class Simulation {
 
   /** Compares everything with the model; nothing is under way but attempts. */
   judge(): void {
-    const judged = this.judged();
-    for (const fault of [...judgeDeliveries(judged), ...judgeRepeats(judged)].slice(0, 5))
-      this.violation(fault);
-    for (const name of this.stores.groups.groups.keys())
-      for (const { event, reason } of this.stores.groups.parked(name))
-        this.violation(`${name} has parked event ${event.position} of ${event.stream}: ${reason}`);
-    for (const { stream, reason } of this.stores.view.served?.parked.values() ?? [])
-      this.violation(`the view has parked an event of ${stream}: ${reason}`);
-    for (const { keys } of this.model.accounts.values())
-      for (const key of keys.values())
-        for (const fault of this.witness.streaks.judge(
-          key,
-          this.stores.queue.healthOf(key.prefix).failedInARow,
-        ))
-          this.violation(fault);
-    for (const fault of this.witness.mailFaults()) this.violation(fault);
-    for (const id of this.model.erased.keys()) {
-      if (this.stores.view.served?.rows.get(id)?.shown)
-        this.violation(`the view shows transaction ${id}, which was erased`);
-      if (this.stores.log.events.some((event) => event?.stream === `transaction-${id}`))
-        this.violation(`the log has transaction ${id}, which was erased`);
-    }
-    for (const each of this.receivers.forbidden) this.violation(`a forbidden address was called: ${each}`);
-    const { head } = this.stores.log;
-    const at = this.stores.view.served?.checkpoint.position ?? 0;
-    if (at < head) this.violation(`the view is at ${at}, and the log's end is ${head}`);
-    for (const [name, group] of this.stores.groups.groups) {
-      const open = [...group.messages.values()].filter(({ state }) => state !== 'parked').length;
-      if (open > 0 || group.position < head)
-        this.violation(`the group ${name} is at ${group.position} of ${head}, ${open} open`);
-    }
+    for (const fault of judgeAll(this)) this.violation(fault);
   }
 
   /** The next thing that is stored and due. */
@@ -364,38 +335,4 @@ export class Simulation {
       (this.outages.get(store) ?? 0) <= nowMs && (this.outages.get(`${process.name} ${store}`) ?? 0) <= nowMs
     );
   }
-
-  #log(name: string): Log {
-    const line =
-      (level: string) =>
-      (fields: unknown, text?: string): void => {
-        const { err, reason } = (typeof fields === 'object' ? fields : {}) as {
-          err?: unknown;
-          reason?: unknown;
-        };
-        const said = text ?? String(fields);
-        const cause = err === undefined ? (reason ?? '') : err instanceof Error ? err.message : err;
-        if (level === 'error' || level === 'warn') this.history.add(name, `${level}: ${said} ${cause}`);
-        if (
-          err instanceof Error &&
-          !('code' in err) &&
-          (err instanceof TypeError || err instanceof RangeError)
-        )
-          this.violation(`${name} logs a fault of the program: ${said}: ${stackOf(err)}`);
-      };
-    const quiet = (): void => undefined;
-    const log = {
-      trace: quiet,
-      debug: quiet,
-      info: quiet,
-      warn: line('warn'),
-      error: line('error'),
-      fatal: line('error'),
-    };
-    return { ...log, child: () => log } as unknown as Log;
-  }
-}
-
-function stackOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
