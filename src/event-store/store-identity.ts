@@ -5,7 +5,7 @@ import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { decodeStrict } from './codec.ts';
 import type { EventStore } from './event-store.ts';
 import { newEvent } from './new-event.ts';
-import type { Position } from './recorded-event.ts';
+import { isDamaged, type Position, type RecordedEvent } from './recorded-event.ts';
 
 const AUTHOR = { actor: 'system', command: 'store open' };
 
@@ -40,9 +40,55 @@ async function readIdentity(store: EventStore): Promise<string | undefined> {
   );
 }
 
+/**
+ * An event that something was made from. A log that was replaced by an older copy of itself, and has grown since, has
+ * another one there, or none. By its time, since a redaction gives an event another id.
+ */
+export type Anchor = Pick<RecordedEvent, 'position' | 'stream' | 'revision' | 'recordedAtMs'>;
+
+export function anchorAt({ position, stream, revision, recordedAtMs }: RecordedEvent): Anchor {
+  return { position, stream, revision, recordedAtMs };
+}
+
+/** What was made from the events of a log, up to a position. */
+export interface MadeFrom {
+  readonly storeId: string;
+  readonly position: Position;
+  /** The newest of those events; `undefined` where there is none, or an earlier version has made it. */
+  readonly anchor?: Anchor | undefined;
+}
+
+/** Where reading continues: only up to the anchor it is sure that the log is the one it was made from. */
+export function continuesAfter({ position, anchor }: Omit<MadeFrom, 'storeId'>): Position {
+  return Math.min(position, anchor?.position ?? position);
+}
+
+/** Says why it can't be used with this event store, where that is so: events would be skipped. */
+export async function misfitOf(
+  { storeId, position, anchor }: MadeFrom,
+  place: { readonly store: EventStore; readonly storeId: string },
+): Promise<string | undefined> {
+  if (storeId !== place.storeId)
+    return `was made from event store ${storeId} and this one is ${place.storeId}`;
+  if (!(await place.store.hasReached(Math.max(position, anchor?.position ?? 0))))
+    return `stands at position ${position} and the event store ends at ${await place.store.head()}`;
+  if (anchor === undefined || (await hasAnchor(place.store, anchor))) return undefined;
+  const { stream, revision } = anchor;
+  return `was made from an event store in which event ${revision} of ${stream} is another one`;
+}
+
+async function hasAnchor(store: EventStore, anchor: Anchor): Promise<boolean> {
+  const { stream, revision, position, recordedAtMs } = anchor;
+  const [found] = await store.readStream(stream, { fromRevision: revision, limit: 1 });
+  if (found === undefined) return store.isErased(stream);
+  if (found.revision > revision) return true; // an engine that appends what is redacted anew has removed it
+  if (isDamaged(found)) return true; // it says nothing, and the view may be all that is left of it
+  return found.position === position && found.recordedAtMs === recordedAtMs;
+}
+
 /** As `assertCheckpoint`, for a view that may have no checkpoint. Gives a store without an id none. */
 export async function assertViewFits(
-  checkpoint: { readonly storeId: string; readonly position: Position } | undefined,
+  checkpoint: MadeFrom | undefined,
   store: EventStore,
   projection: string,
 ): Promise<void> {
@@ -52,28 +98,19 @@ export async function assertViewFits(
 }
 
 /**
- * Rejects with `STORE_MISMATCH`, and says what to do, when a projection's checkpoint belongs to another event store or
- * lies ahead of its end, as after an older backup was restored: to continue would skip events. `projection` is its
- * name in `fuel projection rebuild`.
+ * Rejects with `STORE_MISMATCH`, and says what to do, when a projection can't be used with this event store (see
+ * `misfitOf`). `projection` is its name in `fuel projection rebuild`.
  */
 export async function assertCheckpoint(
-  checkpoint: { readonly storeId: string; readonly position: Position },
-  { store, storeId }: { readonly store: EventStore; readonly storeId: string },
+  checkpoint: MadeFrom,
+  place: { readonly store: EventStore; readonly storeId: string },
   projection: string,
 ): Promise<void> {
-  const rebuild = `run "fuel projection rebuild ${projection}"`;
-  if (checkpoint.storeId !== storeId) {
-    throw new FuelError(
-      'STORE_MISMATCH',
-      `${projection} was made from event store ${checkpoint.storeId} and this one is ${storeId}: ` +
-        `connect the event store it was made from, or ${rebuild}`,
-    );
-  }
-  if (!(await store.hasReached(checkpoint.position))) {
-    throw new FuelError(
-      'STORE_MISMATCH',
-      `${projection} stands at position ${checkpoint.position} and the event store ends at ${await store.head()}: ` +
-        `restore the backup of the event store that belongs to it, or ${rebuild}`,
-    );
-  }
+  const misfit = await misfitOf(checkpoint, place);
+  if (misfit === undefined) return;
+  throw new FuelError(
+    'STORE_MISMATCH',
+    `${projection} ${misfit}: connect the event store that belongs to it, or restore its backup, ` +
+      `or run "fuel projection rebuild ${projection}"`,
+  );
 }

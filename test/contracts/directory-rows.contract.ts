@@ -27,7 +27,7 @@ export interface RowsUnderTest {
 }
 
 const STORE = 'a store';
-const ANCHOR = { position: 12, stream: 'account-7', revision: 3, eventId: 'an event' };
+const ANCHOR = { position: 12, stream: 'account-7', revision: 3, recordedAtMs: 5_000 };
 const CHECKPOINT: RowsCheckpoint = {
   version: 5,
   storeId: '$store',
@@ -206,12 +206,11 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
 
     /** As a process reads it whose event store has all events. */
     async function load(rows: DirectoryRows, keys = sealKeys(1)) {
-      const anchor = { id: ANCHOR.eventId };
       const store = {
         readStream: async (stream: string) =>
           stream === 'operations'
             ? [NAMED]
-            : [{ ...anchor, position: (await rows.checkpoint())?.anchor.position ?? 0 }],
+            : [{ ...ANCHOR, position: (await rows.checkpoint())?.anchor.position ?? 0 }],
         hasReached: async () => true,
       };
       return new StoredDirectory(rows, keys).load(store as never, { now: () => 0 });

@@ -24,7 +24,7 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
 
   /** A complete build that shows 3 alone, up to `position`. */
   async function built(view: TransactionsView, position: number): Promise<number> {
-    const { generation } = await view.startBuild('store-1', position);
+    const { generation } = await view.startBuild({ storeId: 'store-1', servesFrom: position });
     expect(await view.apply([showing({ id: 3 })], { generation, position })).toEqual([]);
     return generation;
   }
@@ -33,7 +33,10 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
     test('is begun once, and every process finds it', async () => {
       const { view, other, generation } = await served();
       expect(await view.building()).toBeUndefined();
-      const [one, two] = await Promise.all([view.startBuild('store-1', 4), other.startBuild('store-1', 4)]);
+      const [one, two] = await Promise.all([
+        view.startBuild({ storeId: 'store-1', servesFrom: 4 }),
+        other.startBuild({ storeId: 'store-1', servesFrom: 4 }),
+      ]);
       expect(one.generation).toBe(two.generation);
       expect(one.generation).toBeGreaterThan(generation);
       expect(await other.building()).toEqual(one);
@@ -43,7 +46,9 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
     test('is begun once, however often processes begin at once', async () => {
       const { view, other } = await served();
       for (let n = 0; n < 20; n++) {
-        const [one, two] = await Promise.all([view, other].map((each) => each.startBuild('store-1', 4)));
+        const [one, two] = await Promise.all(
+          [view, other].map((each) => each.startBuild({ storeId: 'store-1', servesFrom: 4 })),
+        );
         const { generation = 0 } = one ?? {};
         expect([two?.generation, (await other.building())?.generation]).toEqual([generation, generation]);
         await view.apply([], { generation, position: 99 });
@@ -94,7 +99,7 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
 
     test('does not take the place of another before it is complete', async () => {
       const { view } = await served();
-      const { generation } = await view.startBuild('store-1', 9);
+      const { generation } = await view.startBuild({ storeId: 'store-1', servesFrom: 9 });
       await view.apply([showing({ id: 3 })], { generation, position: 8 });
       expect(await view.serveBuild(generation)).toBe(false);
       expect(await ids(view)).toEqual([2, 1]);
@@ -102,7 +107,7 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
 
     test('is continued where it was, also by another process, and counts what is applied since', async () => {
       const { view, other } = await served();
-      const { generation, since } = await view.startBuild('store-1', 30);
+      const { generation, since } = await view.startBuild({ storeId: 'store-1', servesFrom: 30 });
       expect(since).toMatchObject({ position: 0, events: 0 });
       await view.apply([showing({ id: 1 }), hiding(1)], { generation, position: 10 });
       await view.apply([showing({ id: 1 })], { generation, position: 7 });
@@ -110,17 +115,50 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
         position: 10,
         since: { ...since, events: 3 },
       });
-      const continued = await other.startBuild('store-1', 40);
+      const continued = await other.startBuild({ storeId: 'store-1', servesFrom: 40 });
       expect(continued).toMatchObject({ generation, position: 10, servesFrom: 30 });
       expect(continued.since).toMatchObject({ position: 10, events: 0 });
       expect(await view.building()).toEqual(continued);
       expect(await rowIn(view, 1, generation)).toBe('hidden');
     });
 
+    test('is dropped where it does not fit the log, unless another process has begun a new one', async () => {
+      const { view, other } = await served();
+      const unusable = await built(view, 4);
+      const next = await view.startBuild({ storeId: 'store-1', servesFrom: 4, unusable });
+      expect(next).toMatchObject({ position: 0, anchor: undefined });
+      expect(next.generation).toBeGreaterThan(unusable);
+      const same = await other.startBuild({ storeId: 'store-1', servesFrom: 4, unusable });
+      expect(same.generation).toBe(next.generation);
+      expect(await view.serveBuild(unusable)).toBe(false);
+    });
+
+    test('knows the newest event that was applied to it, and keeps it where it is served', async () => {
+      const { view, other, generation: former } = await served();
+      const anchor = (position: number) => ({
+        position,
+        stream: 'transaction-3',
+        revision: 0,
+        recordedAtMs: 5,
+      });
+      const { generation } = await view.startBuild({ storeId: 'store-1', servesFrom: 9 });
+      await view.apply([showing({ id: 3 })], { generation, position: 8, anchor: anchor(7) });
+      await other.apply([showing({ id: 3 })], { generation, position: 6, anchor: anchor(6) });
+      await other.apply([], { generation, position: 9 });
+      expect(await view.building()).toMatchObject({ position: 9, anchor: anchor(7) });
+      expect((await view.checkpoint())?.anchor).toBeUndefined();
+      await view.apply([showing({ id: 1 })], { generation: former, position: 5, anchor: anchor(5) });
+      expect(await other.checkpoint()).toMatchObject({ position: 5, anchor: anchor(5) });
+      expect(await other.serveBuild(generation)).toBe(true);
+      expect(await view.checkpoint()).toMatchObject({ position: 9, anchor: anchor(7) });
+      await view.reset('store-1', 0);
+      expect((await other.checkpoint())?.anchor).toBeUndefined();
+    });
+
     test('of another store is dropped: it takes nothing more, and the next one begins empty', async () => {
       const { view, other } = await served();
       const dropped = await built(view, 4);
-      const next = await other.startBuild('store-2', 4);
+      const next = await other.startBuild({ storeId: 'store-2', servesFrom: 4 });
       expect(next.generation).toBeGreaterThan(dropped);
       expect(next).toMatchObject({ storeId: 'store-2', position: 0 });
       expect(await view.apply([showing({ id: 3 })], { generation: dropped, position: 9 })).toBe('reset');
@@ -131,7 +169,7 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
 
     test('a replacement counts for it too, and the same event that is applied later changes nothing of it', async () => {
       const { view } = await served();
-      await view.startBuild('store-1', 4);
+      await view.startBuild({ storeId: 'store-1', servesFrom: 4 });
       await view.replace(3, [showing({ id: 3, fees: '{"replaced":true}' })]);
       const generation = await built(view, 4);
       expect(await rowIn(view, 3, generation)).toMatchObject({ fees: '{"replaced":true}' });
@@ -139,7 +177,7 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
 
     test('an erasure counts for it too, whatever is applied later', async () => {
       const { view } = await served();
-      await view.startBuild('store-1', 4);
+      await view.startBuild({ storeId: 'store-1', servesFrom: 4 });
       await view.erase(3);
       const generation = await built(view, 4);
       expect(await rowIn(view, 3, generation)).toBe('hidden');
@@ -149,7 +187,7 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
 
     test('parks what does not fit, and lists it once it is served', async () => {
       const { view } = await served();
-      const { generation } = await view.startBuild('store-1', 4);
+      const { generation } = await view.startBuild({ storeId: 'store-1', servesFrom: 4 });
       const odd = { position: 3, stream: 'transaction-9', type: 'Odd', revision: 0, parkReason: 'odd' };
       expect(await view.apply([odd], { generation, position: 4 })).toMatchObject([
         { position: 3, reason: 'odd' },
@@ -174,7 +212,7 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
         for (let n = 1; n <= SWITCHES; n++) {
           const position = 4 + n;
           await view.apply([], { generation, position });
-          const build = await view.startBuild('store-1', position);
+          const build = await view.startBuild({ storeId: 'store-1', servesFrom: position });
           for (const id of [1, 2]) {
             const at = id === 1 ? 1 : position;
             await view.apply([showing({ id })], { generation: build.generation, position: at });

@@ -4,8 +4,15 @@ import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../src/engines/sqlite/event-store/event-store.ts';
+import type { EventStore } from '../../src/event-store/event-store.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
-import { assertCheckpoint, storeIdentity } from '../../src/event-store/store-identity.ts';
+import { Unreadable } from '../../src/event-store/recorded-event.ts';
+import {
+  anchorAt,
+  assertCheckpoint,
+  continuesAfter,
+  storeIdentity,
+} from '../../src/event-store/store-identity.ts';
 import { record } from '../support/event-store/store-events.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -77,6 +84,61 @@ describe('assertCheckpoint', () => {
       code: 'STORE_MISMATCH',
       message: expect.stringContaining('fuel projection rebuild transactions'),
     });
+  });
+});
+
+describe('an anchor', () => {
+  /** A log of account-1 with a and b, and what was made from it up to b. */
+  async function made() {
+    const store = openAt(join(temporaryFolder(), 'events.db'));
+    const position = await record(store, 'account-1', 'a', 'b');
+    const [a, b] = await store.readStream('account-1');
+    if (a === undefined || b === undefined) throw new Error('two events were recorded');
+    const here = { storeId: 'here', position, anchor: anchorAt(b) };
+    const fits = (inStore: EventStore = store) =>
+      assertCheckpoint(here, { store: inStore, storeId: 'here' }, 'transactions').then(
+        () => true,
+        ({ code }: { code: string }) => code,
+      );
+    return { store, a, b, fits };
+  }
+  const reading = (found: object[]): EventStore =>
+    ({ readStream: async () => found, isErased: async () => false, hasReached: async () => true }) as never;
+
+  test('is found in its own log, also after it was redacted or erased', async () => {
+    const { store, a, b, fits } = await made();
+    await record(store, 'account-1', 'c');
+    expect(await fits()).toBe(true);
+    const [, , c] = await store.readStream('account-1');
+    if (c === undefined) throw new Error('c was recorded');
+    expect(await store.rewrite([a, { ...b, data: { name: 'redacted' } }, c])).toBe(true);
+    expect((await store.readStream('account-1'))[1]?.id).not.toBe(b.id);
+    expect(await fits()).toBe(true);
+    expect(await fits(reading([{ ...b, revision: 3, position: 99 }]))).toBe(true); // appended anew
+    await store.erase('account-1');
+    expect(await fits()).toBe(true);
+  });
+
+  test.each<[string, (b: object) => object[]]>([
+    ['was recorded at another time', (b) => [{ ...b, recordedAtMs: 1 }]],
+    ['is elsewhere in the log', (b) => [{ ...b, position: 1 }]],
+    ['is missing', () => []],
+  ])('does not fit a log in which the event %s', async (_, found) => {
+    const { b, fits } = await made();
+    expect(await fits(reading(found(b)))).toBe('STORE_MISMATCH');
+  });
+
+  test('that is damaged says nothing: what was made from it may be all that is left', async () => {
+    const { b, fits } = await made();
+    const data = new Unreadable('damaged', { isDamage: true });
+    expect(await fits(reading([{ ...b, data, recordedAtMs: 0 }]))).toBe(true);
+  });
+
+  test('is where reading continues, since the log may be another one behind it', () => {
+    const anchor = { position: 4, stream: 'account-1', revision: 0, recordedAtMs: 0 };
+    expect(continuesAfter({ position: 9, anchor })).toBe(4);
+    expect(continuesAfter({ position: 3, anchor })).toBe(3);
+    expect(continuesAfter({ position: 9 })).toBe(9);
   });
 });
 

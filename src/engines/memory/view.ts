@@ -7,9 +7,11 @@ import type { ViewChange } from '../../pull/record/project-event.ts';
 import {
   assertServable,
   type BuildCheckpoint,
+  type Checkpoint,
   canContinue,
   firstCheckpoint,
   isComplete,
+  newerAnchor,
   notInUse,
   type ParkedTransactionEvent,
 } from '../../pull/view/checkpoint.ts';
@@ -64,10 +66,10 @@ export class MemoryView {
   built: Generation | undefined;
   #last = 0;
 
-  make(storeId: string, servesFrom: Position, atMs: number): Generation {
+  make(place: Pick<Checkpoint, 'storeId' | 'servesFrom'>, atMs: number): Generation {
     this.#last += 1;
     const since = { atMs, position: 0, events: 0 };
-    return new Generation({ ...firstCheckpoint({ storeId, servesFrom, generation: this.#last }), since });
+    return new Generation({ ...firstCheckpoint({ ...place, generation: this.#last }), since });
   }
 
   /** The one in use with this number. */
@@ -115,12 +117,17 @@ export function openMemoryView(view: MemoryView, clock: Clock): TransactionsView
     countParked: async () => view.served?.parked.size ?? 0,
     checkpoint: async () => view.served && { ...view.served.checkpoint },
     building: async () => view.built && { ...view.built.checkpoint },
-    async apply(changes, { generation, position }) {
+    async apply(changes, { generation, position, anchor }) {
       const target = view.find(generation);
       if (target === undefined) return 'reset';
-      const { since, position: before } = target.checkpoint;
+      const { since, position: before, anchor: former } = target.checkpoint;
       const counted = { ...since, events: since.events + changes.length };
-      target.checkpoint = { ...target.checkpoint, position: Math.max(before, position), since: counted };
+      target.checkpoint = {
+        ...target.checkpoint,
+        position: Math.max(before, position),
+        anchor: newerAnchor(former, anchor),
+        since: counted,
+      };
       return target.apply(changes, clock.now());
     },
     async retry(changes) {
@@ -130,12 +137,12 @@ export function openMemoryView(view: MemoryView, clock: Clock): TransactionsView
     replace,
     erase: (transactionId) => replace(transactionId, [erasure(transactionId)]),
     async reset(storeId, servesFrom) {
-      view.served = view.make(storeId, servesFrom, clock.now());
+      view.served = view.make({ storeId, servesFrom }, clock.now());
       return { ...view.served.checkpoint };
     },
-    async startBuild(storeId, servesFrom) {
-      const continued = canContinue(view.built?.checkpoint, storeId) ? view.built : undefined;
-      const built = continued ?? view.make(storeId, servesFrom, clock.now());
+    async startBuild({ unusable, ...place }) {
+      const continued = canContinue(view.built?.checkpoint, { ...place, unusable }) ? view.built : undefined;
+      const built = continued ?? view.make(place, clock.now());
       const since = { atMs: clock.now(), position: built.checkpoint.position, events: 0 };
       built.checkpoint = { ...built.checkpoint, since };
       view.built = built;

@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type {
-  Anchor,
   DirectoryRows,
   RowDigest,
   RowsCheckpoint,
   RowsPage,
 } from '../../accounts/directory/rows/rows.ts';
+import type { Anchor } from '../../event-store/store-identity.ts';
 import { Database, type OpenOptions } from './driver/database.ts';
 
 export const MIGRATIONS = [

@@ -1,6 +1,7 @@
 import { RENDERING_VERSION } from '../../../projections/transactions.ts';
 import { FuelError } from '../../base/errors.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
+import type { Anchor, MadeFrom } from '../../event-store/store-identity.ts';
 
 /** An event that could not be applied, kept with the reason until an operator retries it. */
 export interface ParkedTransactionEvent {
@@ -12,11 +13,8 @@ export interface ParkedTransactionEvent {
   readonly parkedAtMs: number;
 }
 
-export interface Checkpoint {
-  /** The event store that it was made from. */
-  readonly storeId: string;
-  /** Everything up to here is in the view. */
-  readonly position: Position;
+/** Everything up to its position is in the view. */
+export interface Checkpoint extends MadeFrom {
   /** The view may be served once `position` has reached this: the end of the log when the view was reset. */
   readonly servesFrom: Position;
   /** Each view that was ever made has its own. A projector that finds another one continues from the new checkpoint. */
@@ -31,11 +29,22 @@ export interface BuildCheckpoint extends Checkpoint {
   readonly since: { readonly atMs: number; readonly position: Position; readonly events: number };
 }
 
+/** A view to be built. */
+export interface BuildPlace extends Pick<Checkpoint, 'storeId' | 'servesFrom'> {
+  /** The build that must not be continued: it does not fit the event store. */
+  readonly unusable?: number | undefined;
+}
+
 /** Where an empty view begins. */
 export function firstCheckpoint(
   place: Pick<Checkpoint, 'storeId' | 'servesFrom' | 'generation'>,
 ): Checkpoint {
-  return { ...place, position: 0, rendering: RENDERING_VERSION };
+  return { ...place, position: 0, anchor: undefined, rendering: RENDERING_VERSION };
+}
+
+/** Of two events of a log. */
+export function newerAnchor(one: Anchor | undefined, other: Anchor | undefined): Anchor | undefined {
+  return other !== undefined && (one === undefined || other.position > one.position) ? other : one;
 }
 
 export function isComplete({ position, servesFrom }: Checkpoint): boolean {
@@ -49,9 +58,10 @@ export function assertServable(checkpoint: Checkpoint | undefined): asserts chec
   }
 }
 
-/** Whether a build of this store can be continued: its rows would be the same again. */
-export function canContinue(build: Checkpoint | undefined, storeId: string): boolean {
-  return build?.storeId === storeId && build.rendering === RENDERING_VERSION;
+/** Whether a build can be continued for that view: its rows would be the same again. */
+export function canContinue(build: Checkpoint | undefined, { storeId, unusable }: BuildPlace): boolean {
+  if (build?.storeId !== storeId || build.generation === unusable) return false;
+  return build.rendering === RENDERING_VERSION;
 }
 
 /** Of a generation that is neither served nor being built. */

@@ -9,7 +9,12 @@ import { world } from '../../base/world.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import type { EventStore, SubscriptionBatch } from '../../event-store/event-store.ts';
 import { follow } from '../../event-store/follow.ts';
-import { assertCheckpoint, storeIdentity } from '../../event-store/store-identity.ts';
+import {
+  anchorAt,
+  assertCheckpoint,
+  continuesAfter,
+  storeIdentity,
+} from '../../event-store/store-identity.ts';
 import { projectEvent, type ViewChange } from '../record/project-event.ts';
 import type { Checkpoint, ParkedTransactionEvent } from './checkpoint.ts';
 import type { TransactionsView, ViewWriter } from './transactions-view.ts';
@@ -50,7 +55,7 @@ export async function runProjector(options: ProjectorOptions): Promise<void> {
       const checkpoint = await prepareView(options);
       if (checkpoint.rendering < RENDERING_VERSION) onOlderRendering?.();
       generation = checkpoint.generation;
-      return checkpoint.position;
+      return continuesAfter(checkpoint);
     },
     async handle(batch, until) {
       const beganAtMs = world.elapsedMs();
@@ -76,7 +81,8 @@ export async function applyBatch(
   { events, checkpoint }: Pick<SubscriptionBatch, 'events' | 'checkpoint'>,
 ): Promise<readonly ParkedTransactionEvent[] | 'reset'> {
   const changes = events.map(projectEvent);
-  const whole = { generation, position: checkpoint };
+  const last = events.at(-1);
+  const whole = { generation, position: checkpoint, anchor: last && anchorAt(last) };
   try {
     return await view.apply(changes, whole);
   } catch (error) {

@@ -7,8 +7,9 @@ import {
 } from '../../../projections/transactions.ts';
 import type { VisibleStatus } from '../../domain/transaction-events.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
+import type { Anchor } from '../../event-store/store-identity.ts';
 import type { ViewChange } from '../record/project-event.ts';
-import type { BuildCheckpoint, Checkpoint, ParkedTransactionEvent } from './checkpoint.ts';
+import type { BuildCheckpoint, BuildPlace, Checkpoint, ParkedTransactionEvent } from './checkpoint.ts';
 
 /** The place of a record in the list: newest first by `createdAtMs`, then by `id`. */
 export interface Place {
@@ -95,6 +96,12 @@ export interface ViewReads {
   building(): Promise<BuildCheckpoint | undefined>;
 }
 
+/** How far the view is once changes are applied. */
+export interface AppliedTo extends Pick<Checkpoint, 'generation' | 'position'> {
+  /** The newest event of these changes; kept where it is not newer than the present one. */
+  readonly anchor?: Anchor | undefined;
+}
+
 /**
  * Changes the view. At most one more is built beside the served one: `apply` fills either, by its number.
  *
@@ -105,22 +112,19 @@ export interface ViewReads {
  * - `replace` replaces what the view has of a transaction with what its events make, in one that is being built too; so does
  *   `erase`, with the tombstone of a transaction that nothing follows.
  * - `reset` puts an empty view in place of the served one: it is at position 0 then, with the next generation.
- * - `startBuild` continues what is being built where it is of the same store and rendering. Otherwise it is dropped, and
+ * - `startBuild` continues what is being built where it is usable, of the same store and rendering. Otherwise it is dropped, and
  *   another one begins at position 0, complete at `servesFrom`.
  * - `serveBuild` puts it in the place of the served one, which is removed: all processes see it within a second, and each
  *   page is of one of the two. True for one that is served already. False, and nothing changes, for one that was dropped,
  *   is not complete, or is behind the served one.
  */
 export interface ViewWriter {
-  apply(
-    changes: readonly ViewChange[],
-    to: { readonly generation: number; readonly position: Position },
-  ): Promise<readonly ParkedTransactionEvent[] | 'reset'>;
+  apply(changes: readonly ViewChange[], to: AppliedTo): Promise<readonly ParkedTransactionEvent[] | 'reset'>;
   retry(changes: readonly ViewChange[]): Promise<void>;
   replace(transactionId: number, changes: readonly ViewChange[]): Promise<void>;
   erase(transactionId: number): Promise<void>;
   reset(storeId: string, servesFrom: Position): Promise<Checkpoint>;
-  startBuild(storeId: string, servesFrom: Position): Promise<BuildCheckpoint>;
+  startBuild(place: BuildPlace): Promise<BuildCheckpoint>;
   serveBuild(generation: number): Promise<boolean>;
 }
 

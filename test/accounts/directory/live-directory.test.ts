@@ -12,6 +12,7 @@ import { MemoryLog, openMemoryEventStore } from '../../../src/engines/memory/eve
 import type { EventStore, SubscribeOptions } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
+import { continuesAfter } from '../../../src/event-store/store-identity.ts';
 import { verifyDirectory } from '../../../src/operator/verify/verify-directory.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { contentOf } from '../../support/accounts/directory-content.ts';
@@ -25,7 +26,7 @@ const contacts = (n: number): AccountEvent => ({
   data: { account_id: 9, emails: [`${n}@example.com`] },
 });
 
-const anchor = (position: number) => ({ position, stream: 'account-9', revision: 0, eventId: 'another' });
+const anchor = (position: number) => ({ position, stream: 'account-9', revision: 0, recordedAtMs: 1 });
 
 /** A machine with its stores, on which processes are started. */
 function machine() {
@@ -73,7 +74,10 @@ function machine() {
     return { live, told, lines, begunAt, stop };
   }
 
-  const savedAt = async () => (await rows.checkpoint())?.position;
+  const savedAt = async () => {
+    const checkpoint = await rows.checkpoint();
+    return checkpoint && continuesAfter(checkpoint);
+  };
   return { store, rows, stored, clock, record, recordMany, start, savedAt };
 }
 
@@ -185,6 +189,18 @@ describe('a process that starts', () => {
     },
   );
 
+  test('misses nothing where the log was replaced by an older copy, which has grown past where it was saved', async () => {
+    const m = machine();
+    await m.record('account-7', opened(), keyIssued());
+    const anchorAt = await saveAs(m, () => true);
+    await reseal(m.rows, { position: anchorAt + 2 }); // of two other events, which are lost
+    await m.record('account-7', onKey('KeySwitchedOff'));
+    await m.record('account-9', opened('Other', 9));
+    const { live, begunAt } = await m.start();
+    expect(begunAt).toEqual([anchorAt]);
+    expect(live.directory.key(PREFIX)?.key.active).toBe(false);
+  });
+
   test('does not switch a key on again where its older row was put back, and soon replaces that', async () => {
     const m = machine();
     await m.record('account-7', opened(), keyIssued());
@@ -204,7 +220,7 @@ describe('a process that starts', () => {
     m.clock.advance(30_000);
     await m.record('account-7', onKey('KeySwitchedOn'));
     await until(async () => live.directory.key(PREFIX)?.key.active === true, 5_000);
-    expect(await m.savedAt()).toBe(checkpoint.position); // from now on as ever: a minute later
+    expect((await m.rows.checkpoint())?.position).toBe(checkpoint.position); // from now on as ever: a minute later
   });
 
   test('waits while the stored directory can not be reached, rather than read a long log', async () => {

@@ -25,7 +25,7 @@ describeWithMongodb('the rows of a directory on MongoDB', () => {
     const row = { accountId: 7, revision: 0, position: 1, digest: 'd', prefixes: [] };
     const head = {
       ...{ version: 5, storeId: 's', position: 1 },
-      anchor: { position: 1, stream: 'account-7', revision: 0, eventId: 'e' },
+      anchor: { position: 1, stream: 'account-7', revision: 0, recordedAtMs: 1 },
     };
     await other.clear({ ...head, seal: 'one' });
     await other.save([{ ...row, packed: Buffer.from('old') }], { ...head, seal: 'two' }, 'one');

@@ -20,7 +20,7 @@ test('a store that is closed has none of its files open', async () => {
   const store = openSqliteEventStore({ path: path('events.db'), clock });
   const view = openSqliteView({ path: path('transactions.db'), clock });
   await view.reset('store-1', 0);
-  await view.startBuild('store-1', 0);
+  await view.startBuild({ storeId: 'store-1', servesFrom: 0 });
   const opened = [
     view,
     openSqliteSubscriptions({ path: path('subscriptions.db'), store, clock }),

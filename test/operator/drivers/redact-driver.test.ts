@@ -179,7 +179,7 @@ describe.each(engines)('on %s', (_, openOther) => {
     const { view, generation, fan, all, project, redact } = await stores();
     await project(generation);
     await redact();
-    const built = await view.startBuild('store-1', 1);
+    const built = await view.startBuild({ storeId: 'store-1', servesFrom: 1 });
     expect(await project(built.generation)).toEqual([]);
     for (const id of [1, 2, 3, 4, 5])
       expect(JSON.stringify(await rowIn(view, id, built.generation))).toBe(

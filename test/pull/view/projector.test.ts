@@ -43,6 +43,22 @@ describe('a projector', () => {
     expect(await view.checkpoint()).toMatchObject({ generation });
   });
 
+  test('continues behind the newest event that it has applied: the log may be another one from there on', async () => {
+    const { append, start, shows, view, store } = openProjection();
+    await append('transaction-1', confirmed(1));
+    const first = start();
+    await shows(1);
+    await first.stop();
+    const { generation = 0, position = 0 } = (await view.checkpoint()) ?? {};
+    await view.apply([], { generation, position: position + 2 }); // of two other events, which are lost
+    await append('transaction-2', confirmed(2));
+    await append('transaction-3', confirmed(3));
+    expect(await store.head()).toBe(position + 2);
+    start();
+    await shows(2);
+    await shows(3);
+  });
+
   test('parks an event that can not be shown, logs it once with its position, and continues', async () => {
     const { append, start, shows, view } = openProjection();
     await append('transaction-1', { type: 'TransactionGuessed', data: {} }, confirmed(1));
@@ -222,6 +238,16 @@ describe('a view is prepared', () => {
     await expect(start().ended).rejects.toMatchObject({ code: 'STORE_MISMATCH' });
     const { generation } = await view.reset(await storeIdentity(store, clock), 0);
     await view.apply([], { generation, position: (await store.head()) + 1 });
+    await expect(prepareView({ store, view, clock })).rejects.toMatchObject({ code: 'STORE_MISMATCH' });
+  });
+
+  test('by refusing one of a log that was replaced by an older copy and has grown since', async () => {
+    const { store, view, clock, append } = openProjection();
+    const { generation } = await view.reset(await storeIdentity(store, clock), 0);
+    const anchor = { position: 2, stream: 'transaction-1', revision: 0, recordedAtMs: 1 };
+    await view.apply([], { generation, position: 2, anchor });
+    await append('transaction-2', confirmed(2));
+    await append('transaction-3', confirmed(3));
     await expect(prepareView({ store, view, clock })).rejects.toMatchObject({ code: 'STORE_MISMATCH' });
   });
 });

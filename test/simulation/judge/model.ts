@@ -95,11 +95,15 @@ export class Model {
 
   /** Whether it had access all the time. A change by an event meanwhile counts as if it had not. */
   hadAccess(account: ModelAccount, fromMs: number, toMs: number): boolean {
+    return account.accessChangedAtMs < fromMs && this.accessIn(account, fromMs, toMs) === true;
+  }
+
+  /** Whether its present profiles give access in that time; `undefined` where they do in a part of it. */
+  accessIn(account: ModelAccount, fromMs: number, toMs: number): boolean | undefined {
     const moments = [...account.profiles.values()].flatMap((profile) => [profile.fromMs, profile.toMs]);
     const inside = moments.filter((ms) => fromMs < ms && ms <= toMs);
-    return (
-      account.accessChangedAtMs < fromMs && [fromMs, ...inside].every((ms) => this.hasAccess(account, ms))
-    );
+    const access = new Set([fromMs, ...inside].map((ms) => this.hasAccess(account, ms)));
+    return access.size === 1 ? access.has(true) : undefined;
   }
 
   /** Newest first. */

@@ -1,5 +1,5 @@
 import type { Directory } from '../../../src/accounts/directory/fold/directory.ts';
-import type { Anchor, DirectoryRows, RowsHead } from '../../../src/accounts/directory/rows/rows.ts';
+import type { DirectoryRows, RowsHead } from '../../../src/accounts/directory/rows/rows.ts';
 import {
   type DirectoryContent,
   Sealing,
@@ -8,7 +8,7 @@ import {
 import type { Clock } from '../../../src/base/clock.ts';
 import { MemoryRows, openMemoryDirectoryRows } from '../../../src/engines/memory/directory-rows.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
-import { storeIdentity } from '../../../src/event-store/store-identity.ts';
+import { anchorAt, storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { sealKeys } from './seal-keys.ts';
 
 /** A stored directory, and its rows as whoever can write to them sees them. */
@@ -24,8 +24,7 @@ async function contentAtEnd(
 ): Promise<DirectoryContent> {
   const [last] = (await store.readBackwards({ prefixes: ['account-'], limit: 1 })).events;
   if (last === undefined) throw new Error('nothing was recorded');
-  const anchor: Anchor = { ...last, eventId: last.id };
-  return { position: last.position, anchor, states: () => directory.states() };
+  return { position: last.position, anchor: anchorAt(last), states: () => directory.states() };
 }
 
 /** Saves the directory as that of the end of the log; returns that position. */

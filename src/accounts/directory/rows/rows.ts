@@ -1,4 +1,5 @@
 import type { Position } from '../../../event-store/recorded-event.ts';
+import type { Anchor, MadeFrom } from '../../../event-store/store-identity.ts';
 
 /** One account as it is stored. */
 export interface DirectoryRow {
@@ -53,20 +54,10 @@ export interface NewRow extends DirectoryRow, RowDigest {
   readonly prefixes: readonly string[];
 }
 
-/** The newest account event in the rows: they were not made from a log that does not have it there. */
-export interface Anchor {
-  readonly position: Position;
-  readonly stream: string;
-  readonly revision: number;
-  readonly eventId: string;
-}
-
 /** What the rows are as of. */
-export interface RowsHead {
+export interface RowsHead extends MadeFrom {
   /** Of the rows' form: rows of another version are not read. */
   readonly version: number;
-  /** The event store that they were made from. */
-  readonly storeId: string;
   /** Every account event up to here is in the rows; they may have later ones too. */
   readonly position: Position;
   readonly anchor: Anchor;

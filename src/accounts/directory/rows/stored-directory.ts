@@ -2,11 +2,10 @@ import { createHmac, type Hmac } from 'node:crypto';
 import type { Clock } from '../../../base/clock.ts';
 import { world } from '../../../base/world.ts';
 import type { EventStore } from '../../../event-store/event-store.ts';
-import { storeIdentity } from '../../../event-store/store-identity.ts';
+import { type Anchor, continuesAfter, misfitOf, storeIdentity } from '../../../event-store/store-identity.ts';
 import type { AccountState } from '../fold/directory-entry.ts';
 import { DIRECTORY_VERSION, digestOf, rowOf } from './packed-row.ts';
 import {
-  type Anchor,
   type DirectoryRow,
   type DirectoryRows,
   type RowDigest,
@@ -63,20 +62,22 @@ export class StoredDirectory {
       if (checkpoint === undefined || checkpoint.version === UNFINISHED) return { kind: 'none' };
       const keys = this.#keys.known();
       const noKey = keys.length === 0 ? 'there is no master key to check them with' : undefined;
-      const misfit = noKey ?? (await misfitOf(checkpoint, store, clock));
-      if (misfit !== undefined) return { kind: 'unusable', checkpoint, reason: misfit };
+      const reason = noKey ?? (await misfit(checkpoint, store, clock));
+      if (reason !== undefined) return { kind: 'unusable', checkpoint, reason };
       const sealing = new Sealing(keys, checkpoint);
       const pages: SharedPage[] = [];
       for await (const page of this.#rows.rows()) {
         sealing.add(rowsIn(page).map(digested));
         pages.push(sharedPage(page));
       }
-      const { seal, position, anchor } = checkpoint;
-      if (sealing.seals().includes(seal)) return { kind: 'loaded', loaded: { position, anchor, pages } };
+      const { seal, anchor } = checkpoint;
+      const loaded = { position: continuesAfter(checkpoint), anchor, pages };
+      if (sealing.seals().includes(seal)) return { kind: 'loaded', loaded };
       const isAsBefore = (await this.#rows.checkpoint())?.seal === seal;
       if (!isAsBefore && reads < MAX_READS) continue;
-      const reason = 'a row or the checkpoint is not as it was saved, or was sealed with another master key';
-      return { kind: 'unusable', checkpoint, reason };
+      const unsealed =
+        'a row or the checkpoint is not as it was saved, or was sealed with another master key';
+      return { kind: 'unusable', checkpoint, reason: unsealed };
     }
   }
 
@@ -159,23 +160,10 @@ function digested({ accountId, revision, position, packed }: DirectoryRow): RowD
   return { accountId, revision, position, digest: digestOf(packed) };
 }
 
-async function misfitOf(
-  { version, storeId, position, anchor }: RowsHead,
-  store: EventStore,
-  clock: Clock,
-): Promise<string | undefined> {
-  if (version !== DIRECTORY_VERSION) {
-    return `they have version ${version} and this program reads ${DIRECTORY_VERSION}`;
-  }
-  const id = await storeIdentity(store, clock);
-  if (storeId !== id) return `they were made from event store ${storeId} and this one is ${id}`;
-  if (!(await store.hasReached(Math.max(position, anchor.position)))) {
-    return `they are at position ${position} and the event store ends at ${await store.head()}`;
-  }
-  // A store that was restored from an older backup and has grown since has other events at the same positions.
-  const [found] = await store.readStream(anchor.stream, { fromRevision: anchor.revision });
-  if (found?.id === anchor.eventId && found.position === anchor.position) return undefined;
-  return `event ${anchor.revision} of ${anchor.stream} is another one in this event store`;
+async function misfit(checkpoint: RowsHead, store: EventStore, clock: Clock): Promise<string | undefined> {
+  if (checkpoint.version !== DIRECTORY_VERSION)
+    return `has version ${checkpoint.version} and this program reads ${DIRECTORY_VERSION}`;
+  return misfitOf(checkpoint, { store, storeId: await storeIdentity(store, clock) });
 }
 
 async function sealOf(key: Buffer, head: RowsHead, digests: ReadonlyMap<number, RowDigest>): Promise<string> {
@@ -198,8 +186,8 @@ export class Sealing {
 
   /** Under each of the keys. */
   constructor(keys: readonly Buffer[], { version, storeId, position, anchor }: RowsHead) {
-    const { position: at, stream, revision, eventId } = anchor;
-    const head = JSON.stringify([version, storeId, position, at, stream, revision, eventId]);
+    const { position: at, stream, revision, recordedAtMs } = anchor;
+    const head = JSON.stringify([version, storeId, position, at, stream, revision, recordedAtMs]);
     this.#hmacs = keys.map((key) => createHmac('sha256', key).update(`${head}\n`));
   }
 

@@ -1,10 +1,13 @@
 import type { Collection, Db, IndexDescription } from 'mongodb';
+import type { Anchor } from '../../../event-store/store-identity.ts';
 import {
   type BuildCheckpoint,
+  type BuildPlace,
   type Checkpoint,
   canContinue,
   firstCheckpoint,
 } from '../../../pull/view/checkpoint.ts';
+import type { AppliedTo } from '../../../pull/view/transactions-view.ts';
 import { optionalColumnOf, ROW_INDEX_NAMES, ROW_INDEXES } from '../../stored/rows.ts';
 import { retryUpsert } from '../driver/prepared-collections.ts';
 import type { ParkedDocument, TransactionDocument } from './documents.ts';
@@ -26,6 +29,8 @@ export interface CheckpointDocument {
   readonly rendering?: number;
   readonly store_id?: string;
   readonly position?: number;
+  /** Its position comes first: by it two are compared. */
+  readonly anchor?: Anchor | null;
   readonly serves_from?: number;
   /** Only of a build. */
   readonly since?: { readonly at: Date; readonly position: number; readonly events: number };
@@ -63,10 +68,17 @@ export async function readBuild(db: Db): Promise<BuildCheckpoint | undefined> {
 }
 
 function checkpointIn(document: CheckpointDocument | null): Checkpoint | undefined {
-  const { store_id: storeId, position, serves_from: servesFrom, generation, rendering } = document ?? {};
+  const {
+    store_id: storeId,
+    position,
+    serves_from: servesFrom,
+    generation,
+    rendering,
+    anchor,
+  } = document ?? {};
   if (storeId === undefined || position === undefined || rendering === undefined) return undefined;
   if (servesFrom === undefined || generation === undefined) return undefined;
-  return { storeId, position, servesFrom, generation, rendering };
+  return { storeId, position, anchor: anchor ?? undefined, servesFrom, generation, rendering };
 }
 
 /**
@@ -111,13 +123,10 @@ export async function serveBuild(db: Db, { since: _, ...build }: BuildCheckpoint
 }
 
 /** Continues the build of this store and rendering; drops any other, and begins one. */
-export async function startBuild(
-  db: Db,
-  { atMs, ...place }: Pick<Checkpoint, 'storeId' | 'servesFrom'> & { readonly atMs: number },
-): Promise<BuildCheckpoint> {
+export async function startBuild(db: Db, place: BuildPlace, atMs: number): Promise<BuildCheckpoint> {
   const left = await checkpoints(db).findOne({ _id: BUILD }); // before it is judged: a later one is another process's
   const present = await readBuild(db);
-  const continued = canContinue(present, place.storeId) ? present : undefined;
+  const continued = canContinue(present, place) ? present : undefined;
   const build = continued ?? (await beginBuild(db, left?.generation, place));
   const { generation, position } = build;
   const since = { at: new Date(atMs), position, events: 0 };
@@ -157,8 +166,8 @@ export async function readInUse(
   return build?.generation === generation ? { id: BUILD, checkpoint: build } : undefined;
 }
 
-function fieldsOf({ storeId, servesFrom, ...checkpoint }: Checkpoint) {
-  return { ...checkpoint, store_id: storeId, serves_from: servesFrom };
+function fieldsOf({ storeId, servesFrom, anchor, ...checkpoint }: Checkpoint) {
+  return { ...checkpoint, anchor: anchor ?? null, store_id: storeId, serves_from: servesFrom };
 }
 
 /**
@@ -167,12 +176,15 @@ function fieldsOf({ storeId, servesFrom, ...checkpoint }: Checkpoint) {
  */
 export async function moveCheckpoint(
   db: Db,
-  { generation, position }: Pick<Checkpoint, 'generation' | 'position'>,
+  { generation, position, anchor }: AppliedTo,
   { id = SERVED, events = 0 }: { readonly id?: CheckpointId; readonly events?: number } = {},
 ): Promise<boolean> {
   const { matchedCount } = await checkpoints(db).updateOne(
     { _id: id, generation },
-    { $max: { position }, ...(id === BUILD && { $inc: { 'since.events': events } }) },
+    {
+      $max: { position, ...(anchor && { anchor }) },
+      ...(id === BUILD && { $inc: { 'since.events': events } }),
+    },
     { writeConcern: { w: 1 } },
   );
   return matchedCount === 1;

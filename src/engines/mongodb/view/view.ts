@@ -7,11 +7,13 @@ import type { ViewChange } from '../../../pull/record/project-event.ts';
 import {
   assertServable,
   type BuildCheckpoint,
+  type BuildPlace,
   type Checkpoint,
   isComplete,
   type ParkedTransactionEvent,
 } from '../../../pull/view/checkpoint.ts';
 import type {
+  AppliedTo,
   PageQuery,
   ParkedPage,
   TransactionsView,
@@ -143,7 +145,7 @@ class MongoTransactionsView implements TransactionsView {
 
   async apply(
     changes: readonly ViewChange[],
-    to: { readonly generation: number; readonly position: number },
+    to: AppliedTo,
   ): Promise<readonly ParkedTransactionEvent[] | 'reset'> {
     const use = await this.#collections.use(READ_MS, (db) => readInUse(db, to.generation));
     if (use === undefined) return 'reset';
@@ -196,10 +198,10 @@ class MongoTransactionsView implements TransactionsView {
     await this.#inEach((generation) => replaceRow(generation, { transactionId, changes, atMs }));
   }
 
-  async startBuild(storeId: string, servesFrom: number): Promise<BuildCheckpoint> {
-    const place = { storeId, servesFrom, atMs: this.#clock.now() };
-    const build = await this.#collections.use(WRITE_MS, (db) => startBuild(db, place));
-    if (servesFrom === 0) await this.#makeIndexes(build.generation);
+  async startBuild(place: BuildPlace): Promise<BuildCheckpoint> {
+    const atMs = this.#clock.now();
+    const build = await this.#collections.use(WRITE_MS, (db) => startBuild(db, place, atMs));
+    if (place.servesFrom === 0) await this.#makeIndexes(build.generation);
     return build;
   }
 

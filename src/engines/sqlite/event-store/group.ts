@@ -34,6 +34,7 @@ interface GroupRow {
   readonly prefixes: string;
   readonly ack_timeout_ms: number;
   readonly position: number;
+  readonly recorded_at: number | null;
 }
 
 export const subscriptionMigrations = [
@@ -58,6 +59,7 @@ export const subscriptionMigrations = [
    ) STRICT, WITHOUT ROWID;
    CREATE INDEX messages_due ON messages (group_name, due_at) WHERE due_at IS NOT NULL;`,
   'ALTER TABLE groups DROP COLUMN max_retries',
+  'ALTER TABLE groups ADD COLUMN recorded_at INTEGER', // of the event at its position: by it another log is known
 ];
 
 /** One group's messages. Each method is one write transaction, so that two processes never claim the same event. */
@@ -155,21 +157,27 @@ export class SqliteGroup {
   }
 
   #takeNew(group: GroupRow, { holder, leasedUntilMs }: Lease, limit: number): SubscriptionBatch {
-    const after = this.#positionOf(group);
+    const after = this.#positionIn(group);
     const batch = this.#store.readAll({ prefixes: JSON.parse(group.prefixes), after, limit });
     for (const { position } of batch.events) {
       this.#statements.insert.run(this.#name, position, leasedUntilMs, holder);
     }
-    if (batch.position !== group.position) this.#statements.move.run(batch.position, this.#name);
+    if (batch.position !== group.position) {
+      const [last] = this.#store.readAt([batch.position]); // also one that does not match
+      this.#statements.move.run(batch.position, last?.recordedAtMs ?? null, this.#name);
+    }
     return batch;
   }
 
   /**
-   * The log ends before the group's position where an older backup of it was restored. The group then starts over:
-   * otherwise it would skip what is recorded from now on, and handling an event twice changes nothing.
+   * Where an older backup of the log was restored it ends before the group's position, or has another event there. The
+   * group then starts over: otherwise it would skip what was recorded since, and handling an event twice changes nothing.
    */
-  #positionOf(group: GroupRow): Position {
-    if (group.position <= this.#store.end()) return group.position;
+  #positionIn({ position, recorded_at: recordedAtMs }: GroupRow): Position {
+    const end = this.#store.end();
+    const [found] = position < end && recordedAtMs !== null ? this.#store.readAt([position]) : [];
+    const isSame = position <= end && (found === undefined || found.recordedAtMs === recordedAtMs);
+    if (isSame) return position;
     this.#statements.forgetAll.run(this.#name);
     return 0;
   }
@@ -178,8 +186,8 @@ export class SqliteGroup {
 function prepareStatements(db: Database) {
   const end = "WHERE group_name = ? AND position = ? AND state = 'out' AND holder = ?";
   return {
-    group: db.prepare('SELECT prefixes, ack_timeout_ms, position FROM groups WHERE name = ?'),
-    move: db.prepare('UPDATE groups SET position = ? WHERE name = ?'),
+    group: db.prepare('SELECT prefixes, ack_timeout_ms, position, recorded_at FROM groups WHERE name = ?'),
+    move: db.prepare('UPDATE groups SET position = ?, recorded_at = ? WHERE name = ?'),
     held: db.prepare(
       'SELECT count(*) AS held FROM messages WHERE group_name = ? AND due_at > ? AND holder = ?',
     ),

@@ -3,6 +3,7 @@ import type { RowState, TransactionRow } from '../../../../projections/transacti
 import type { Clock } from '../../../base/clock.ts';
 import { transactionStream } from '../../../domain/transaction-events.ts';
 import type { Position } from '../../../event-store/recorded-event.ts';
+import type { Anchor } from '../../../event-store/store-identity.ts';
 import type { ViewChange } from '../../../pull/record/project-event.ts';
 import {
   assertServable,
@@ -10,9 +11,10 @@ import {
   type Checkpoint,
   firstCheckpoint,
   isComplete,
+  newerAnchor,
   type ParkedTransactionEvent,
 } from '../../../pull/view/checkpoint.ts';
-import type { PageQuery, ViewPage } from '../../../pull/view/transactions-view.ts';
+import type { AppliedTo, PageQuery, ViewPage } from '../../../pull/view/transactions-view.ts';
 import { foldHistory, freshState, groupChanges } from '../../stored/fold-changes.ts';
 import { Database } from '../driver/database.ts';
 import { PageReader } from './page.ts';
@@ -62,6 +64,7 @@ export class SqliteGeneration {
       storeId: row.store_id as string,
       position: row.position as number,
       servesFrom: row.serves_from as number,
+      anchor: row.anchor === null ? undefined : (JSON.parse(row.anchor as string) as Anchor),
       generation: row.generation as number,
       rendering: row.rendering as number,
       since: {
@@ -127,13 +130,19 @@ export class SqliteGeneration {
 
   async apply(
     changes: readonly ViewChange[],
-    position: Position,
+    { position, anchor }: AppliedTo,
   ): Promise<readonly ParkedTransactionEvent[] | 'reset'> {
     const before = this.checkpoint();
     if (before === undefined || this.isRetired()) return 'reset';
     if (changes.length === 0 && before.position >= position) return [];
     return this.#db.write(() => {
-      const { changes: moved } = this.#statements.move.run(position, changes.length, before.generation);
+      const newest = newerAnchor(before.anchor, anchor);
+      const { changes: moved } = this.#statements.move.run(
+        position,
+        newest === undefined ? null : JSON.stringify(newest),
+        changes.length,
+        before.generation,
+      );
       if (moved === 0) return 'reset';
       const parked = this.#apply(changes);
       if (!isComplete(before) && position >= before.servesFrom) this.#db.exec(CREATE_INDEXES);
@@ -240,7 +249,7 @@ function prepareStatements(db: Database) {
        VALUES (1, ?, ?, 0, ?, ?)`,
     ),
     move: db.prepare(
-      `UPDATE checkpoint SET position = max(position, ?), since_events = since_events + ?
+      `UPDATE checkpoint SET position = max(position, ?), anchor = ?, since_events = since_events + ?
        WHERE generation = ? AND retired = 0`,
     ),
     retire: db.prepare('UPDATE checkpoint SET retired = 1 WHERE retired = 0 AND position <= ?'),

@@ -46,4 +46,6 @@ export const MIGRATIONS = [
    ALTER TABLE checkpoint ADD COLUMN since_at INTEGER NOT NULL DEFAULT 0;
    ALTER TABLE checkpoint ADD COLUMN since_position INTEGER NOT NULL DEFAULT 0;
    ALTER TABLE checkpoint ADD COLUMN since_events INTEGER NOT NULL DEFAULT 0;`,
+  // The newest event that is applied, as JSON, by which another log is known.
+  'ALTER TABLE checkpoint ADD COLUMN anchor TEXT',
 ];

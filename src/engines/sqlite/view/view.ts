@@ -5,6 +5,7 @@ import type { Position } from '../../../event-store/recorded-event.ts';
 import type { ViewChange } from '../../../pull/record/project-event.ts';
 import {
   type BuildCheckpoint,
+  type BuildPlace,
   type Checkpoint,
   canContinue,
   isComplete,
@@ -12,6 +13,7 @@ import {
   type ParkedTransactionEvent,
 } from '../../../pull/view/checkpoint.ts';
 import type {
+  AppliedTo,
   PageQuery,
   ParkedPage,
   TransactionsView,
@@ -71,9 +73,9 @@ export class SqliteTransactionsView implements TransactionsView {
 
   async apply(
     changes: readonly ViewChange[],
-    to: { readonly generation: number; readonly position: Position },
+    to: AppliedTo,
   ): Promise<readonly ParkedTransactionEvent[] | 'reset'> {
-    return (await this.#files.find(to.generation)?.apply(changes, to.position)) ?? 'reset';
+    return (await this.#files.find(to.generation)?.apply(changes, to)) ?? 'reset';
   }
 
   async retry(changes: readonly ViewChange[]): Promise<void> {
@@ -95,17 +97,17 @@ export class SqliteTransactionsView implements TransactionsView {
   }
 
   /** Within the write lock of the served file, so that of several processes one begins. */
-  async startBuild(storeId: string, servesFrom: Position): Promise<BuildCheckpoint> {
+  async startBuild(place: BuildPlace): Promise<BuildCheckpoint> {
     for (;;) {
       const served = this.#files.served();
       const build = await served.whileLocked(() => {
         if (served.isRetired()) return undefined;
         const present = this.#files.build();
-        if (present !== undefined && canContinue(present.checkpoint(), storeId)) return present;
+        if (present !== undefined && canContinue(present.checkpoint(), place)) return present;
         present?.drop();
         const generation = served.nextNumber();
         const begun = this.#files.create(generation);
-        begun.beginBuild({ storeId, servesFrom, generation });
+        begun.beginBuild({ ...place, generation });
         return begun;
       });
       if (build !== undefined) return build.resume();

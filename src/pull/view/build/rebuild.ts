@@ -12,7 +12,7 @@ import { type Follower, follow } from '../../../event-store/follow.ts';
 import type { Author } from '../../../event-store/new-event.ts';
 import { recordOperations } from '../../../event-store/operations.ts';
 import type { Position } from '../../../event-store/recorded-event.ts';
-import { assertCheckpoint, storeIdentity } from '../../../event-store/store-identity.ts';
+import { assertCheckpoint, continuesAfter, storeIdentity } from '../../../event-store/store-identity.ts';
 import { type BuildProgress, buildProgress, type Checkpoint, isComplete } from '../checkpoint.ts';
 import { damagedEvents } from '../parked-events.ts';
 import { applyBatch, type ProjectorOptions, runProjector, VIEW_NAME } from '../projector.ts';
@@ -72,7 +72,10 @@ async function rebuild(options: RebuildOptions): Promise<RebuildResult> {
   const { store, view, clock, accept, log, onProgress } = options;
   const storeId = await storeIdentity(store, clock);
   const served = await servedView(options, storeId);
-  const begun = await view.startBuild(storeId, await store.head());
+  const left = await view.building();
+  const unusable =
+    left !== undefined && !(await fits(left, { store, storeId })) ? left.generation : undefined;
+  const begun = await view.startBuild({ storeId, servesFrom: await store.head(), unusable });
   const { generation } = begun;
   let { events } = begun.since;
   let comparison: ViewComparison | undefined;
@@ -127,7 +130,7 @@ async function servedView(
 
 async function positionOf(view: TransactionsView, generation: number): Promise<Position> {
   const checkpoint = await view.building();
-  if (checkpoint?.generation === generation) return checkpoint.position;
+  if (checkpoint?.generation === generation) return continuesAfter(checkpoint);
   throw new FuelError('REFUSED', 'the view that was being built was dropped, or is served by now');
 }
 

@@ -18,7 +18,7 @@ import {
 } from '../../../support/accounts/account-samples.ts';
 import { contentOf } from '../../../support/accounts/directory-content.ts';
 
-const ANCHOR = { position: 10, stream: 'account-7', revision: 0, eventId: 'an id' };
+const ANCHOR = { position: 10, stream: 'account-7', revision: 0, recordedAtMs: 5_000 };
 const PREFIXES = ['aaaaaaaaaa', 'bbbbbbbbbb'];
 
 /** What one process knows of the account streams, by the events that it received. */

@@ -242,7 +242,7 @@ describeWithMongodb('a call of the view on MongoDB that is interrupted', () => {
     const { generation } = await view.reset('store-1', 99);
     const rows = [showing({ id: 1 }), showing({ id: 2 }), showing({ id: 3 }), hiding(3)];
     await view.apply([...rows, odd], { generation, position: 10 });
-    await view.startBuild('store-1', 99);
+    await view.startBuild({ storeId: 'store-1', servesFrom: 99 });
     const checkpoint = async () => {
       const { generation: _, ...rest } = (await view.checkpoint()) ?? { generation: 0 };
       return rest;
@@ -268,11 +268,11 @@ describeWithMongodb('a call of the view on MongoDB that is interrupted', () => {
       view.apply([hiding(1), showing({ id: 4 }), { ...odd, position: 12 }], { generation, position: 13 }),
     reset: (view) => view.reset('store-2', 7),
     'switch to a build': async (view) => {
-      const { generation } = await view.startBuild('store-1', 99);
+      const { generation } = await view.startBuild({ storeId: 'store-1', servesFrom: 99 });
       await view.apply([other], { generation, position: 99 });
       expect(await view.serveBuild(generation)).toBe(true);
     },
-    'start of a build from another store': (view) => view.startBuild('store-2', 99),
+    'start of a build from another store': (view) => view.startBuild({ storeId: 'store-2', servesFrom: 99 }),
   };
 
   test.each(Object.entries(calls))(
@@ -319,7 +319,7 @@ describeWithMongodb('a call of the view on MongoDB that is interrupted', () => {
     const erasing = openMongoView({ connection: beforeWrites(connection, before), clock });
     const { generation } = await view.reset('store-1', 0);
     await view.apply([showing({ id: 1 })], { generation, position: 1 });
-    const { generation: build } = await view.startBuild('store-1', 0);
+    const { generation: build } = await view.startBuild({ storeId: 'store-1', servesFrom: 0 });
     await view.apply([showing({ id: 1 })], { generation: build, position: 1 });
     return { connection, view, erasing, build };
   }
@@ -336,7 +336,7 @@ describeWithMongodb('a call of the view on MongoDB that is interrupted', () => {
     const served = await view.reset('store-1', 0);
     await view.apply([showing({ id: 1 })], { generation: served.generation, position: 1 });
     expect(await numbers()).toEqual([first, served.generation]);
-    const { generation } = await view.startBuild('store-2', 1);
+    const { generation } = await view.startBuild({ storeId: 'store-2', servesFrom: 1 });
     expect(await numbers()).toEqual([served.generation]);
     await view.apply([showing({ id: 2 })], { generation, position: 1 });
     expect(await view.serveBuild(generation)).toBe(true);
@@ -352,7 +352,7 @@ describeWithMongodb('a call of the view on MongoDB that is interrupted', () => {
         .collection<{ _id: string }>('view_checkpoint')
         .updateOne({ _id: 'transactions-build' }, { $inc: { rendering: -1 } }),
     );
-    expect((await view.startBuild('store-1', 99)).generation).toBeGreaterThan(older);
+    expect((await view.startBuild({ storeId: 'store-1', servesFrom: 99 })).generation).toBeGreaterThan(older);
     expect(await view.apply([], { generation: older, position: 99 })).toBe('reset');
   });
 
@@ -366,7 +366,7 @@ describeWithMongodb('a call of the view on MongoDB that is interrupted', () => {
       await connection.use((db) => db.collection<{ _id: string }>('view_checkpoint').insertOne(left));
     }
     expect(await view.building()).toBeUndefined();
-    expect((await view.startBuild('store-1', 0)).generation).toBeGreaterThan(build);
+    expect((await view.startBuild({ storeId: 'store-1', servesFrom: 0 })).generation).toBeGreaterThan(build);
     expect(await rowIn(view, 1)).toMatchObject({ id: 1 });
   });
 });

@@ -51,7 +51,7 @@ describeWithMongodb('the transactions view on MongoDB', () => {
     const { connection, view, collectionNames } = opened();
     const { generation } = await view.reset('store-1', 0);
     await view.apply([showing({ id: 1 })], { generation, position: 1 });
-    const build = await view.startBuild('store-1', 1);
+    const build = await view.startBuild({ storeId: 'store-1', servesFrom: 1 });
     await connection.use((db) =>
       db
         .collection<{ _id: string }>('view_checkpoint')

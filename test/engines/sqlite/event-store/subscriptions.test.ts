@@ -218,4 +218,26 @@ describe('the embedded persistent subscriptions', () => {
     expect(value?.event.stream).toBe('transaction-9');
     expect(await restored.subscriptions.parked('behind')).toMatchObject([{ reason: 'parked' }]);
   });
+
+  test('start over too where the restored log has grown past their position', async () => {
+    const folder = temporaryFolder();
+    const clock = new FakeClock();
+    const { store, subscriptions } = openIn(folder, clock);
+    await subscriptions.ensureGroup('g', SETTINGS);
+    await record(store, 'transaction-1', 'a');
+    await record(store, 'account-1', 'passed over');
+    const events = consume(subscriptions);
+    const a: GroupEvent = (await events.next()).value;
+    await events.consumer.ack([a]);
+    await events.return(undefined);
+    await subscriptions.close();
+    await store.close();
+    for (const end of ['', '-wal', '-shm']) rmSync(join(folder, `events.db${end}`), { force: true });
+    clock.advance(1);
+    const restored = openForTest(folder, clock);
+    await record(restored.store, 'transaction-8', 'b', 'c', 'd');
+    const again = consume(restored.subscriptions);
+    expect(nameOf((await again.next()).value.event)).toBe('b');
+    await again.return(undefined);
+  });
 });

@@ -21,7 +21,7 @@ async function servedAndBuilt() {
   const path = (name: string) => join(folder, name);
   const view = openIn(folder);
   await view.reset('store-1', 0);
-  const { generation } = await view.startBuild('store-1', 0);
+  const { generation } = await view.startBuild({ storeId: 'store-1', servesFrom: 0 });
   await view.close();
   const run = (sql: string): void => {
     const db = new DatabaseSync(path('transactions.db'));
@@ -71,7 +71,7 @@ test('a build that waits for the lock while another file takes its place begins 
   const db = new DatabaseSync(path('transactions.db'));
   onTestFinished(() => db.close());
   db.exec(`BEGIN IMMEDIATE; ${RETIRE}`);
-  const starting = view.startBuild('store-1', 0);
+  const starting = view.startBuild({ storeId: 'store-1', servesFrom: 0 });
   await nextTurn();
   db.exec('COMMIT');
   expect((await starting).generation).toBe(generation + 1);

@@ -137,7 +137,7 @@ describe('the transactions view on SQLite', () => {
     const folder = temporaryFolder();
     const view = openIn(folder);
     await view.reset('store-1', 0);
-    const { generation } = await view.startBuild('store-1', 0);
+    const { generation } = await view.startBuild({ storeId: 'store-1', servesFrom: 0 });
     await view.close();
     const db = new DatabaseSync(join(folder, 'transactions.db'));
     db.exec('UPDATE checkpoint SET retired = 1'); // the commit of a switch
@@ -153,7 +153,7 @@ describe('the transactions view on SQLite', () => {
     const [view, other] = [openIn(folder), openIn(folder)];
     onTestFinished(async () => void (await Promise.all([view.close(), other.close()])));
     await view.reset('store-1', 0);
-    const { generation } = await other.startBuild('store-1', 0);
+    const { generation } = await other.startBuild({ storeId: 'store-1', servesFrom: 0 });
     await other.apply([showing({ id: 1 })], { generation, position: 1 });
     expect(await other.serveBuild(generation)).toBe(true);
     expect(readdirSync(folder)).not.toContain('transactions.db');
@@ -167,11 +167,11 @@ describe('the transactions view on SQLite', () => {
     const view = openIn(folder);
     onTestFinished(() => view.close());
     await view.reset('store-1', 0);
-    const older = await view.startBuild('store-1', 0);
+    const older = await view.startBuild({ storeId: 'store-1', servesFrom: 0 });
     const db = new DatabaseSync(join(folder, `transactions-${older.generation}.db`));
     db.exec('UPDATE checkpoint SET rendering = rendering - 1');
     db.close();
-    const { generation } = await view.startBuild('store-1', 0);
+    const { generation } = await view.startBuild({ storeId: 'store-1', servesFrom: 0 });
     expect(generation).toBeGreaterThan(older.generation);
     expect((await view.building())?.generation).toBe(generation);
     expect(await view.apply([], { generation: older.generation, position: 1 })).toBe('reset');
@@ -184,7 +184,7 @@ describe('the transactions view on SQLite', () => {
       const view = openIn(folder);
       onTestFinished(() => view.close());
       await view.reset('store-1', 0);
-      const build = await view.startBuild('store-1', 0);
+      const build = await view.startBuild({ storeId: 'store-1', servesFrom: 0 });
       const db = new DatabaseSync(join(folder, 'transactions.db'));
       onTestFinished(() => db.close());
       db.exec('BEGIN IMMEDIATE; UPDATE checkpoint SET retired = 1'); // the commit of a switch
@@ -202,7 +202,7 @@ describe('the transactions view on SQLite', () => {
     const folder = temporaryFolder();
     const view = openIn(folder);
     await view.reset('store-1', 0);
-    const { generation } = await view.startBuild('store-1', 0);
+    const { generation } = await view.startBuild({ storeId: 'store-1', servesFrom: 0 });
     expect(await view.serveBuild(generation)).toBe(true);
     await view.close();
     new DatabaseSync(join(folder, 'transactions.db')).exec('CREATE TABLE mine (a)');

@@ -78,7 +78,10 @@ describe('the status of the transactions view', () => {
 
   test('tells how far a build is: with its rate while a process works on it, and that it stopped afterwards', async () => {
     const { store, view, coordination, clock } = await started(openProjection());
-    const { generation } = await view.startBuild(await storeIdentity(store, clock), 200);
+    const { generation } = await view.startBuild({
+      storeId: await storeIdentity(store, clock),
+      servesFrom: 200,
+    });
     await coordination.acquire('view-build', 'one', 60_000);
     clock.advance(10_000);
     const changes = Array.from({ length: 40 }, (_, n) => showing({ id: n + 1 }));

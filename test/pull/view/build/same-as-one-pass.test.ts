@@ -57,7 +57,7 @@ test('any batches, repeated from any point and by two processes at once, with an
 
       const other = open('other.db');
       await other.reset('store', 0);
-      const { generation } = await other.startBuild('store', log.length);
+      const { generation } = await other.startBuild({ storeId: 'store', servesFrom: log.length });
       const batch = (from: number, to: number) => {
         const applied = log.slice(from, to).map(projectEvent);
         return other.apply(applied, { generation, position: Math.min(to, log.length) });
@@ -71,7 +71,7 @@ test('any batches, repeated from any point and by two processes at once, with an
         await batch(from, from + count);
         furthest = Math.max(furthest, ...reached);
       }
-      const continued = await other.startBuild('store', log.length);
+      const continued = await other.startBuild({ storeId: 'store', servesFrom: log.length });
       expect(continued).toMatchObject({ generation, position: furthest });
       await batch(continued.position, log.length);
       if (steps.length <= erasedAt) await erase(other);
