@@ -52,7 +52,14 @@ const operation = fc.oneof(
     arbitrary: fc.record({ type: type('wait'), ms: fc.constantFrom(1, 400, 2_500, 5_000, 30_000) }),
   },
   { weight: 1, arbitrary: fc.record({ type: type('resume'), accountId: fc.constantFrom(7, 8) }) },
-  { weight: 1, arbitrary: fc.record({ type: type('endLane'), prefix, fromCycle: fc.constantFrom(1, 2) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: type('endLane'),
+      prefix,
+      which: fc.constantFrom({}, { fromCycle: 2 }, { toCycle: 1 }, { before: 3 }, { before: 3, toCycle: 1 }),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ type: type('withdraw'), transactionId: transaction }) },
   {
     weight: 2,
@@ -160,8 +167,8 @@ class Comparison {
         );
         return;
       case 'endLane':
-        expect(await queue.endLane(operation.prefix, 'off', nowMs, operation.fromCycle)).toBe(
-          this.#model.endLane(operation.prefix, 'off', nowMs, operation.fromCycle),
+        expect(await queue.endLane(operation.prefix, 'off', nowMs, operation.which)).toBe(
+          this.#model.endLane(operation.prefix, 'off', nowMs, operation.which),
         );
         return;
       case 'withdraw':

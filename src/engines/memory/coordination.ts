@@ -28,7 +28,7 @@ export function openMemoryCoordination(
     },
     holder: async (name: string) => current(name),
     async report(process: LiveProcess) {
-      processes.set(process.id, structuredClone(process));
+      processes.set(process.id, { ...structuredClone(process), seenAtMs: clock.now() }); // as a server's clock says
     },
     async leave(processId: string) {
       processes.delete(processId);

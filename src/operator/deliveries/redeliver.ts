@@ -69,7 +69,7 @@ export async function cancelRedelivery(
   { writer, queue }: Pick<RedeliverOptions, 'writer' | 'queue'>,
 ): Promise<number> {
   await changeAccount(writer, of.accountId, [{ type: 'CancelRedelivery', ...of }]);
-  return queue.endLane(of.prefix, 'the redelivery was cancelled', writer.clock.now(), 2);
+  return queue.endLane(of.prefix, 'the redelivery was cancelled', writer.clock.now(), { fromCycle: 2 });
 }
 
 function requestOf({ accountId, prefix, sinceMs, untilMs, which }: KeyRedelivery): RequestRedelivery {

@@ -1,10 +1,16 @@
 import { deliveryEffect } from '../../../projections/deliveries.ts';
 import type { AccountEventPlace } from '../../accounts/directory/live-directory.ts';
 import type { AccountEvent } from '../../domain/account-events.ts';
+import type { OpenOfLane } from '../queue/delivery-queue.ts';
 
 /** What the dispatcher does after an account's event. */
 export type Reaction =
-  | { readonly kind: 'end lane'; readonly prefix: string; readonly reason: string }
+  | {
+      readonly kind: 'end lane';
+      readonly prefix: string;
+      readonly reason: string;
+      readonly which: OpenOfLane;
+    }
   /** The webhook was enabled: its failure streak ends and its ramp starts. */
   | { readonly kind: 'enabled'; readonly prefix: string; readonly atMs: number }
   /** Access checks 4 or 5 may pass now. */
@@ -29,7 +35,7 @@ export class AccountReactions {
     if (effect?.kind === 'ended') {
       const { prefix, reason } = effect;
       this.#ends.set(prefix, { position, reason });
-      return { kind: 'end lane', prefix, reason };
+      return { kind: 'end lane', prefix, reason, which: { before: position } };
     }
     if (effect?.kind === 'enabled') {
       this.#enabledAtMs.set(effect.prefix, atMs);

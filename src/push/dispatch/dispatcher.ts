@@ -85,11 +85,11 @@ export class Dispatcher {
     const { queue, directory, environment } = this.#options;
     this.#started = true;
     queue.changed.add(this.#listener);
-    for (const [prefix, { reason }] of this.#reactions.ends()) {
+    for (const [prefix, { reason, position: before }] of this.#reactions.ends()) {
       const key = directory.key(prefix)?.key;
-      if (key !== undefined && keyIneligibleReason(key, environment) !== undefined) {
-        this.#todo.push({ kind: 'end lane', prefix, reason });
-      }
+      // Where the webhook is back, what was redelivered since is none of what ended.
+      const isBack = key !== undefined && keyIneligibleReason(key, environment) === undefined;
+      this.#todo.push({ kind: 'end lane', prefix, reason, which: { before, ...(isBack && { toCycle: 1 }) } });
     }
     for (const [prefix, atMs] of this.#reactions.enabled())
       this.#todo.push({ kind: 'enabled', prefix, atMs });
@@ -167,7 +167,8 @@ export class Dispatcher {
   async #react(): Promise<void> {
     const { queue, scheduler } = this.#options;
     for (let next = this.#todo[0]; next !== undefined; next = this.#todo[0]) {
-      if (next.kind === 'end lane') await queue.endLane(next.prefix, next.reason, scheduler.now());
+      if (next.kind === 'end lane')
+        await queue.endLane(next.prefix, next.reason, scheduler.now(), next.which);
       if (next.kind === 'enabled') await this.#enabled(next.prefix, next.atMs);
       if (next.kind === 'access') this.#held.changed(next.accountId);
       this.#todo.shift();
@@ -291,7 +292,9 @@ export class Dispatcher {
     if (health?.failedInARow === 0) this.#health.recovered(prefix);
     else if (health !== undefined && report.kind === 'failed' && report.attempt !== null) {
       const off = await this.#health.failed({ prefix, accountId }, health, this.#options.scheduler.now());
-      if (off !== undefined) this.#todo.push({ kind: 'end lane', prefix, reason: disabledReason(off) });
+      const which = { before: this.#options.directory.position + 1 }; // its event ends what comes until then
+      if (off !== undefined)
+        this.#todo.push({ kind: 'end lane', prefix, reason: disabledReason(off), which });
       this.#wake(); // the lane is ended now, or no longer blocked
     }
   }

@@ -230,10 +230,19 @@ export interface DeliveryWork {
    * lanes' failure streaks; says how many. In batches: after an interruption the rest is still held.
    */
   resume(accountId: number, nowMs: number): Promise<number>;
-  /** Ends all open deliveries of a lane, from a cycle on, as failed, outside the streak; says how many. As `resume`. */
-  endLane(prefix: string, reason: string, nowMs: number, fromCycle?: number): Promise<number>;
+  /** Ends these open deliveries of a lane as failed, outside the streak; says how many. As `resume`. */
+  endLane(prefix: string, reason: string, nowMs: number, which?: OpenOfLane): Promise<number>;
   /** Forgets a lane's failure streak, once for each time its webhook was enabled, unless it began then or later. */
   resetHealth(prefix: string, enabledAtMs: number): Promise<void>;
+}
+
+/** All open deliveries of a lane, unless these say less. */
+export interface OpenOfLane {
+  /** Those of events before this position. */
+  readonly before?: Position;
+  /** In these cycles: from 2 on they were redelivered. */
+  readonly fromCycle?: number;
+  readonly toCycle?: number;
 }
 
 /** What an operator, an event or the retention does to what is stored. */

@@ -147,6 +147,24 @@ test('what was pending when a key was switched off ends, also where no process r
   expect(m.sender.sent).toHaveLength(2);
 });
 
+test('what was held when a key was switched off ends too, and what was redelivered since does not', async () => {
+  const access = (type: 'IntegrationEnabled' | 'IntegrationDisabled') =>
+    ({ type, data: { account_id: 7 } }) as const;
+  const m = await machine();
+  await m.push(501);
+  await m.scheduler.advance(100);
+  await m.account(access('IntegrationDisabled'));
+  await m.push(502);
+  await m.scheduler.advance(100);
+  m.kill();
+  await m.account(onKey('KeySwitchedOff'), onKey('KeySwitchedOn'));
+  await m.queue.redeliver(id(501), { force: true, dueAtMs: m.scheduler.now() + 60 * SECOND_MS });
+  m.start();
+  await m.scheduler.advance(SECOND_MS);
+  expect(await stateOf(m, 502)).toMatchObject({ state: 'failed', reason: 'the key was switched off' });
+  expect((await stateOf(m, 501))?.state).toBe('pending');
+});
+
 test('a voided transaction is not attempted again', async () => {
   const m = await machine();
   m.sender.answer = () => ({ outcome: failedWith(500), afterMs: 10 });

@@ -71,8 +71,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a lane that is not ended',
     file: 'src/push/dispatch/dispatcher.ts',
-    from: "if (next.kind === 'end lane') await queue.endLane(next.prefix, next.reason, scheduler.now());",
-    to: '',
+    from: 'await queue.endLane(next.prefix, next.reason, scheduler.now(), next.which);',
+    to: ';',
   },
   {
     name: 'a key that is off is served',

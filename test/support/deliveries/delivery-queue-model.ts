@@ -5,6 +5,7 @@ import type {
   Delivery,
   DeliveryReport,
   NewDelivery,
+  OpenOfLane,
   WebhookHealth,
 } from '../../../src/push/queue/delivery-queue.ts';
 
@@ -96,8 +97,11 @@ export class DeliveryQueueModel {
     return held.length;
   }
 
-  endLane(prefix: string, reason: string, nowMs: number, fromCycle = 1): number {
-    const open = this.#of((shown) => shown.prefix === prefix && isOpen(shown) && shown.cycle >= fromCycle);
+  endLane(prefix: string, reason: string, nowMs: number, which: OpenOfLane): number {
+    const { before = Infinity, fromCycle = 1, toCycle = Infinity } = which;
+    const isMeant = ({ position, cycle }: Delivery): boolean =>
+      position < before && cycle >= fromCycle && cycle <= toCycle;
+    const open = this.#of((shown) => shown.prefix === prefix && isOpen(shown) && isMeant(shown));
     for (const entry of open) end(entry, { state: 'failed', reason }, nowMs);
     return open.length;
   }

@@ -82,9 +82,11 @@ export function memoryWork(log: MemoryDeliveries, clock: Clock): Omit<DeliveryWo
       if (held.length > 0) log.notify();
       return held.length;
     },
-    async endLane(prefix, reason, nowMs, fromCycle = 1) {
-      const ofLane = log.all(({ owed, progress }) => owed.prefix === prefix && progress.cycle >= fromCycle);
-      return ofLane.filter((entry) => log.change(entry, { kind: 'end lane', reason }, nowMs)).length;
+    async endLane(prefix, reason, nowMs, { before = Infinity, fromCycle = 1, toCycle = Infinity } = {}) {
+      const isMeant = ({ owed, progress: { cycle } }: Entry): boolean =>
+        owed.prefix === prefix && owed.position < before && fromCycle <= cycle && cycle <= toCycle;
+      return log.all(isMeant).filter((entry) => log.change(entry, { kind: 'end lane', reason }, nowMs))
+        .length;
     },
     resetHealth: async (prefix, enabledAtMs) => log.reset(prefix, enabledAtMs),
   };

@@ -1,6 +1,6 @@
 import type { Document } from 'mongodb';
 import type { Clock } from '../../../base/clock.ts';
-import type { DeliveryWork } from '../../../push/queue/delivery-queue.ts';
+import type { DeliveryWork, OpenOfLane } from '../../../push/queue/delivery-queue.ts';
 import { healthy } from '../../../push/queue/failure-streak.ts';
 import { type DeliveryChange, transitionOf } from '../../../push/queue/next-state.ts';
 import { STREAK, toStored } from '../../stored/delivery.ts';
@@ -60,10 +60,10 @@ export function mongoWork(
         after = ids.at(-1) ?? after;
       }
     },
-    async endLane(prefix, reason, nowMs, fromCycle = 1) {
+    async endLane(prefix, reason, nowMs, which = {}) {
       let total = 0;
       for (;;) {
-        const end = { prefix, reason, nowMs, fromCycle };
+        const end = { prefix, reason, nowMs, which };
         const { ids, count } = await use((collections) => endSome(collections, end));
         total += count;
         if (ids.length < BULK) return total;
@@ -142,17 +142,17 @@ async function endSome(
     prefix,
     reason,
     nowMs,
-    fromCycle,
+    which: { before = Infinity, fromCycle = 1, toCycle = Infinity },
   }: {
     readonly prefix: string;
     readonly reason: string;
     readonly nowMs: number;
-    readonly fromCycle: number;
+    readonly which: OpenOfLane;
   },
 ): Promise<Round> {
-  const cycle = { $gte: fromCycle };
+  const which = { prefix, cycle: { $gte: fromCycle, $lte: toCycle }, position: { $lt: before } };
   const find = (state: 'pending' | 'held', hint: string, limit: number) =>
-    collections.deliveries.find({ state, prefix, cycle }, { projection: { _id: 1 }, limit, hint }).toArray();
+    collections.deliveries.find({ state, ...which }, { projection: { _id: 1 }, limit, hint }).toArray();
   const open = await find('pending', 'due_in_lane', BULK);
   const more = open.length < BULK ? await find('held', 'held_in_lane', BULK - open.length) : [];
   return changeAll(collections, [...open, ...more], { change: { kind: 'end lane', reason }, nowMs });

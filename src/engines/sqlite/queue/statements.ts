@@ -20,6 +20,8 @@ import type { Database } from '../driver/database.ts';
 
 type Names = Readonly<Record<string, string>>;
 
+const OF_LANE = 'cycle BETWEEN ?2 AND ?3 AND position < ?4';
+
 const DELIVERY: Names = { ...IDENTITY, ...PROGRESS };
 export const SUMMARY_COLUMNS = columnsOf(SUMMARY);
 /** Selects a whole delivery without its attempts. */
@@ -58,8 +60,8 @@ export function prepareStatements(db: Database) {
     ),
     openOfLane: db.prepare(
       `SELECT ${CHANGING} FROM deliveries WHERE seq IN (
-         SELECT seq FROM deliveries WHERE prefix = ?1 AND due_at IS NOT NULL AND cycle >= ?2
-         UNION ALL SELECT seq FROM deliveries WHERE prefix = ?1 AND state = 'held' AND cycle >= ?2 LIMIT ?3)`,
+         SELECT seq FROM deliveries WHERE prefix = ?1 AND due_at IS NOT NULL AND ${OF_LANE}
+         UNION ALL SELECT seq FROM deliveries WHERE prefix = ?1 AND state = 'held' AND ${OF_LANE} LIMIT ?5)`,
     ),
     openOfTransaction: db.prepare(
       `SELECT ${CHANGING} FROM deliveries WHERE transaction_id = ? AND ended_at IS NULL`,

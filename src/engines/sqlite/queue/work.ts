@@ -17,6 +17,7 @@ import { changeRow, deliveryValues, recordValues, type Statements } from './stat
 
 /** Deliveries that one commit of a bulk change touches: some milliseconds of the event loop. */
 const BULK_ROWS = 250;
+const MOST = Number.MAX_SAFE_INTEGER;
 
 /** What the operations of the queue work with. */
 export interface QueueParts {
@@ -88,11 +89,11 @@ export function sqliteWork(parts: QueueParts): DeliveryWork {
         await nextTurn();
       }
     },
-    async endLane(prefix, reason, nowMs, fromCycle = 1) {
+    async endLane(prefix, reason, nowMs, { before = MOST, fromCycle = 1, toCycle = MOST } = {}) {
       let ended = 0;
       for (;;) {
         const count = await db.write(() => {
-          const open = statements.openOfLane.all(prefix, fromCycle, BULK_ROWS);
+          const open = statements.openOfLane.all(prefix, fromCycle, toCycle, before, BULK_ROWS);
           changeRows(parts, open, { kind: 'end lane', reason }, nowMs);
           return open.length;
         });
