@@ -5,7 +5,7 @@ import { formatDateTime, parseDateTime } from '../domain/values/date-time.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { newEvent } from '../event-store/new-event.ts';
 import { readOperations } from '../event-store/operations.ts';
-import type { DeliveryReads } from './queue/delivery-queue.ts';
+import type { DeliveryReads } from './queue/delivery-reads.ts';
 
 const AUTHOR = { actor: 'system', command: 'webhooks start' };
 

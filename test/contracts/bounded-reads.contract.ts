@@ -1,10 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type {
-  DeliveryFilter,
-  DeliveryPlace,
-  DeliveryQueue,
-  NewDelivery,
-} from '../../src/push/queue/delivery-queue.ts';
+import type { NewDelivery } from '../../src/push/queue/delivery.ts';
+import type { DeliveryQueue } from '../../src/push/queue/delivery-queue.ts';
+import type { DeliveryFilter, DeliveryPlace } from '../../src/push/queue/delivery-reads.ts';
 import {
   claimOptions,
   delivered,

@@ -2,12 +2,11 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type {
   Attempt,
   ClaimedDelivery,
-  DeliveryQueue,
   LaneStreak,
-  LogContent,
   NewDelivery,
   StoredDelivery,
-} from '../../src/push/queue/delivery-queue.ts';
+} from '../../src/push/queue/delivery.ts';
+import type { DeliveryQueue, LogContent } from '../../src/push/queue/delivery-queue.ts';
 import {
   attemptOf,
   claimOptions,

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import type {
   ClaimedDelivery,
   Delivery,
-  DeliveryQueue,
-  DeliverySummary,
   NewDelivery,
   StoredDelivery,
-} from '../../src/push/queue/delivery-queue.ts';
+} from '../../src/push/queue/delivery.ts';
+import type { DeliveryQueue } from '../../src/push/queue/delivery-queue.ts';
+import type { DeliverySummary } from '../../src/push/queue/delivery-reads.ts';
 import {
   attemptOf,
   claimOf,

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { ClaimedDelivery, NewDelivery } from '../../src/push/queue/delivery-queue.ts';
+import type { ClaimedDelivery, NewDelivery } from '../../src/push/queue/delivery.ts';
 import {
   claimOptions,
   delivered,
@@ -98,10 +98,10 @@ export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTe
       await queue.report([failed(a, 1_000), failed(b, 1_000)]);
       for (const { id } of [a, b]) await queue.redeliver(id, { force: false, dueAtMs: 2_000 });
       await queue.report([held((await claim(2_000))[0] as ClaimedDelivery)]);
-      expect(await queue.endLane(one.prefix, 'cancelled', 3_000, { fromCycle: 2 })).toBe(2);
+      expect(await queue.endLane(one.prefix, 'cancelled', 3_000, { redelivered: true })).toBe(2);
       expect(await Promise.all([a, b, c].map(stateOf))).toEqual(['failed', 'failed', 'pending']);
       expect(await queue.find(a.id)).toMatchObject({ reason: 'cancelled', cycle: 2 });
-      expect(await queue.endLane(one.prefix, 'cancelled', 3_000, { fromCycle: 2 })).toBe(0);
+      expect(await queue.endLane(one.prefix, 'cancelled', 3_000, { redelivered: true })).toBe(0);
     });
 
     test('leaves those of later events, and those that were redelivered since, where these are not to end', async () => {
@@ -112,7 +112,9 @@ export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTe
       const [a, b, c] = inOrder as [ClaimedDelivery, ClaimedDelivery, ClaimedDelivery];
       await queue.report([failed(a, 1_000), held(b), held(c)]);
       await queue.redeliver(a.id, { force: false, dueAtMs: 2_000 });
-      expect(await queue.endLane(one.prefix, 'off', 3_000, { before: c.position, toCycle: 1 })).toBe(1);
+      expect(await queue.endLane(one.prefix, 'off', 3_000, { before: c.position, redelivered: false })).toBe(
+        1,
+      );
       expect(await Promise.all([a, b, c].map(stateOf))).toEqual(['pending', 'failed', 'held']);
       expect(await queue.endLane(one.prefix, 'off', 3_000, { before: c.position })).toBe(1);
       expect(await Promise.all([a, b, c].map(stateOf))).toEqual(['failed', 'failed', 'held']);

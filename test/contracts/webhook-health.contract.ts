@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ClaimedDelivery, NewDelivery } from '../../src/push/queue/delivery-queue.ts';
+import type { ClaimedDelivery, NewDelivery } from '../../src/push/queue/delivery.ts';
 import {
   claimOf,
   delivered,

@@ -1,4 +1,4 @@
-import type { DeliverySummary } from '../../src/push/queue/delivery-queue.ts';
+import type { DeliverySummary } from '../../src/push/queue/delivery-reads.ts';
 import type { Engines } from '../../src/service/engines/engines.ts';
 import { isRedacted, type Model } from './model.ts';
 import type { SeenDelivery } from './receivers.ts';

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { systemClock } from '../../src/base/clock.ts';
 import { openEngines } from '../../src/engines/engines.ts';
 import { waitUntilApplied } from '../../src/operator/serve/wait-applied.ts';
-import type { DeliverySummary } from '../../src/push/queue/delivery-queue.ts';
+import type { DeliverySummary } from '../../src/push/queue/delivery-reads.ts';
 import type { Engines } from '../../src/service/engines/engines.ts';
 import { recordText } from '../support/deliveries/push-service.ts';
 import type { CommandResult } from '../support/service/command-result.ts';

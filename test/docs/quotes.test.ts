@@ -6,7 +6,7 @@ import { errorCodes } from '../../src/base/errors.ts';
 import { showConfig, unknownSettings } from '../../src/engines/engines.ts';
 import { type RefusalCode, refusalAnswer, refusals } from '../../src/pull/answers.ts';
 import { readParameters } from '../../src/pull/parameters.ts';
-import type { DeliveryState, FailureKind } from '../../src/push/queue/delivery-queue.ts';
+import type { DeliveryState, FailureKind } from '../../src/push/queue/delivery.ts';
 import { addDiskMetrics, addReadiness, createMetrics } from '../../src/service/ops/metrics.ts';
 import { documents, inlineCodeOf, readDocument, readOperations, sectionOf } from '../support/documents.ts';
 

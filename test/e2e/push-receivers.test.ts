@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { deliveryId } from '../../src/push/message/envelope.ts';
-import type { Delivery } from '../../src/push/queue/delivery-queue.ts';
+import type { Delivery } from '../../src/push/queue/delivery.ts';
 import { type Customer, PushService } from '../support/deliveries/push-service.ts';
 import { answerWith, type HookAnswer } from '../support/deliveries/webhook-receiver.ts';
 import type { EventLine } from '../support/transactions/e2e-samples.ts';

@@ -1,4 +1,5 @@
-import type { DeliveryFilter, DeliveryState } from '../../push/queue/delivery-queue.ts';
+import type { DeliveryState } from '../../push/queue/delivery.ts';
+import type { DeliveryFilter } from '../../push/queue/delivery-reads.ts';
 
 /** What each index holds besides the time, by which it is ordered. Every engine has them under these names. */
 const INDEXED = {

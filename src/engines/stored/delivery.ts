@@ -4,13 +4,11 @@ import {
   type ClaimedDelivery,
   DELIVERY_STATES,
   type Delivery,
-  type DeliverySummary,
-  type LaneAttempt,
-  type LoggedDelivery,
   type NewDelivery,
   type StoredDelivery,
   type WebhookHealth,
-} from '../../push/queue/delivery-queue.ts';
+} from '../../push/queue/delivery.ts';
+import type { DeliverySummary, LaneAttempt, LoggedDelivery } from '../../push/queue/delivery-reads.ts';
 import { shortAnswer } from '../../push/queue/failure-streak.ts';
 import type { DeliveryProgress } from '../../push/queue/next-state.ts';
 
@@ -132,4 +130,9 @@ function withKnownState<T extends Pick<DeliveryProgress, 'state'>>(found: T): T 
   if (!DELIVERY_STATES.includes(found.state))
     throw new Error(`a delivery is stored in the unknown state ${found.state}`);
   return found;
+}
+
+/** The first and the last cycle of those that were redelivered, or were not; `undefined`: of all. */
+export function cyclesOf(redelivered: boolean | undefined): readonly [from: number, to: number] {
+  return [redelivered === true ? 2 : 1, redelivered === false ? 1 : Number.MAX_SAFE_INTEGER];
 }

@@ -1,6 +1,7 @@
 import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import type { Attempt, AttemptOutcome, DeliverySummary } from '../../push/queue/delivery-queue.ts';
+import type { Attempt, AttemptOutcome } from '../../push/queue/delivery.ts';
+import type { DeliverySummary } from '../../push/queue/delivery-reads.ts';
 import { noAccess } from './access.ts';
 import { type Cell, type Column, link, state, time } from './columns.ts';
 

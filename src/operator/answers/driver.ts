@@ -1,7 +1,7 @@
 import { namesDriver } from '../../../projections/record.ts';
 import { recordedAt } from '../../event-store/codec.ts';
 import type { ViewReads } from '../../pull/view/transactions-view.ts';
-import type { DeliveryReads } from '../../push/queue/delivery-queue.ts';
+import type { DeliveryReads } from '../../push/queue/delivery-reads.ts';
 import type { DriverTransaction } from '../drivers/find-driver.ts';
 import { type Column, link, time } from './columns.ts';
 

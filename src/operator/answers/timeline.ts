@@ -2,7 +2,7 @@ import type { TransactionRow } from '../../../projections/transactions.ts';
 import { membersOf, printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { type Effect, projectEvent, RowFold } from '../../pull/record/project-event.ts';
-import type { Delivery } from '../../push/queue/delivery-queue.ts';
+import type { Delivery } from '../../push/queue/delivery.ts';
 import { type Cell, type Column, link, state, time } from './columns.ts';
 import { attemptAnswer, attemptName, deliveryAnswer, outcomeText, resultOf } from './delivery.ts';
 

@@ -4,7 +4,8 @@ import { transactionStream, type VisibleStatus } from '../../domain/transaction-
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { printableData, recordedAt } from '../../event-store/codec.ts';
 import type { PageRow, ViewReads } from '../../pull/view/transactions-view.ts';
-import type { Delivery, DeliveryReads } from '../../push/queue/delivery-queue.ts';
+import type { Delivery } from '../../push/queue/delivery.ts';
+import type { DeliveryReads } from '../../push/queue/delivery-reads.ts';
 
 import {
   type TransactionDeliveriesOptions,

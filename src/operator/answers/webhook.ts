@@ -1,6 +1,6 @@
 import type { AccountKey, AccountWebhook } from '../../domain/account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import type { WebhookHealth } from '../../push/queue/delivery-queue.ts';
+import type { WebhookHealth } from '../../push/queue/delivery.ts';
 import { type Column, link, state, time } from './columns.ts';
 
 /** `reason` and `since` of a disabled one. */

@@ -4,7 +4,7 @@ import { isUnavailable } from '../../base/errors.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import { VISIBLE_STATUSES } from '../../domain/transaction-events.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
-import type { LaneStreak } from '../../push/queue/delivery-queue.ts';
+import type { LaneStreak } from '../../push/queue/delivery.ts';
 import { some } from '../answers/names.ts';
 import { type Finding, right, wrong } from './check.ts';
 

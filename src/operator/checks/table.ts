@@ -3,7 +3,7 @@ import { DAY_MS, formatDateTime } from '../../domain/values/date-time.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../event-store/damage.ts';
 import type { Damage } from '../../event-store/event-store.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
-import type { LaneStreak } from '../../push/queue/delivery-queue.ts';
+import type { LaneStreak } from '../../push/queue/delivery.ts';
 import { type FollowerStatus, isIdle, MAX_LAG_SECONDS, roleOf } from '../answers/followers/follower.ts';
 import { some } from '../answers/names.ts';
 import { MAX_FAILING } from './accounts.ts';

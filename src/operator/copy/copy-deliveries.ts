@@ -4,7 +4,8 @@ import { sameJson } from '../../domain/values/same-json.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
-import type { DeliveryQueue, LaneStreak, StoredDelivery } from '../../push/queue/delivery-queue.ts';
+import type { LaneStreak, StoredDelivery } from '../../push/queue/delivery.ts';
+import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
 import { healthy } from '../../push/queue/failure-streak.ts';
 
 /** Of a delivery whose transaction was erased: before everything; it is never attempted again. */

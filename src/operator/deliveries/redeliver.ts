@@ -7,7 +7,8 @@ import { isWithdrawalType, transactionStream } from '../../domain/transaction-ev
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
 import { isDamaged, Unreadable } from '../../event-store/recorded-event.ts';
-import type { DeliveryPlace, DeliveryQueue, DeliverySummary } from '../../push/queue/delivery-queue.ts';
+import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
+import type { DeliveryPlace, DeliverySummary } from '../../push/queue/delivery-reads.ts';
 
 /** Due times are spread like this, so that redelivered deliveries leave a receiver capacity for live ones. */
 export const REDELIVERED_PER_SECOND = 50;
@@ -69,7 +70,7 @@ export async function cancelRedelivery(
   { writer, queue }: Pick<RedeliverOptions, 'writer' | 'queue'>,
 ): Promise<number> {
   await changeAccount(writer, of.accountId, [{ type: 'CancelRedelivery', ...of }]);
-  return queue.endLane(of.prefix, 'the redelivery was cancelled', writer.clock.now(), { fromCycle: 2 });
+  return queue.endLane(of.prefix, 'the redelivery was cancelled', writer.clock.now(), { redelivered: true });
 }
 
 function requestOf({ accountId, prefix, sinceMs, untilMs, which }: KeyRedelivery): RequestRedelivery {

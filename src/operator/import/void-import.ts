@@ -9,7 +9,7 @@ import { formatDateTime } from '../../domain/values/date-time.ts';
 import { batchesOf } from '../../event-store/batch-bytes.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
-import type { DeliveryReads, LoggedDelivery } from '../../push/queue/delivery-queue.ts';
+import type { DeliveryReads, LoggedDelivery } from '../../push/queue/delivery-reads.ts';
 import type { NumberedLine } from '../lines/lines.ts';
 import { recordLines } from '../lines/record-lines.ts';
 import { type ImportEntry, recordedBy } from './import-log.ts';

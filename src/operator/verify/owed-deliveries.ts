@@ -4,7 +4,7 @@ import { readInParts } from '../../event-store/reads.ts';
 import { isDamaged } from '../../event-store/recorded-event.ts';
 import { projectEvent } from '../../pull/record/project-event.ts';
 import { classify, type DecisionContext, decideAsOf, newDelivery } from '../../push/fan-out/decide-event.ts';
-import type { NewDelivery } from '../../push/queue/delivery-queue.ts';
+import type { NewDelivery } from '../../push/queue/delivery.ts';
 
 export interface DecidedStream {
   readonly transactionId: number;

@@ -8,7 +8,8 @@ import type { EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { recordOperations } from '../../event-store/operations.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
-import type { DeliveryQueue, NewDelivery } from '../../push/queue/delivery-queue.ts';
+import type { NewDelivery } from '../../push/queue/delivery.ts';
+import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
 import { decideStreams } from './owed-deliveries.ts';
 import { isSame, type OwedDeliveryId } from './verify-deliveries.ts';
 

@@ -12,12 +12,9 @@ import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
 import { classify, type DecisionContext, decideAsOf } from '../../push/fan-out/decide-event.ts';
 import { deliveryId } from '../../push/message/envelope.ts';
-import type {
-  DeliveryPlace,
-  DeliveryQueue,
-  DeliveryState,
-  LoggedDelivery,
-} from '../../push/queue/delivery-queue.ts';
+import type { DeliveryState } from '../../push/queue/delivery.ts';
+import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
+import type { DeliveryPlace, LoggedDelivery } from '../../push/queue/delivery-reads.ts';
 import { IdSet } from './id-set.ts';
 import { decideStreams } from './owed-deliveries.ts';
 import {

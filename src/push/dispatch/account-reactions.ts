@@ -51,13 +51,16 @@ export class AccountReactions {
     return end !== undefined && end.position > position ? end.reason : undefined;
   }
 
-  /** Every lane that was ever ended, with the last reason. */
-  ends(): Iterable<readonly [prefix: string, end: LaneEnd]> {
-    return this.#ends;
-  }
-
-  /** When each webhook that was ever enabled again was last enabled. */
-  enabled(): Iterable<readonly [prefix: string, atMs: number]> {
-    return this.#enabledAtMs;
+  /** What a process that starts does again, since nobody knows whether it was done; `isBack`: the webhook takes deliveries. */
+  *atStart(isBack: (prefix: string) => boolean): Iterable<Reaction> {
+    // What was redelivered since it is back is none of what ended.
+    for (const [prefix, { reason, position: before }] of this.#ends)
+      yield {
+        kind: 'end lane',
+        prefix,
+        reason,
+        which: { before, ...(isBack(prefix) && { redelivered: false }) },
+      };
+    for (const [prefix, atMs] of this.#enabledAtMs) yield { kind: 'enabled', prefix, atMs };
   }
 }

@@ -5,7 +5,7 @@ import type { Log } from '../../base/log.ts';
 import { type AccountKey, accessOf } from '../../domain/account.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import type { RequestFor } from '../message/envelope.ts';
-import type { ClaimedDelivery, DeliveryReport } from '../queue/delivery-queue.ts';
+import type { ClaimedDelivery, DeliveryReport } from '../queue/delivery.ts';
 import { answerOf } from '../queue/failure-streak.ts';
 import type { Sender, SendRequest, SendResult } from '../sender/sender.ts';
 

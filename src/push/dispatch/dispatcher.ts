@@ -7,13 +7,8 @@ import { world } from '../../base/world.ts';
 import type { AccountEvent } from '../../domain/account-events.ts';
 import type { AppendHealthEvent } from '../health/health-events.ts';
 import { HealthWatch } from '../health/health-watch.ts';
-import type {
-  ClaimedDelivery,
-  DeliveryReport,
-  DeliveryWork,
-  NewDelivery,
-  WebhookHealth,
-} from '../queue/delivery-queue.ts';
+import type { ClaimedDelivery, DeliveryReport, NewDelivery, WebhookHealth } from '../queue/delivery.ts';
+import type { DeliveryWork } from '../queue/delivery-queue.ts';
 import { AccountReactions, type Reaction } from './account-reactions.ts';
 import { type AttemptTerms, attempt, type Judged, judge, released } from './attempt.ts';
 import { HeldAccounts } from './held-accounts.ts';
@@ -85,14 +80,11 @@ export class Dispatcher {
     const { queue, directory, environment } = this.#options;
     this.#started = true;
     queue.changed.add(this.#listener);
-    for (const [prefix, { reason, position: before }] of this.#reactions.ends()) {
+    const isBack = (prefix: string): boolean => {
       const key = directory.key(prefix)?.key;
-      // Where the webhook is back, what was redelivered since is none of what ended.
-      const isBack = key !== undefined && keyIneligibleReason(key, environment) === undefined;
-      this.#todo.push({ kind: 'end lane', prefix, reason, which: { before, ...(isBack && { toCycle: 1 }) } });
-    }
-    for (const [prefix, atMs] of this.#reactions.enabled())
-      this.#todo.push({ kind: 'enabled', prefix, atMs });
+      return key !== undefined && keyIneligibleReason(key, environment) === undefined;
+    };
+    for (const reaction of this.#reactions.atStart(isBack)) this.#todo.push(reaction);
     this.#wake();
   }
 

@@ -3,7 +3,8 @@ import { reasonOf } from '../../base/errors.ts';
 import { isolateFailures } from '../../base/isolate.ts';
 import type { Log } from '../../base/log.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
-import type { DeliveryReport, DeliveryWork, WebhookHealth } from '../queue/delivery-queue.ts';
+import type { DeliveryReport, WebhookHealth } from '../queue/delivery.ts';
+import type { DeliveryWork } from '../queue/delivery-queue.ts';
 import { withoutWords } from '../queue/next-state.ts';
 
 const TOGETHER_MS = 2;

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { ClaimedDelivery } from '../queue/delivery-queue.ts';
+import type { ClaimedDelivery } from '../queue/delivery.ts';
 
 const JITTER = 0.1;
 const RANDOM_HEX_DIGITS = 12; // 48 bits, which a number holds exactly

@@ -12,7 +12,7 @@ import type { EventStore } from '../../event-store/event-store.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { projectEvent, RowFold, type ViewChange } from '../../pull/record/project-event.ts';
 import { deliveryId } from '../message/envelope.ts';
-import type { NewDelivery } from '../queue/delivery-queue.ts';
+import type { NewDelivery } from '../queue/delivery.ts';
 import type { AccountHistory } from './account-history.ts';
 
 export type Classified =

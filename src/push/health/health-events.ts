@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
-import type { WebhookHealth } from '../queue/delivery-queue.ts';
+import type { WebhookHealth } from '../queue/delivery.ts';
 import type { HealthJudgement } from './health.ts';
 
 export interface HealthVerdict {

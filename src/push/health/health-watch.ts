@@ -1,5 +1,5 @@
 import type { Log } from '../../base/log.ts';
-import type { WebhookHealth } from '../queue/delivery-queue.ts';
+import type { WebhookHealth } from '../queue/delivery.ts';
 import { judgeHealth } from './health.ts';
 import type { AppendHealthEvent, HealthVerdict } from './health-events.ts';
 

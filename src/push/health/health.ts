@@ -1,5 +1,5 @@
 import { DAY_MS, formatDateTime } from '../../domain/values/date-time.ts';
-import type { WebhookHealth } from '../queue/delivery-queue.ts';
+import type { WebhookHealth } from '../queue/delivery.ts';
 
 const WARN = { failedInARow: 25, failingForMs: DAY_MS };
 const SWITCH_OFF = { failedInARow: 50, failingForMs: 3 * DAY_MS };

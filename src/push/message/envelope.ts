@@ -8,7 +8,7 @@ import type { TransactionWebhookType } from '../../domain/transaction-events.ts'
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { Presigner } from '../../pull/images/presign.ts';
 import { recordText } from '../../pull/record/record.ts';
-import type { ClaimedDelivery } from '../queue/delivery-queue.ts';
+import type { ClaimedDelivery } from '../queue/delivery.ts';
 import type { SendRequest } from '../sender/sender.ts';
 
 const API_VERSION = '2026-09-01';

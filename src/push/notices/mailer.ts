@@ -8,6 +8,9 @@ const PERMANENT_FROM = 500; // SMTP: 4xx is temporary
 const ADDRESS = /[^\s<>"(),:;]+@[^\s<>"(),:;]+/g;
 const DEFAULT_FROM = 'fuel-integration@localhost';
 
+/** How mail leaves; the simulation replaces it, as it does `world`. */
+export const mail = { createTransport };
+
 export interface Mail extends MailText {
   readonly to: readonly string[];
 }
@@ -46,7 +49,7 @@ export async function verifyMailServer(url: string): Promise<void> {
 }
 
 function transportTo(url: string) {
-  return createTransport({
+  return mail.createTransport({
     url,
     connectionTimeout: MAX_WAIT_MS,
     greetingTimeout: MAX_WAIT_MS,

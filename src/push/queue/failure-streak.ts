@@ -1,4 +1,4 @@
-import type { Attempt, AttemptOutcome, WebhookHealth } from './delivery-queue.ts';
+import type { Attempt, AttemptOutcome, WebhookHealth } from './delivery.ts';
 import { endOf, type Transition } from './next-state.ts';
 
 const MAX_ANSWERS = 5;

@@ -1,11 +1,5 @@
 import type { RenderedRecord } from '../../../projections/record.ts';
-import type {
-  Attempt,
-  AttemptOutcome,
-  DeliveryReport,
-  DeliveryState,
-  NewDelivery,
-} from './delivery-queue.ts';
+import type { Attempt, AttemptOutcome, DeliveryReport, DeliveryState, NewDelivery } from './delivery.ts';
 
 /** The reason of a delivery whose transaction must not be pushed any more. */
 export const WITHDRAWN = 'the transaction was voided or cancelled';

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { SecureContext, TLSSocket } from 'node:tls';
 import { world } from '../../base/world.ts';
-import type { FailureKind } from '../queue/delivery-queue.ts';
+import type { FailureKind } from '../queue/delivery.ts';
 import { network } from '../targets/network.ts';
 import type { Target } from '../targets/target.ts';
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Dispatcher, errors } from 'undici';
-import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery-queue.ts';
+import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery.ts';
 import { errorDetail } from './connect.ts';
 import { keepIdleMs, type ReceiverConnection } from './receiver-connection.ts';
 

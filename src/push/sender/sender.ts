@@ -4,7 +4,7 @@ import type { Config } from '../../base/config/config.ts';
 import type { Log } from '../../base/log.ts';
 import { type TimedResult, withinTime } from '../../base/time/within-time.ts';
 import { world } from '../../base/world.ts';
-import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery-queue.ts';
+import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery.ts';
 import { type ResolveName, resolveName } from '../targets/resolve-name.ts';
 import { forbiddenAmong, type NameLookup, readTarget, type Target } from '../targets/target.ts';
 import { type Connected, connectToAny, errorDetail } from './connect.ts';

@@ -7,7 +7,7 @@ import {
   toStored,
   toSummary,
 } from '../../../src/engines/stored/delivery.ts';
-import type { NewDelivery } from '../../../src/push/queue/delivery-queue.ts';
+import type { NewDelivery } from '../../../src/push/queue/delivery.ts';
 import { newProgress } from '../../../src/push/queue/next-state.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
 

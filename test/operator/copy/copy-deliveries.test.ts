@@ -4,7 +4,7 @@ import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { copyDeliveries, relocated } from '../../../src/operator/copy/copy-deliveries.ts';
 import { deliveryId } from '../../../src/push/message/envelope.ts';
-import type { StoredDelivery } from '../../../src/push/queue/delivery-queue.ts';
+import type { StoredDelivery } from '../../../src/push/queue/delivery.ts';
 import { PREFIX } from '../../support/accounts/account-samples.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';

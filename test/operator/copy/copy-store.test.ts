@@ -6,7 +6,7 @@ import { FuelError } from '../../../src/base/errors.ts';
 import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { parkedByGroup } from '../../../src/operator/copy/copy-store.ts';
-import type { ClaimedDelivery } from '../../../src/push/queue/delivery-queue.ts';
+import type { ClaimedDelivery } from '../../../src/push/queue/delivery.ts';
 import { claimOptions, failed, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { openForTest } from '../../support/event-store/embedded-subscriptions.ts';
 import { named, record } from '../../support/event-store/store-events.ts';

@@ -10,7 +10,7 @@ import {
   redeliverByIds,
   redeliverOfKey,
 } from '../../../src/operator/deliveries/redeliver.ts';
-import type { Attempt, ClaimedDelivery } from '../../../src/push/queue/delivery-queue.ts';
+import type { Attempt, ClaimedDelivery } from '../../../src/push/queue/delivery.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { newDelivery, held as onHold } from '../../support/deliveries/deliveries.ts';
 import { listed } from '../../support/deliveries/listed.ts';

@@ -122,7 +122,7 @@ describe('the void of an import', () => {
     for (const { id } of deliveries) await queue.redeliver(id, { force: true, dueAtMs: nowMs });
     expect(await voidAll({ dryRun: true })).toMatchObject({ pushed: 2, pushedTo: [['aaaaaaaaaa', 2]] });
     await queue.withdraw(1, nowMs);
-    await queue.endLane('aaaaaaaaaa', 'the redelivery was cancelled', nowMs, { fromCycle: 2 });
+    await queue.endLane('aaaaaaaaaa', 'the redelivery was cancelled', nowMs, { redelivered: true });
     expect(await voidAll()).toMatchObject({ voided: 3, pushed: 2, pushedTo: [['aaaaaaaaaa', 2]] });
   });
 

@@ -9,7 +9,7 @@ import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import { audit } from '../../../src/operator/audit/audit.ts';
 import { AccountHistory } from '../../../src/push/fan-out/account-history.ts';
 import { FanOut } from '../../../src/push/fan-out/fan-out.ts';
-import type { NewDelivery } from '../../../src/push/queue/delivery-queue.ts';
+import type { NewDelivery } from '../../../src/push/queue/delivery.ts';
 import { opened } from '../../support/accounts/account-samples.ts';
 import { verifyView } from '../../support/agreement/verify.ts';
 import { onFile, openPushStoresWith } from '../../support/deliveries/push-stores.ts';

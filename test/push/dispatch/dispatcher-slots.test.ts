@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { AttemptOutcome } from '../../../src/push/queue/delivery-queue.ts';
+import type { AttemptOutcome } from '../../../src/push/queue/delivery.ts';
 import { keyIssued, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';

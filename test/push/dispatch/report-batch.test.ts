@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
 import { ReportBatch } from '../../../src/push/dispatch/report-batch.ts';
-import type { DeliveryReport } from '../../../src/push/queue/delivery-queue.ts';
+import type { DeliveryReport } from '../../../src/push/queue/delivery.ts';
 import { FakeScheduler } from '../../support/deliveries/fake-scheduler.ts';
 
 const logInto = (lines: object[]) => pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });

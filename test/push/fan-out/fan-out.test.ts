@@ -7,7 +7,7 @@ import { jsonBytes, MAX_BATCH_BYTES } from '../../../src/event-store/batch-bytes
 import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import { DELIVERIES_GROUP, runFanOut } from '../../../src/push/fan-out/run-fan-out.ts';
 import { deliveryId } from '../../../src/push/message/envelope.ts';
-import type { NewDelivery } from '../../../src/push/queue/delivery-queue.ts';
+import type { NewDelivery } from '../../../src/push/queue/delivery.ts';
 import { keyIssued, onKey, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
 import { countByState } from '../../support/deliveries/listed.ts';

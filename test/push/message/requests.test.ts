@@ -3,7 +3,7 @@ import { MasterKeys } from '../../../src/accounts/master-key.ts';
 import type { AccountKey } from '../../../src/domain/account.ts';
 import { createPresigner } from '../../../src/pull/images/presign.ts';
 import { createRequests } from '../../../src/push/message/envelope.ts';
-import type { ClaimedDelivery } from '../../../src/push/queue/delivery-queue.ts';
+import type { ClaimedDelivery } from '../../../src/push/queue/delivery.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { foldAccount } from '../../support/accounts/evolve.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Attempt, AttemptOutcome, WebhookHealth } from '../../../src/push/queue/delivery-queue.ts';
+import type { Attempt, AttemptOutcome, WebhookHealth } from '../../../src/push/queue/delivery.ts';
 import { FailureStreaks, healthy } from '../../../src/push/queue/failure-streak.ts';
 import { SUCCESS, TIMEOUT, UNAVAILABLE } from '../../support/deliveries/deliveries.ts';
 

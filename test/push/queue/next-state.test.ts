@@ -1,9 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type {
-  AttemptOutcome,
-  DeliveryReport,
-  DeliveryState,
-} from '../../../src/push/queue/delivery-queue.ts';
+import type { AttemptOutcome, DeliveryReport, DeliveryState } from '../../../src/push/queue/delivery.ts';
 import {
   type DeliveryProgress,
   endOf,

@@ -1,7 +1,8 @@
 import { type RepairOptions, repairDeliveries } from '../../../src/operator/verify/repair-deliveries.ts';
 import type { OwedDeliveryId } from '../../../src/operator/verify/verify-deliveries.ts';
 import { deliveryId } from '../../../src/push/message/envelope.ts';
-import type { DeliveryQueue, NewDelivery } from '../../../src/push/queue/delivery-queue.ts';
+import type { NewDelivery } from '../../../src/push/queue/delivery.ts';
+import type { DeliveryQueue } from '../../../src/push/queue/delivery-queue.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../accounts/account-samples.ts';
 import { newDelivery } from '../deliveries/deliveries.ts';
 import { openPushStores } from '../deliveries/push-stores.ts';

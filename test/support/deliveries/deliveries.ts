@@ -3,10 +3,10 @@ import type {
   Attempt,
   AttemptOutcome,
   ClaimedDelivery,
-  ClaimOptions,
   DeliveryReport,
   NewDelivery,
-} from '../../../src/push/queue/delivery-queue.ts';
+} from '../../../src/push/queue/delivery.ts';
+import type { ClaimOptions } from '../../../src/push/queue/delivery-queue.ts';
 
 const NAMESPACE = '5f0f9d0e-3c8e-4a53-9d0c-2f6f0a1d7b11';
 

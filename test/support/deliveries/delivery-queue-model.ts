@@ -1,13 +1,12 @@
 import type {
   Attempt,
   ClaimedDelivery,
-  ClaimOptions,
   Delivery,
   DeliveryReport,
   NewDelivery,
-  OpenOfLane,
   WebhookHealth,
-} from '../../../src/push/queue/delivery-queue.ts';
+} from '../../../src/push/queue/delivery.ts';
+import type { ClaimOptions, OpenOfLane } from '../../../src/push/queue/delivery-queue.ts';
 
 /** A delivery as the model keeps it; what the port never shows is beside it. */
 interface Entry {
@@ -98,9 +97,9 @@ export class DeliveryQueueModel {
   }
 
   endLane(prefix: string, reason: string, nowMs: number, which: OpenOfLane): number {
-    const { before = Infinity, fromCycle = 1, toCycle = Infinity } = which;
+    const { before = Infinity, redelivered } = which;
     const isMeant = ({ position, cycle }: Delivery): boolean =>
-      position < before && cycle >= fromCycle && cycle <= toCycle;
+      position < before && (redelivered === undefined || redelivered === cycle > 1);
     const open = this.#of((shown) => shown.prefix === prefix && isOpen(shown) && isMeant(shown));
     for (const entry of open) end(entry, { state: 'failed', reason }, nowMs);
     return open.length;

@@ -1,9 +1,9 @@
+import type { DeliveryState } from '../../../src/push/queue/delivery.ts';
 import type {
   DeliveryFilter,
   DeliveryReads,
-  DeliveryState,
   DeliverySummary,
-} from '../../../src/push/queue/delivery-queue.ts';
+} from '../../../src/push/queue/delivery-reads.ts';
 
 /** All that a filter selects. */
 export async function listed(

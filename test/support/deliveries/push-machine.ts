@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { deliveryId } from '../../../src/push/message/envelope.ts';
-import type { Delivery } from '../../../src/push/queue/delivery-queue.ts';
+import type { Delivery } from '../../../src/push/queue/delivery.ts';
 import { PREFIX } from '../accounts/account-samples.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { settle } from './fake-scheduler.ts';

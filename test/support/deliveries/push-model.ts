@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import { deliveryId } from '../../../src/push/message/envelope.ts';
-import type { Delivery, DeliveryReport, DeliveryState } from '../../../src/push/queue/delivery-queue.ts';
+import type { Delivery, DeliveryReport, DeliveryState } from '../../../src/push/queue/delivery.ts';
 import type { PushMachine, Sent } from './push.ts';
 
 /** The members that the model looks at, of whatever event. */

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../../src/base/clock.ts';
 import { openEngines } from '../../../src/engines/engines.ts';
-import type { Delivery, DeliveryState } from '../../../src/push/queue/delivery-queue.ts';
+import type { Delivery, DeliveryState } from '../../../src/push/queue/delivery.ts';
 import type { Engines } from '../../../src/service/engines/engines.ts';
 import { atEndOfFile } from '../end-of-file.ts';
 import { type Env, folder } from '../service/commands.ts';

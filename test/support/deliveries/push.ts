@@ -18,12 +18,8 @@ import { Dispatcher } from '../../../src/push/dispatch/dispatcher.ts';
 import { AccountHistory } from '../../../src/push/fan-out/account-history.ts';
 import { FanOut, type FanOutOptions } from '../../../src/push/fan-out/fan-out.ts';
 import { createHealthEvents } from '../../../src/push/health/health-events.ts';
-import type {
-  AttemptOutcome,
-  DeliveryQueue,
-  WorkListener,
-  WorkSignal,
-} from '../../../src/push/queue/delivery-queue.ts';
+import type { AttemptOutcome } from '../../../src/push/queue/delivery.ts';
+import type { DeliveryQueue, WorkListener, WorkSignal } from '../../../src/push/queue/delivery-queue.ts';
 import type { Sender, SendRequest, SendResult } from '../../../src/push/sender/sender.ts';
 import { keyIssued, opened, profileSet, webhookSet } from '../accounts/account-samples.ts';
 import { confirmedData } from '../transactions/records.ts';

@@ -2,13 +2,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import { onTestFinished } from 'vitest';
-import type {
-  ClaimedDelivery,
-  ClaimOptions,
-  DeliveryQueue,
-  DeliveryState,
-  NewDelivery,
-} from '../../../src/push/queue/delivery-queue.ts';
+import type { ClaimedDelivery, DeliveryState, NewDelivery } from '../../../src/push/queue/delivery.ts';
+import type { ClaimOptions, DeliveryQueue } from '../../../src/push/queue/delivery-queue.ts';
 import type { FakeClock } from '../fake-clock.ts';
 import type { ClaimedLog, ClaimerData } from './claim-deliveries.ts';
 import { claimOptions } from './deliveries.ts';

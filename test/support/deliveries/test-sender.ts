@@ -1,6 +1,6 @@
 import { beforeAll, onTestFinished } from 'vitest';
 import { silentLog } from '../../../src/base/log.ts';
-import type { AttemptOutcome } from '../../../src/push/queue/delivery-queue.ts';
+import type { AttemptOutcome } from '../../../src/push/queue/delivery.ts';
 import type { Sender, SendRequest } from '../../../src/push/sender/sender.ts';
 import { createSender, type SenderOptions } from '../../../src/push/sender/sender.ts';
 import { type ReceiverCertificate, receiverCertificate } from './tls-receiver.ts';

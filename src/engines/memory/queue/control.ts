@@ -1,11 +1,8 @@
 import { type RenderedRecord, redactedRecord } from '../../../../projections/record.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { renameRefused } from '../../../push/delivery-log.ts';
-import {
-  type DeliveryControl,
-  MAX_ATTEMPTS_KEPT,
-  type StoredDelivery,
-} from '../../../push/queue/delivery-queue.ts';
+import { MAX_ATTEMPTS_KEPT, type StoredDelivery } from '../../../push/queue/delivery.ts';
+import type { DeliveryControl } from '../../../push/queue/delivery-queue.ts';
 import { NO_RECORD, redeliveryRefusal, withoutWords } from '../../../push/queue/next-state.ts';
 import type { Entry, MemoryDeliveries } from './deliveries.ts';
 

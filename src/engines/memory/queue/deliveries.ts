@@ -6,8 +6,8 @@ import {
   MAX_ATTEMPTS_KEPT,
   type NewDelivery,
   type WebhookHealth,
-  type WorkListener,
-} from '../../../push/queue/delivery-queue.ts';
+} from '../../../push/queue/delivery.ts';
+import type { WorkListener } from '../../../push/queue/delivery-queue.ts';
 import { healthy } from '../../../push/queue/failure-streak.ts';
 import { type DeliveryProgress, keptAttempt, nextState } from '../../../push/queue/next-state.ts';
 

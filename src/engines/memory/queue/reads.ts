@@ -1,13 +1,12 @@
 import { batchesOf, jsonBytes } from '../../../event-store/batch-bytes.ts';
+import type { Delivery, StoredDelivery } from '../../../push/queue/delivery.ts';
 import type {
-  Delivery,
   DeliveryFilter,
   DeliveryPlace,
   DeliveryReads,
   DeliverySummary,
   LaneReads,
-  StoredDelivery,
-} from '../../../push/queue/delivery-queue.ts';
+} from '../../../push/queue/delivery-reads.ts';
 import { shortAnswer } from '../../../push/queue/failure-streak.ts';
 import { dueOf, type Entry, leastOf, type MemoryDeliveries } from './deliveries.ts';
 

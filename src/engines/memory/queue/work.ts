@@ -1,5 +1,6 @@
 import type { Clock } from '../../../base/clock.ts';
-import type { ClaimedDelivery, DeliveryWork } from '../../../push/queue/delivery-queue.ts';
+import type { ClaimedDelivery } from '../../../push/queue/delivery.ts';
+import type { DeliveryWork } from '../../../push/queue/delivery-queue.ts';
 import { FailureStreaks } from '../../../push/queue/failure-streak.ts';
 import { NO_RECORD, newProgress } from '../../../push/queue/next-state.ts';
 import { FreeSlots, newLeaseToken } from '../../stored/claims.ts';
@@ -82,9 +83,9 @@ export function memoryWork(log: MemoryDeliveries, clock: Clock): Omit<DeliveryWo
       if (held.length > 0) log.notify();
       return held.length;
     },
-    async endLane(prefix, reason, nowMs, { before = Infinity, fromCycle = 1, toCycle = Infinity } = {}) {
+    async endLane(prefix, reason, nowMs, { before = Infinity, redelivered } = {}) {
       const isMeant = ({ owed, progress: { cycle } }: Entry): boolean =>
-        owed.prefix === prefix && owed.position < before && fromCycle <= cycle && cycle <= toCycle;
+        owed.prefix === prefix && owed.position < before && (redelivered ?? cycle > 1) === cycle > 1;
       return log.all(isMeant).filter((entry) => log.change(entry, { kind: 'end lane', reason }, nowMs))
         .length;
     },

@@ -1,5 +1,6 @@
 import type { Document, Filter } from 'mongodb';
-import type { ClaimedDelivery, ClaimOptions } from '../../../push/queue/delivery-queue.ts';
+import type { ClaimedDelivery } from '../../../push/queue/delivery.ts';
+import type { ClaimOptions } from '../../../push/queue/delivery-queue.ts';
 import { newLeaseToken } from '../../stored/claims.ts';
 import { toClaimed } from '../../stored/delivery.ts';
 import type { DeliveryCollections, DeliveryDocument } from './collections.ts';

@@ -1,5 +1,5 @@
 import type { Collection, Db, OptionalUnlessRequiredId } from 'mongodb';
-import type { DeliveryState, NewDelivery } from '../../../push/queue/delivery-queue.ts';
+import type { DeliveryState, NewDelivery } from '../../../push/queue/delivery.ts';
 import { type CollectionsPlan, duplicatesIn } from '../driver/prepared-collections.ts';
 
 /** A delivery with its record and attempts. Times are milliseconds; fields that do not apply are absent. */

@@ -2,12 +2,8 @@ import type { Collection, Filter } from 'mongodb';
 import { type RenderedRecord, redactedRecord } from '../../../../projections/record.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { renameRefused } from '../../../push/delivery-log.ts';
-import type {
-  AttemptOutcome,
-  DeliveryControl,
-  LogName,
-  StoredDelivery,
-} from '../../../push/queue/delivery-queue.ts';
+import type { AttemptOutcome, LogName, StoredDelivery } from '../../../push/queue/delivery.ts';
+import type { DeliveryControl } from '../../../push/queue/delivery-queue.ts';
 import { NO_RECORD, redeliveryRefusal, transitionOf, withoutWords } from '../../../push/queue/next-state.ts';
 import { fromStored, RECORD } from '../../stored/delivery.ts';
 import { type DeliveryCollections, insertMissing, LONG_QUERY_MS, type Use } from './collections.ts';

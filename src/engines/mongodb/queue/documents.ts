@@ -4,7 +4,7 @@ import {
   MAX_ATTEMPTS_KEPT,
   type NewDelivery,
   type WebhookHealth,
-} from '../../../push/queue/delivery-queue.ts';
+} from '../../../push/queue/delivery.ts';
 import type { DeliveryProgress, Transition } from '../../../push/queue/next-state.ts';
 import {
   fromStored,

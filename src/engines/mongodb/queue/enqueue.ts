@@ -1,4 +1,5 @@
-import type { ClaimedDelivery, ClaimOptions, NewDelivery } from '../../../push/queue/delivery-queue.ts';
+import type { ClaimedDelivery, NewDelivery } from '../../../push/queue/delivery.ts';
+import type { ClaimOptions } from '../../../push/queue/delivery-queue.ts';
 import { newProgress } from '../../../push/queue/next-state.ts';
 import { FreeSlots, newLeaseToken } from '../../stored/claims.ts';
 import { type DeliveryCollections, insertMissing } from './collections.ts';

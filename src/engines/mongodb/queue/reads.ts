@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Filter } from 'mongodb';
 import type { Clock } from '../../../base/clock.ts';
 import { jsonBytes, MAX_BATCH_BYTES } from '../../../event-store/batch-bytes.ts';
+import type { StoredDelivery } from '../../../push/queue/delivery.ts';
 import type {
   Backlog,
   DeliveryFilter,
@@ -10,8 +11,7 @@ import type {
   DeliveryReads,
   LaneReads,
   PageOptions,
-  StoredDelivery,
-} from '../../../push/queue/delivery-queue.ts';
+} from '../../../push/queue/delivery-reads.ts';
 import { healthy } from '../../../push/queue/failure-streak.ts';
 import { toDelivery, toLaneAttempt, toLogged, toStoredDelivery, toSummary } from '../../stored/delivery.ts';
 import { type Condition, selectionOf } from '../../stored/delivery-index.ts';

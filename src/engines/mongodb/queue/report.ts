@@ -1,6 +1,6 @@
 import type { ClientSession } from 'mongodb';
 import { SerialWork } from '../../../base/serial-work.ts';
-import type { DeliveryReport, WebhookHealth } from '../../../push/queue/delivery-queue.ts';
+import type { DeliveryReport, WebhookHealth } from '../../../push/queue/delivery.ts';
 import { FailureStreaks, healthy } from '../../../push/queue/failure-streak.ts';
 import { keptAttempt, nextState, type Transition, transitionsOf } from '../../../push/queue/next-state.ts';
 import { STREAK, toProgress, toStored } from '../../stored/delivery.ts';

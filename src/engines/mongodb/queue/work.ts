@@ -3,7 +3,7 @@ import type { Clock } from '../../../base/clock.ts';
 import type { DeliveryWork, OpenOfLane } from '../../../push/queue/delivery-queue.ts';
 import { healthy } from '../../../push/queue/failure-streak.ts';
 import { type DeliveryChange, transitionOf } from '../../../push/queue/next-state.ts';
-import { STREAK, toStored } from '../../stored/delivery.ts';
+import { cyclesOf, STREAK, toStored } from '../../stored/delivery.ts';
 import type { MongoConnection } from '../driver/connection.ts';
 import { claimDue, laneHeads } from './claim.ts';
 import { type DeliveryCollections, insertMissing, type Use } from './collections.ts';
@@ -142,7 +142,7 @@ async function endSome(
     prefix,
     reason,
     nowMs,
-    which: { before = Infinity, fromCycle = 1, toCycle = Infinity },
+    which: { before = Infinity, redelivered },
   }: {
     readonly prefix: string;
     readonly reason: string;
@@ -150,7 +150,8 @@ async function endSome(
     readonly which: OpenOfLane;
   },
 ): Promise<Round> {
-  const which = { prefix, cycle: { $gte: fromCycle, $lte: toCycle }, position: { $lt: before } };
+  const [from, to] = cyclesOf(redelivered);
+  const which = { prefix, cycle: { $gte: from, $lte: to }, position: { $lt: before } };
   const find = (state: 'pending' | 'held', hint: string, limit: number) =>
     collections.deliveries.find({ state, ...which }, { projection: { _id: 1 }, limit, hint }).toArray();
   const open = await find('pending', 'due_in_lane', BULK);

@@ -1,11 +1,7 @@
 import { type RenderedRecord, redactedRecord } from '../../../../projections/record.ts';
 import { renameRefused } from '../../../push/delivery-log.ts';
-import {
-  type DeliveryControl,
-  type LogName,
-  MAX_ATTEMPTS_KEPT,
-  type StoredDelivery,
-} from '../../../push/queue/delivery-queue.ts';
+import { type LogName, MAX_ATTEMPTS_KEPT, type StoredDelivery } from '../../../push/queue/delivery.ts';
+import type { DeliveryControl } from '../../../push/queue/delivery-queue.ts';
 import { NO_RECORD, redeliveryRefusal } from '../../../push/queue/next-state.ts';
 import { fromStored, RECORD, toProgress } from '../../stored/delivery.ts';
 import { attemptValues, deliveryValues, recordValues, type Statements } from './statements.ts';

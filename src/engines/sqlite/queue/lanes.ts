@@ -1,4 +1,5 @@
-import type { ClaimOptions, WebhookHealth } from '../../../push/queue/delivery-queue.ts';
+import type { WebhookHealth } from '../../../push/queue/delivery.ts';
+import type { ClaimOptions } from '../../../push/queue/delivery-queue.ts';
 import { healthy } from '../../../push/queue/failure-streak.ts';
 import { fromStored, type Row, STREAK } from '../../stored/delivery.ts';
 import type { Database } from '../driver/database.ts';

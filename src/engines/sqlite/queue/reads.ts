@@ -1,16 +1,15 @@
 import type { SQLInputValue } from 'node:sqlite';
 import { batchesOf, jsonBytes } from '../../../event-store/batch-bytes.ts';
-import {
-  type Backlog,
-  type DeliveryFilter,
-  type DeliveryPage,
-  type DeliveryPlace,
-  type DeliveryReads,
-  type DeliveryState,
-  type LaneReads,
-  MAX_ATTEMPTS_KEPT,
-  type PageOptions,
-} from '../../../push/queue/delivery-queue.ts';
+import { type DeliveryState, MAX_ATTEMPTS_KEPT } from '../../../push/queue/delivery.ts';
+import type {
+  Backlog,
+  DeliveryFilter,
+  DeliveryPage,
+  DeliveryPlace,
+  DeliveryReads,
+  LaneReads,
+  PageOptions,
+} from '../../../push/queue/delivery-reads.ts';
 import {
   LOGGED,
   toDelivery,

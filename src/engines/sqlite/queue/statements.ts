@@ -1,5 +1,5 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { type Attempt, type DeliveryReport, MAX_ATTEMPTS_KEPT } from '../../../push/queue/delivery-queue.ts';
+import { type Attempt, type DeliveryReport, MAX_ATTEMPTS_KEPT } from '../../../push/queue/delivery.ts';
 import {
   type DeliveryChange,
   keptAttempt,
@@ -20,7 +20,7 @@ import type { Database } from '../driver/database.ts';
 
 type Names = Readonly<Record<string, string>>;
 
-const OF_LANE = 'cycle BETWEEN ?2 AND ?3 AND position < ?4';
+const OF_LANE = 'position < ?2 AND cycle BETWEEN ?3 AND ?4';
 
 const DELIVERY: Names = { ...IDENTITY, ...PROGRESS };
 export const SUMMARY_COLUMNS = columnsOf(SUMMARY);

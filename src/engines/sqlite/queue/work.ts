@@ -1,15 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../../base/clock.ts';
-import type {
-  ClaimedDelivery,
-  ClaimOptions,
-  DeliveryWork,
-  NewDelivery,
-} from '../../../push/queue/delivery-queue.ts';
+import type { ClaimedDelivery, NewDelivery } from '../../../push/queue/delivery.ts';
+import type { ClaimOptions, DeliveryWork } from '../../../push/queue/delivery-queue.ts';
 import { FailureStreaks, healthy } from '../../../push/queue/failure-streak.ts';
 import { NO_RECORD, newProgress } from '../../../push/queue/next-state.ts';
 import { FreeSlots, newLeaseToken } from '../../stored/claims.ts';
-import { type Row, toClaimed } from '../../stored/delivery.ts';
+import { cyclesOf, type Row, toClaimed } from '../../stored/delivery.ts';
 import type { CommitWatch } from '../driver/commit-watch.ts';
 import type { Database } from '../driver/database.ts';
 import type { SqliteLanes } from './lanes.ts';
@@ -89,11 +85,12 @@ export function sqliteWork(parts: QueueParts): DeliveryWork {
         await nextTurn();
       }
     },
-    async endLane(prefix, reason, nowMs, { before = MOST, fromCycle = 1, toCycle = MOST } = {}) {
+    async endLane(prefix, reason, nowMs, { before = MOST, redelivered } = {}) {
+      const [from, to] = cyclesOf(redelivered);
       let ended = 0;
       for (;;) {
         const count = await db.write(() => {
-          const open = statements.openOfLane.all(prefix, fromCycle, toCycle, before, BULK_ROWS);
+          const open = statements.openOfLane.all(prefix, before, from, to, BULK_ROWS);
           changeRows(parts, open, { kind: 'end lane', reason }, nowMs);
           return open.length;
         });

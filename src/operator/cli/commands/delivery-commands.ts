@@ -2,7 +2,8 @@ import { FuelError } from '../../../base/errors.ts';
 import { pause } from '../../../base/pause.ts';
 import { REDELIVERABLE } from '../../../domain/account-events.ts';
 import { EARLIEST_MS, formatDateTime, LATEST_MS } from '../../../domain/values/date-time.ts';
-import { DELIVERY_STATES, type DeliverySummary } from '../../../push/queue/delivery-queue.ts';
+import { DELIVERY_STATES } from '../../../push/queue/delivery.ts';
+import type { DeliverySummary } from '../../../push/queue/delivery-reads.ts';
 import { facts, table } from '../../answers/columns.ts';
 import {
   ATTEMPT_COLUMNS,

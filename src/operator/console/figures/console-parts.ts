@@ -3,7 +3,7 @@ import { readThroughSoon } from '../../../engines/sqlite/embedded-files.ts';
 import { certificateEndsAtMs } from '../../../pull/server/certificate.ts';
 import { damagedEvents } from '../../../pull/view/parked-events.ts';
 import type { ViewReads } from '../../../pull/view/transactions-view.ts';
-import type { DeliveryReads, LaneReads } from '../../../push/queue/delivery-queue.ts';
+import type { DeliveryReads, LaneReads } from '../../../push/queue/delivery-reads.ts';
 import type { RunningProcess } from '../../../service/service.ts';
 import type { Repaired } from '../../verify/verify-last-days.ts';
 import { AttemptHistory } from './history.ts';

@@ -1,12 +1,8 @@
 import type { VNode } from 'preact';
 import { redactedRecord } from '../../../../projections/record.ts';
 import { envelopeBody } from '../../../push/message/envelope.ts';
-import {
-  type Attempt,
-  DELIVERY_STATES,
-  type Delivery,
-  type DeliveryPlace,
-} from '../../../push/queue/delivery-queue.ts';
+import { type Attempt, DELIVERY_STATES, type Delivery } from '../../../push/queue/delivery.ts';
+import type { DeliveryPlace } from '../../../push/queue/delivery-reads.ts';
 import { type Facts, facts, state, table } from '../../answers/columns.ts';
 import {
   ATTEMPT_COLUMNS,

@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import type { Backlog, LaneAttempt } from '../../../push/queue/delivery-queue.ts';
+import type { Backlog, LaneAttempt } from '../../../push/queue/delivery-reads.ts';
 import { noAccess } from '../../answers/access.ts';
 import { type Column, facts, link, state, type Table, table, time } from '../../answers/columns.ts';
 import { HEALTH_FACTS, WEBHOOK_FACTS, webhookAnswer } from '../../answers/webhook.ts';

@@ -56,8 +56,7 @@ class Follower {
       counts: this.directory.counts,
       owners: PREFIXES.map((prefix) => this.directory.key(prefix)?.entry.id),
       position: this.directory.position,
-      ends: Object.fromEntries(this.reactions.ends()),
-      enabled: Object.fromEntries(this.reactions.enabled()),
+      reactions: new Set([...this.reactions.atStart(() => true)].map((reaction) => JSON.stringify(reaction))),
     };
   }
 }

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { MongoConnection } from '../../../../src/engines/mongodb/driver/connection.ts';
 import { openMongoDeliveryQueue } from '../../../../src/engines/mongodb/queue/queue.ts';
-import type { ClaimedDelivery } from '../../../../src/push/queue/delivery-queue.ts';
+import type { ClaimedDelivery } from '../../../../src/push/queue/delivery.ts';
 import {
   claimOptions,
   delivered,

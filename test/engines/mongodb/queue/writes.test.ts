@@ -6,7 +6,8 @@ import { openMongoDeliveryQueue } from '../../../../src/engines/mongodb/queue/qu
 import { whereOf } from '../../../../src/engines/mongodb/queue/reads.ts';
 import { heldAccountsPipeline } from '../../../../src/engines/mongodb/queue/work.ts';
 import { selectionOf } from '../../../../src/engines/stored/delivery-index.ts';
-import type { ClaimedDelivery, DeliveryQueue } from '../../../../src/push/queue/delivery-queue.ts';
+import type { ClaimedDelivery } from '../../../../src/push/queue/delivery.ts';
+import type { DeliveryQueue } from '../../../../src/push/queue/delivery-queue.ts';
 import {
   claimOptions,
   delivered,

@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { outcomeAnswer, outcomeText } from '../../../../src/operator/answers/delivery.ts';
-import type { AttemptOutcome, DeliveryQueue } from '../../../../src/push/queue/delivery-queue.ts';
+import type { AttemptOutcome } from '../../../../src/push/queue/delivery.ts';
+import type { DeliveryQueue } from '../../../../src/push/queue/delivery-queue.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../../../support/accounts/account-samples.ts';
 import {
   attemptOf,
