@@ -1,5 +1,6 @@
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { FuelError } from './errors.ts';
+import { world } from './world.ts';
 
 interface ListenAddress {
   readonly host: string;
@@ -23,7 +24,7 @@ export async function listen(server: Server, place: ListenPlace): Promise<Addres
     reject(new FuelError('REFUSED', `can't listen on ${what}`, { cause }));
   };
   server.once('error', refuse);
-  server.listen(place, resolve);
+  world.listen(server, place, resolve);
   await promise;
   server.off('error', refuse);
   return server.address() as AddressInfo;

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
-import { getEnvironmentData, setEnvironmentData, Worker } from 'node:worker_threads';
+import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads';
 import { errorOfThread } from './errors.ts';
+import { world } from './world.ts';
 
 /** Of its heap. V8 lets it grow to the limit before it collects. */
 export interface ThreadMemory {
@@ -33,7 +34,7 @@ export function startThread<Message = never>(options: ThreadOptions<Message>): T
   // bin/fuel keeps the main thread's young generation small by this flag, which would override that of each thread.
   setFlagsFromString('--max-semi-space-size=0');
   const resourceLimits = { maxYoungGenerationSizeMb: memory.youngMb, maxOldGenerationSizeMb: memory.oldMb };
-  const worker = new Worker(entry, { workerData: data, resourceLimits });
+  const worker = world.thread(entry, { workerData: data, resourceLimits });
   if (onMessage !== undefined) worker.on('message', onMessage);
   const stop = (): void => worker.postMessage('stop');
   if (signal?.aborted) stop();

@@ -1,11 +1,17 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
+import type { Server } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { Worker, type WorkerOptions } from 'node:worker_threads';
 
 const singles = new Map<new () => unknown, unknown>();
 
+/** A thread as who starts it sees it. */
+export type RunningThread = Pick<Worker, 'on' | 'once' | 'postMessage'>;
+
 /**
- * What decides and is no argument: time, timers and chance. The core takes them from here alone, so that the simulation
- * (`test/simulation`) can replace them, and one seed gives one history.
+ * What decides and is no argument: time, timers and chance, and what a process has of its machine: threads and listeners.
+ * The core takes them from here alone, so that the simulation (`test/simulation`) can replace them, and one seed gives one
+ * history.
  */
 export const world = {
   /** Milliseconds since the epoch, UTC. */
@@ -35,4 +41,7 @@ export const world = {
   },
   random: (): number => Math.random(),
   ...{ randomBytes, randomInt, randomUUID },
+  thread: (entry: URL, options: WorkerOptions): RunningThread => new Worker(entry, options),
+  listen: (server: Server, place: object, listening: () => void): void =>
+    void server.listen(place, listening),
 };

@@ -3,18 +3,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROLES, type Role } from '../../src/base/config/config.ts';
 import { loadConfig } from '../../src/engines/engines.ts';
+import type { Mail } from '../../src/push/notices/mailer.ts';
 import { Chance } from './core/chance.ts';
 import { History } from './core/history.ts';
 import { replaceWorld } from './core/simulated-world.ts';
-import { type Owner, settled, Timeline } from './core/timeline.ts';
+import { type Owner, owners, settled, Timeline } from './core/timeline.ts';
 import { judgeAll } from './judge/all.ts';
 import type { Judged } from './judge/deliveries.ts';
 import { Model } from './judge/model.ts';
 import { simulatedLog, stackOf } from './parts/log.ts';
 import { simulatedNetwork } from './parts/network.ts';
 import { Operator } from './parts/operator.ts';
-import { SimulatedProcess } from './parts/process.ts';
+import { PROXY, SimulatedProcess } from './parts/process.ts';
 import { Receivers } from './parts/receivers.ts';
+import { loadJobs } from './parts/thread.ts';
 import { type FaultRates, gateOf, NO_FAULTS } from './stores/gate.ts';
 import { type StoreName, Stores } from './stores/stores.ts';
 import { Witness } from './witness.ts';
@@ -88,6 +90,7 @@ export class Simulation {
   readonly #folder = mkdtempSync(join(tmpdir(), 'fuel-simulation-'));
   readonly #config;
   readonly #gate;
+  #jobs: Awaited<ReturnType<typeof loadJobs>> = {};
   #started = 0;
   #ends = 0;
 
@@ -101,6 +104,10 @@ export class Simulation {
         FUEL_DATA_DIR: this.#folder,
         FUEL_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
         FUEL_SEAL_KEY: SEAL_KEY,
+        FUEL_TLS: 'terminated',
+        FUEL_TRUSTED_PROXIES: `${PROXY}/32`,
+        FUEL_SMTP_URL: 'smtp://mail.example',
+        FUEL_OPERATOR_EMAIL: 'operator@fuel.example',
         FUEL_DELIVERY_RETENTION_DAYS: String(RETENTION_DAYS),
       },
       'command',
@@ -150,11 +157,14 @@ export class Simulation {
   /** Runs it to its end, or to the first violation. */
   async run(): Promise<Result> {
     const startedMs = performance.now();
-    const restore = replaceWorld(
-      this.timeline,
-      this.chance.fork('world'),
-      simulatedNetwork(this.timeline, this.receivers),
-    );
+    this.#jobs = await loadJobs();
+    const restore = replaceWorld(this.timeline, this.chance.fork('world'), {
+      network: simulatedNetwork(this.timeline, this.receivers),
+      mail: this.#mailServer(),
+      thread: (_, { workerData }) => present().thread(workerData) as never,
+      listen: (server, place, listening) =>
+        present().listen(server as never, (place as { port: number }).port, listening),
+    });
     let isDone = false;
     try {
       const workload = new Workload(this);
@@ -226,18 +236,11 @@ export class Simulation {
     const process = new SimulatedProcess({
       name: `p${++this.#started}`,
       roles,
-      config: this.#config,
+      config: { ...this.#config, FUEL_API_THREADS: chance.is(0.3) ? 2 : 1 },
+      timeline: this.timeline,
+      jobs: this.#jobs,
       stores: this.stores,
       gate: this.#gate,
-      mailer: () => ({
-        send: async (mail) => {
-          await this.timeline.pause(chance.between(5, 200));
-          if (this.rates !== NO_FAULTS && chance.is(0.2)) throw new Error('the mail server is busy');
-          this.witness.sawMail(mail);
-          return { kind: 'sent', rejected: 0 };
-        },
-        close: () => undefined,
-      }),
       log: (of) => simulatedLog(of.name, this),
       onFailed: (of, error) => {
         this.violation(`${of.name} ended by itself: ${stackOf(error)}`);
@@ -329,10 +332,28 @@ export class Simulation {
     return nextMs;
   }
 
+  #mailServer() {
+    const chance = this.chance.fork('mail');
+    const sendMail = async ({ to, subject, text }: Mail): Promise<{ rejected: [] }> => {
+      await this.timeline.pause(chance.between(5, 200));
+      if (this.rates !== NO_FAULTS && chance.is(0.2)) throw new Error('the mail server is busy');
+      this.witness.sawMail({ to, subject, text });
+      return { rejected: [] };
+    };
+    return { createTransport: () => ({ sendMail, close: () => undefined }) };
+  }
+
   #isReachable(process: Owner, store: StoreName): boolean {
     const nowMs = this.timeline.nowMs;
     return (
       (this.outages.get(store) ?? 0) <= nowMs && (this.outages.get(`${process.name} ${store}`) ?? 0) <= nowMs
     );
   }
+}
+
+/** Whose code runs. */
+function present(): SimulatedProcess {
+  const owner = owners.getStore();
+  if (owner instanceof SimulatedProcess) return owner;
+  throw new Error(`${owner?.name ?? 'the world'} has no threads and listens nowhere`);
 }

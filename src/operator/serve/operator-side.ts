@@ -5,13 +5,13 @@ import type { OperatorSide } from '../../service/service.ts';
 import { createConsole } from '../console/console.ts';
 import { consoleParts, type Proof } from '../console/figures/console-parts.ts';
 import { mailCheckpoint } from './mail-checkpoint.ts';
-import { startDaily, startNightly, verifyInThread } from './nightly.ts';
+import { type Schedule, startDaily, startNightly, verifyInThread } from './nightly.ts';
 
 /**
  * What operators have in every process: the console, and where the view is written also the nightly verification, since
  * what it repairs there; the deliveries that it stores are sent by whoever has the webhooks.
  */
-export function operatorSide(config: Config, clock: Clock): OperatorSide {
+export function operatorSide(config: Config, clock: Clock, schedule?: Schedule): OperatorSide {
   let console: ReturnType<typeof createConsole> | undefined;
   return {
     pages(readiness) {
@@ -23,7 +23,7 @@ export function operatorSide(config: Config, clock: Clock): OperatorSide {
       let lastProof: Proof | undefined;
       console?.serve(consoleParts(running, () => lastProof));
       const { engines, host, log, metrics } = running;
-      const daily = { coordination: engines.coordination(), holder: host.holder, log };
+      const daily = { coordination: engines.coordination(), holder: host.holder, log, schedule };
       const to = config.FUEL_SEAL_MAIL;
       if (to !== undefined && running.roles.includes('notices')) {
         const mailed = startDaily({

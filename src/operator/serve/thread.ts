@@ -1,14 +1,6 @@
 import { openEngines } from '../../engines/engines.ts';
-import { type Jobs, runJob } from '../../service/threads/job.ts';
+import { runJob } from '../../service/threads/job.ts';
+import { JOBS } from './jobs.ts';
 
-/** Every thread of a process or command begins here. */
-const JOBS: Jobs = {
-  projector: async () => (await import('../../service/roles/projector.ts')).projector,
-  rebuild: async () => (await import('../../service/roles/rebuild.ts')).rebuild,
-  webhooks: async () => (await import('../../service/roles/webhooks.ts')).webhooks,
-  api: async () => (await import('../../service/api/api-job.ts')).api,
-  night: async () => (await import('./night.ts')).night,
-  judge: async () => (await import('./judge.ts')).judge,
-};
-
+// Every thread of a process or command begins here.
 await runJob(JOBS, openEngines);

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { ClaimedDelivery } from '../../push/queue/delivery-queue.ts';
+import type { ClaimedDelivery } from '../../push/queue/delivery.ts';
 import type { Sender } from '../../push/sender/sender.ts';
 import { ReceiversSeen } from './receivers-seen.ts';
 

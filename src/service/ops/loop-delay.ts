@@ -1,6 +1,6 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Gauge, type Registry } from 'prom-client';
 import { world } from '../../base/world.ts';
+import { machine } from './machine.ts';
 
 /** Each sample wakes the thread. A delay shorter than this may pass between two of them. */
 const RESOLUTION_MS = 200;
@@ -19,7 +19,7 @@ export function loopDelayMetric(registry: Registry): Gauge<'thread'> {
 
 /** Sets the longest delay of this thread's event loop in the last minute, until it is stopped. Keeps no thread alive. */
 export function watchLoopDelay(gauge: Gauge<'thread'>, thread: string): { stop(): void } {
-  const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  const histogram = machine.monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   histogram.enable();
   const longestMs: number[] = [];
   const timer = world

@@ -1,6 +1,7 @@
-import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { AggregatorRegistry, Counter, Gauge, Registry } from 'prom-client';
 import type { DiskState } from '../../base/disk/disk.ts';
 import { droppedLogLines } from '../../base/log.ts';
+import { machine } from './machine.ts';
 import { sharedFigures } from './shared-figures.ts';
 import { type MetricsJson, workMetrics } from './work-metrics.ts';
 
@@ -16,7 +17,10 @@ export type Metrics = ReturnType<typeof createMetrics>;
 export function createMetrics() {
   const registry = new Registry();
   const registers = [registry];
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_DELAY_PRECISION_MS });
+  machine.collectDefaultMetrics({
+    register: registry,
+    eventLoopMonitoringPrecision: LOOP_DELAY_PRECISION_MS,
+  });
   new Counter({
     name: 'fuel_log_lines_dropped_total',
     help: 'Log lines that were dropped because standard output took none.',

@@ -6,7 +6,7 @@ import { aborted, pause } from '../../base/pause.ts';
 import { world } from '../../base/world.ts';
 import type { GroupStatus } from '../../event-store/event-store.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
-import type { Backlog, LaneReads } from '../../push/queue/delivery-queue.ts';
+import type { Backlog, LaneReads } from '../../push/queue/delivery-reads.ts';
 import { endingAccounts } from './ending-accounts.ts';
 import { FOLLOWERS, type Follower, type FollowerReads, placeOf, secondsBehind } from './followers.ts';
 import { LastTimes } from './last-times.ts';

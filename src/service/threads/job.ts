@@ -1,4 +1,4 @@
-import { parentPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { Registry } from 'prom-client';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
@@ -67,21 +67,34 @@ export type Jobs = Readonly<Record<string, () => Promise<Job<never>>>>;
 
 const REPORT_EVERY_MS = 1_000;
 
+/** The thread that a job runs in. */
+export interface OwnThread {
+  readonly data: JobData;
+  /** To who has started it. */
+  readonly port: Pick<MessagePort, 'on' | 'postMessage' | 'close'> | null;
+  readonly createLog: typeof createLog;
+}
+
 /** Does the job that this thread was started for. */
-export async function runJob(jobs: Jobs, openEngines: OpenEngines): Promise<void> {
-  const { host, job, name, log: fields, isCounted, data } = workerData as JobData;
+export async function runJob(
+  jobs: Jobs,
+  openEngines: OpenEngines,
+  own: OwnThread = { data: workerData, port: parentPort, createLog },
+): Promise<void> {
+  const { port } = own;
+  const { host, job, name, log: fields, isCounted, data } = own.data;
   const stopping = new AbortController();
   const told: unknown[] = [];
   let take = (value: unknown): void => void told.push(value);
-  parentPort?.on('message', (message: ToThread) => {
+  port?.on('message', (message: ToThread) => {
     if (message === 'stop') stopping.abort();
     else take(message.tell);
   });
-  const report = (message: FromThread): void => parentPort?.postMessage(message);
+  const report = (message: FromThread): void => port?.postMessage(message);
   const load = jobs[job];
   if (load === undefined) throw new Error(`there is no job ${job}`);
   const config = withKeys(host.config);
-  const log = fields === undefined ? silentLog : createLog(config.FUEL_LOG_LEVEL, fields);
+  const log = fields === undefined ? silentLog : own.createLog(config.FUEL_LOG_LEVEL, fields);
   const registry = new Registry();
   const metrics = workMetrics(registry);
   const loop = isCounted ? watchLoopDelay(metrics.loopDelay, name) : undefined;
@@ -106,7 +119,7 @@ export async function runJob(jobs: Jobs, openEngines: OpenEngines): Promise<void
     loop?.stop();
     if (isCounted) await count();
     await engines.close();
-    parentPort?.close();
+    port?.close();
   }
 }
 

@@ -1,15 +1,43 @@
 import { world } from '../../../src/base/world.ts';
+import { mail } from '../../../src/push/notices/mailer.ts';
 import { network } from '../../../src/push/targets/network.ts';
+import { machine } from '../../../src/service/ops/machine.ts';
 import type { Chance } from './chance.ts';
 import { owners, type Timeline, type Timer } from './timeline.ts';
 
-/** Puts the time and chance of a simulation in the place of the real ones; returns what undoes it. */
-export function replaceWorld(timeline: Timeline, chance: Chance, simulated: object): () => void {
-  const undo = [replaced(world, worldOf(timeline, chance)), replaced(network, simulated)];
+/** What a simulation has besides time and chance. */
+export interface Surroundings {
+  readonly network: object;
+  readonly mail: object;
+  /** Of the process whose code runs. */
+  readonly thread: typeof world.thread;
+  readonly listen: typeof world.listen;
+}
+
+/** Puts a simulation in the place of the real world; returns what undoes it. */
+export function replaceWorld(timeline: Timeline, chance: Chance, around: Surroundings): () => void {
+  const { thread, listen } = around;
+  const undo = [
+    replaced(world, { ...worldOf(timeline, chance), thread, listen }),
+    replaced(network, around.network),
+    replaced(mail, around.mail),
+    replaced(machine, MEASURES_NOTHING),
+  ];
   return () => {
     for (const each of undo) each();
   };
 }
+
+/** What killed processes leave of it would be kept for ever. */
+const MEASURES_NOTHING = {
+  collectDefaultMetrics: () => undefined,
+  monitorEventLoopDelay: () => ({
+    ...{ count: 0, max: 0 },
+    enable: () => true,
+    disable: () => true,
+    reset: () => undefined,
+  }),
+};
 
 function worldOf(timeline: Timeline, chance: Chance) {
   /** By process. */

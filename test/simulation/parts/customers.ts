@@ -79,6 +79,10 @@ export class Customers {
     const processes = this.#of.processes.filter(({ isListening }) => isListening);
     if (processes.length < this.#of.processes.length)
       this.#of.violation('a process does not listen though nothing goes wrong any more');
+    for (const process of processes) {
+      const missing = await process.missing();
+      if (missing !== undefined) this.#of.violation(`${process.name} is not ready: ${missing}`);
+    }
     for (const customer of this.all)
       for (const process of processes) {
         const startMs = this.#of.timeline.nowMs;
@@ -105,8 +109,12 @@ export class Customers {
     do {
       const query: string = cursor === null ? '' : `&cursor=${cursor}`;
       const path = `/api/v1/integration/transactions?${range}&limit=${limit}${query}`;
-      const answer = await process.pull(path, customer.key);
+      const answer = await process.pull(path, customer.key, (of) => this.#chance.pick(of));
       if (answer === undefined) return undefined;
+      if (![200, 401, 403, 503].includes(answer.status))
+        return void this.#of.violation(
+          `${process.name} answers ${answer.status}: ${answer.text.slice(0, 200)}`,
+        );
       const { data = [], pagination } = answer.text === '' ? {} : JSON.parse(answer.text);
       pages.push({ status: answer.status, listed: data, text: answer.text });
       if (pagination !== undefined && pagination.has_more !== (pagination.next_cursor !== null))
