@@ -125,12 +125,12 @@ describe('the layout', () => {
     expect(found.map(({ path }) => path)).toEqual([]);
   });
 
-  it('takes time, timers and chance from one place, and receivers from another, so that they can be simulated', () => {
+  it('takes time, timers, chance and threads from one place, and receivers from another, so that they can be simulated', () => {
     const core = sources.filter(
       ({ path }) => !/^tools\//.test(path) && !AROUND.test(path) && !REAL_WORLD.has(path),
     );
     const direct =
-      /(?<![\w.])(?:Date\.now|new Date\(\)|performance\.|process\.(?:hrtime|nextTick)|Math\.random|(?:set|clear)(?:Timeout|Interval|Immediate)\(|queueMicrotask\(\(\) => set|AbortSignal\.timeout)|\brandom(?:UUID|Bytes|Int|FillSync)\b(?<!world\.random\w+)|'node:timers|'node-cron'|\bnew Resolver\b|\btls\.connect\b/;
+      /(?<![\w.])(?:Date\.now|new Date\(\)|performance\.|process\.(?:hrtime|nextTick)|Math\.random|(?:set|clear)(?:Timeout|Interval|Immediate)\(|queueMicrotask\(\(\) => set|AbortSignal\.timeout)|\brandom(?:UUID|Bytes|Int|FillSync)\b(?<!world\.random\w+)|'node:timers|'node-cron'|\bnew Worker\(|\bnew Resolver\b|\btls\.connect\b/;
     const found = core.flatMap(({ path, text }) =>
       text
         .split('\n')
