@@ -188,9 +188,7 @@ export class Workload {
     const wait = chance.is(0.3);
     const give = () => this.#certainly('import', () => this.#of.operator.import(lines, wait));
     const given = chance.is(0.1) ? (await Promise.all([give(), give()]))[0] : await give(); // twice is once
-    // It waits for those that are alive.
-    const isServed = this.#of.processes.some(({ isListening }) => isListening);
-    if (given.kind === 'done' && given.value && isServed) for (const id of ids) this.#customers.shown.add(id);
+    if (given.kind === 'done' && given.value) for (const id of ids) this.#customers.shown.add(id);
     if (!chance.is(0.25)) return;
     await timeline.pause(chance.between(1_000, 120_000)); // some of it is under way
     await this.#certainly('void', () => this.#of.operator.import([this.#withdrawal(7)]));

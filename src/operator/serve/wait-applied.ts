@@ -1,5 +1,9 @@
 import { type Clock, sinceBoot } from '../../base/clock.ts';
-import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
+import {
+  type Coordination,
+  type LiveProcess,
+  PROCESS_MAX_AGE_MS,
+} from '../../base/coordination/coordination.ts';
 import { FuelError } from '../../base/errors.ts';
 import { world } from '../../base/world.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
@@ -26,16 +30,17 @@ interface Behind {
 
 /**
  * Waits until every live process has applied the log up to `position`: each directory, and the view if one of them is a
- * projector. Resolves with `no process` at once if no process is alive. Rejects with `REFUSED` when none of those that are
+ * projector. Resolves with `no process` as soon as no process is alive. Rejects with `REFUSED` when none of those that are
  * behind has come further for 10 s, and says how far each is.
  */
 export async function waitUntilApplied(options: WaitOptions): Promise<'applied' | 'no process'> {
   const { coordination, clock = sinceBoot, position, onProgress } = options;
-  if ((await coordination.live(PROCESS_MAX_AGE_MS)).length === 0) return 'no process';
   let deadlineMs = clock.now() + MAX_STILL_MS;
   let before: readonly Behind[] = [];
   for (;;) {
-    const behind = await allBehind(options);
+    const processes = await coordination.live(PROCESS_MAX_AGE_MS);
+    if (processes.length === 0) return 'no process';
+    const behind = await behindOf(processes, options);
     if (behind.length === 0) return 'applied';
     if (isFurther(behind, before)) deadlineMs = clock.now() + MAX_STILL_MS;
     before = behind;
@@ -61,8 +66,10 @@ function isFurther(behind: readonly Behind[], before: readonly Behind[]): boolea
   return before.some(({ name, position }) => !now.has(name) || (now.get(name) ?? -1) > (position ?? -1));
 }
 
-async function allBehind({ coordination, view, position }: WaitOptions): Promise<Behind[]> {
-  const processes = await coordination.live(PROCESS_MAX_AGE_MS);
+async function behindOf(
+  processes: readonly LiveProcess[],
+  { view, position }: Pick<WaitOptions, 'view' | 'position'>,
+): Promise<Behind[]> {
   const all: Behind[] = processes.map(({ pid, host, directoryPosition }) => ({
     name: `process ${pid} on ${host}`,
     position: directoryPosition ?? undefined,
