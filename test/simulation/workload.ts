@@ -147,6 +147,7 @@ export class Workload {
       this.#begin(() => this.#import());
       if (chance.is(0.5)) this.#begin(() => this.#changeSomething());
       if (chance.is(0.5)) this.#begin(() => this.#customers.page(this.#customers.any()));
+      if (chance.is(0.2)) this.#begin(() => this.#offAndOn(this.#customers.any()));
       await timeline.pause(chance.between(500, 15_000));
     }
     this.#of.storm(false);
@@ -230,9 +231,7 @@ export class Workload {
       case 0:
         return this.#switchOff(customer);
       case 1:
-        this.#customers.offSinceMs.delete(prefix);
-        await change('key on', { type: 'SwitchKeyOn', accountId, prefix });
-        return;
+        return this.#switchOn(customer);
       case 2:
         await change('integration off', { type: 'DisableIntegration', accountId, reason: 'simulation' });
         return;
@@ -329,14 +328,28 @@ export class Workload {
     customer.host = host;
   }
 
-  async #switchOff(customer: Customer): Promise<void> {
+  async #switchOff(customer: Customer, wait = true): Promise<void> {
     const { operator, timeline } = this.#of;
     const { accountId, prefix } = customer;
     const off = { type: 'SwitchKeyOff', accountId, prefix, reason: 'simulation' } as const;
-    const outcome = await this.#certainly(`key off ${prefix}`, () => operator.change(accountId, [off], true));
-    if (outcome.kind !== 'done') return;
+    const outcome = await this.#certainly(`key off ${prefix}`, () => operator.change(accountId, [off], wait));
+    if (outcome.kind !== 'done' || !wait) return;
     this.#customers.offSinceMs.set(prefix, timeline.nowMs);
     await this.#customers.page(customer); // at once
+  }
+
+  async #switchOn({ accountId, prefix }: Customer): Promise<void> {
+    this.#customers.offSinceMs.delete(prefix);
+    const on = { type: 'SwitchKeyOn', accountId, prefix } as const;
+    await this.#certainly(`key on ${prefix}`, () => this.#of.operator.change(accountId, [on]));
+  }
+
+  /** Some process hears of both at once, and what is imported then is owed. */
+  async #offAndOn(customer: Customer): Promise<void> {
+    await this.#switchOff(customer, this.#chance.is(0.3));
+    await this.#of.timeline.pause(this.#chance.between(10, 2_000));
+    await this.#switchOn(customer);
+    await this.#import();
   }
 
   /** The log is what was sealed, and soon all of it is sealed: who seals may have changed meanwhile. */

@@ -98,7 +98,7 @@ function judgeEntry(entry: Entry, transaction: ModelTransaction, judged: Judged)
         fault('is held, and its account has access');
       break;
     case 'failed':
-      if (!isExplained(entry, key)) fault(`failed without a cause: ${progress.reason}`);
+      if (!isExplained(entry, key, transaction)) fault(`failed without a cause: ${progress.reason}`);
       break;
     case 'pending': {
       if (wasVoided) fault('is pending, and the transaction was voided');
@@ -133,12 +133,14 @@ function accessIsOld(model: Model, accountId: number, nowMs: number): boolean {
   return account !== undefined && model.hasAccess(account, nowMs - HOLD_SLACK_MS);
 }
 
-function isExplained({ progress, attempts }: Entry, key: ModelKey): boolean {
+function isExplained({ progress, attempts }: Entry, key: ModelKey, transaction: ModelTransaction): boolean {
   const inCycle = attempts.filter(({ cycle }) => cycle === progress.cycle);
   if (inCycle.length >= MAX_ATTEMPTS && inCycle.every(({ outcome }) => !outcome.ok)) return true;
   if (/cancelled|could not be signed/.test(progress.reason ?? '')) return true;
+  // When it was redelivered last nobody knows; else what was recorded after the end is none of what ended.
+  const sinceMs = progress.cycle > 1 ? 0 : transaction.recordedAtMs;
   return (
-    key.endedAtMs.length > 0 &&
+    key.endedAtMs.some((ms) => ms >= sinceMs) &&
     /switched off|removed|disabled|no webhook|not known/.test(progress.reason ?? '')
   );
 }

@@ -273,12 +273,6 @@ export const MUTANTS: readonly Mutant[] = [
     to: '',
   },
   {
-    name: 'engines that are closed while their thread works',
-    file: 'src/service/threads/job.ts',
-    from: '    await run(context, data as never);',
-    to: '    void run(context, data as never);\n    await world.sleep(60_000);',
-  },
-  {
     name: 'attempts that go on after their role has ended',
     file: 'src/service/roles/webhooks.ts',
     from: '    await dispatcher.stop();\n',

@@ -50,13 +50,14 @@ export class Customers {
   /** Pages at each process while things change. */
   async page(customer: Customer): Promise<void> {
     for (const process of this.#of.processes.filter(({ isListening }) => isListening))
-      await this.#pageAt(process, customer);
+      for (let thread = 0; thread < process.apiThreads; thread++)
+        await this.#pageAt(process, customer, thread);
   }
 
-  async #pageAt(process: SimulatedProcess, customer: Customer): Promise<void> {
+  async #pageAt(process: SimulatedProcess, customer: Customer, thread: number): Promise<void> {
     const { timeline, model } = this.#of;
     const [startMs, before, isShown] = [timeline.nowMs, this.#visible(customer), new Set(this.shown)];
-    const pages = await this.#pages(process, customer);
+    const pages = await this.#pages(process, customer, thread);
     if (pages === undefined || pages.some(({ status }) => status !== 200)) return;
     const listed = pages.flatMap((page) => page.listed.map(({ id }) => id));
     if (new Set(listed).size < listed.length)
@@ -84,11 +85,12 @@ export class Customers {
       if (missing !== undefined) this.#of.violation(`${process.name} is not ready: ${missing}`);
     }
     for (const customer of this.all)
-      for (const process of processes) {
-        const startMs = this.#of.timeline.nowMs;
-        const pages = await this.#pages(process, customer);
-        if (pages !== undefined) this.#compare(process, customer, { pages, startMs });
-      }
+      for (const process of processes)
+        for (let thread = 0; thread < process.apiThreads; thread++) {
+          const startMs = this.#of.timeline.nowMs;
+          const pages = await this.#pages(process, customer, thread);
+          if (pages !== undefined) this.#compare(process, customer, { pages, startMs });
+        }
   }
 
   #visible({ accountId }: Customer): number[] {
@@ -99,7 +101,7 @@ export class Customers {
   }
 
   /** `undefined` where the process ended. */
-  async #pages(process: SimulatedProcess, customer: Customer): Promise<Page[] | undefined> {
+  async #pages(process: SimulatedProcess, customer: Customer, thread: number): Promise<Page[] | undefined> {
     const offMs = this.offSinceMs.get(customer.prefix);
     const pages: Page[] = [];
     const limit = this.#chance.pick([5, 20, 100]);
@@ -109,7 +111,7 @@ export class Customers {
     do {
       const query: string = cursor === null ? '' : `&cursor=${cursor}`;
       const path = `/api/v1/integration/transactions?${range}&limit=${limit}${query}`;
-      const answer = await process.pull(path, customer.key, (of) => this.#chance.pick(of));
+      const answer = await process.pull(path, customer.key, thread);
       if (answer === undefined) return undefined;
       if (![200, 401, 403, 503].includes(answer.status))
         return void this.#of.violation(

@@ -122,27 +122,27 @@ export class SimulatedProcess implements Owner {
   }
 
   get isListening(): boolean {
-    return this.#listeners('public').length > 0;
+    return this.apiThreads > 0;
   }
 
-  /** Asks one of the threads; `undefined` where none listens, or the process ends before the answer. */
-  pull(path: string, key: string, pick: <T>(of: readonly T[]) => T): Promise<Answer | undefined> {
+  /** That listen. */
+  get apiThreads(): number {
+    return this.#listeners('public').length;
+  }
+
+  /** Asks one of the threads; `undefined` where it does not listen, or the process ends before the answer. */
+  pull(path: string, key: string, thread: number): Promise<Answer | undefined> {
     const headers = { 'x-api-key': key, 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'https' };
-    return this.#ask(this.#listeners('public'), { path, headers }, pick);
+    return this.#ask(this.#listeners('public')[thread], { path, headers });
   }
 
   /** What it lacks; `undefined`: nothing. */
   async missing(): Promise<string | undefined> {
-    const answer = await this.#ask(this.#listeners('ops'), { path: '/readyz', headers: {} }, ([ops]) => ops);
+    const answer = await this.#ask(this.#listeners('ops')[0], { path: '/readyz', headers: {} });
     return answer?.status === 200 ? undefined : (answer?.text ?? 'it does not answer');
   }
 
-  async #ask(
-    servers: Server[],
-    request: Request,
-    pick: (of: Server[]) => Server | undefined,
-  ): Promise<Answer | undefined> {
-    const server = servers.length === 0 ? undefined : pick(servers);
+  async #ask(server: Server | undefined, request: Request): Promise<Answer | undefined> {
     if (!this.isAlive || server === undefined) return undefined;
     return Promise.race([owners.run(this, () => ask(server, request)), this.#ended.promise]);
   }
