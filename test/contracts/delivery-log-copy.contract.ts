@@ -205,7 +205,7 @@ async function inEveryState(queue: DeliveryQueue): Promise<readonly NewDelivery[
     { ...failed(claimOf(8), 2_000), kind: 'failed', attempt, reason: 'x' },
   ]);
   await queue.enqueue(of(5, 7));
-  await queue.withdraw(5, 2_500);
+  await queue.withdraw([5], 2_500);
   await queue.enqueue(of(6), { ...claiming, nowMs: 3_000 });
   return deliveries;
 }

@@ -78,7 +78,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
           return n % 5 === 2 ? [delivered(entry, 1_000)] : [];
         }),
       );
-      await queue.withdraw((claimed[3] as ClaimedDelivery).transactionId, 3_000);
+      await queue.withdraw([(claimed[3] as ClaimedDelivery).transactionId], 3_000);
       const summaries = await listed(queue);
       const filters = [undefined, 'pending', 'held', 'delivered', 'failed', 'withdrawn'].flatMap((state) =>
         [{}, { prefix: 'aaaaaaaaaa' }, { accountId: 8 }, { transactionId: 4 }].flatMap((whose) =>
@@ -185,7 +185,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
     test('also removes the attempts, and keeps withdrawals', async () => {
       const { queue, claimOne, stateOf } = await opened(one);
       await queue.report([failed(await claimOne(1_000), 1_000)]);
-      await queue.withdraw(1, 2_000);
+      await queue.withdraw([1], 2_000);
       await queue.purge(9_000, 10);
       expect(await queue.purgeWithdrawals(2_000, 10)).toBe(0);
       await queue.enqueue([one]);
@@ -202,7 +202,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       [3, 3_000],
       [1, 2_500], // again
     ] as const) {
-      await queue.withdraw(id, atMs);
+      await queue.withdraw([id], atMs);
     }
     await queue.erase(4, 1_500);
     expect(await queue.purgeWithdrawals(3_000, 0)).toBe(0);
@@ -319,7 +319,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       (closed) => closed.report([{ kind: 'held', id: one.id, prefix: one.prefix, leaseToken: 'x' }]),
       (closed) => closed.resume(7, 1_000),
       (closed) => closed.endLane(one.prefix, 'x', 1_000),
-      (closed) => closed.withdraw(1, 1_000),
+      (closed) => closed.withdraw([1], 1_000),
       (closed) => closed.erase(1, 1_000),
       (closed) => closed.redeliver(one.id, { force: true, dueAtMs: 1_000 }),
       (closed) => closed.nextDueAtMs(),

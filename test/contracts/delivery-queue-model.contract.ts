@@ -168,7 +168,7 @@ class Comparison {
         );
         return;
       case 'withdraw':
-        await queue.withdraw(operation.transactionId, nowMs);
+        await queue.withdraw([operation.transactionId], nowMs);
         return this.#model.withdraw(operation.transactionId, nowMs);
       case 'redeliver': {
         const { id } = this.#delivery(operation.what);

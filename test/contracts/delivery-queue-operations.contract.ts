@@ -120,6 +120,15 @@ export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTe
       expect(await Promise.all([a, b, c].map(stateOf))).toEqual(['failed', 'failed', 'held']);
     });
 
+    test('withdraws transactions together as one after the other', async () => {
+      const { queue, stateOf } = await opened(newDelivery(1), newDelivery(2), newDelivery(3));
+      await queue.withdraw([1, 3, 4, 3], 2_000);
+      expect(await countByState(queue)).toMatchObject({ withdrawn: 2, pending: 1 });
+      expect(await stateOf(newDelivery(2))).toBe('pending');
+      await queue.enqueue([newDelivery(4)]);
+      expect(await stateOf(newDelivery(4))).toBe('withdrawn');
+    });
+
     test('ends more than one batch', async () => {
       const { queue } = await opened(...many(1_100));
       expect(await queue.endLane(one.prefix, 'removed', 2_000)).toBe(1_100);
@@ -162,8 +171,8 @@ export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTe
   describe('a withdrawal', () => {
     test('is final in either order of arrival', async () => {
       const { queue, claim, stateOf } = await opened(one);
-      await queue.withdraw(1, 2_000);
-      await queue.withdraw(2, 2_000);
+      await queue.withdraw([1], 2_000);
+      await queue.withdraw([2], 2_000);
       const late = newDelivery(2);
       expect(await queue.enqueue([late], claimOptions(3_000))).toEqual([]);
       expect([await stateOf(one), await stateOf(late)]).toEqual(['withdrawn', 'withdrawn']);
@@ -212,8 +221,8 @@ export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTe
       const { queue, claim, stateOf } = await opened(one, two);
       const [a, b] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery];
       await queue.report([held(a)]);
-      await queue.withdraw(1, 2_000);
-      await queue.withdraw(2, 2_000);
+      await queue.withdraw([1], 2_000);
+      await queue.withdraw([2], 2_000);
       await queue.report([retryAt(b, 1_000, 3_000), held(b)]);
       expect(await queue.resume(7, 4_000)).toBe(0);
       expect(await queue.endLane(a.prefix, 'removed', 4_000)).toBe(0);
@@ -227,8 +236,8 @@ export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTe
       const { queue, claim, stateOf } = await opened(one, newDelivery(2));
       const [a, b] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery];
       await queue.report([delivered(a, 1_000), failed(b, 1_000)]);
-      await queue.withdraw(1, 2_000);
-      await queue.withdraw(2, 2_000);
+      await queue.withdraw([1], 2_000);
+      await queue.withdraw([2], 2_000);
       expect([await stateOf(a), await stateOf(b)]).toEqual(['delivered', 'failed']);
       expect(await queue.redeliver(a.id, { force: true, dueAtMs: 3_000 })).toBe('withdrawn');
       expect(await queue.redeliver(b.id, { force: true, dueAtMs: 3_000 })).toBe('withdrawn');

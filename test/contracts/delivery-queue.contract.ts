@@ -95,7 +95,7 @@ export function deliveryQueueContract(open: () => Promise<QueueUnderTest>): void
 
     test('with a claim keeps no slot for what is withdrawn or existed before', async () => {
       const { queue, stateOf } = await opened(one);
-      await queue.withdraw(2, 1_000);
+      await queue.withdraw([2], 1_000);
       const [withdrawn, fresh, other] = [newDelivery(2), newDelivery(3), newDelivery(4)];
       const claiming = claimOptions(500, { laneCapacity: () => 1 });
       expect(ids(await queue.enqueue([one, other], claiming))).toEqual([other.id]);
@@ -278,7 +278,7 @@ export function deliveryQueueContract(open: () => Promise<QueueUnderTest>): void
     test('records a success of a delivery that was withdrawn or ended meanwhile', async () => {
       const { queue, claim, stateOf } = await opened(one, newDelivery(2));
       const [a, b] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery];
-      await queue.withdraw(a.transactionId, 1_100);
+      await queue.withdraw([a.transactionId], 1_100);
       await queue.endLane(b.prefix, 'the key is off', 1_100);
       await queue.report([delivered(a, 1_000), delivered(b, 1_000)]);
       expect([await stateOf(a), await stateOf(b)]).toEqual(['delivered', 'delivered']);
@@ -289,7 +289,7 @@ export function deliveryQueueContract(open: () => Promise<QueueUnderTest>): void
       const [a, b] = (await claim(1_000)) as [ClaimedDelivery, ClaimedDelivery];
       await queue.report([retryAt(b, 1_000, 2_000)]);
       const again = await claimOne(2_000);
-      await queue.withdraw(a.transactionId, 2_100);
+      await queue.withdraw([a.transactionId], 2_100);
       await queue.endLane(b.prefix, 'the key is off', 2_100);
       const reports = [failed(a, 1_000), retryAt(again, 2_000, 3_000, TIMEOUT)];
       for (let times = 0; times < 2; times++) expect(await queue.report(reports)).toEqual(new Map());
@@ -331,7 +331,7 @@ export function deliveryQueueContract(open: () => Promise<QueueUnderTest>): void
       async (_, report) => {
         const { queue, claimOne } = await opened(one);
         const first = await claimOne(1_000);
-        await queue.withdraw(first.transactionId, 1_100);
+        await queue.withdraw([first.transactionId], 1_100);
         await queue.report([report(first), delivered(first, 1_000)]);
         expect(await queue.find(one.id)).toMatchObject({
           state: 'delivered',

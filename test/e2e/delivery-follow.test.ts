@@ -10,7 +10,7 @@ it('fuel delivery list --follow prints what is new and what has changed, until i
   const args = ['delivery', 'list', '--transaction', '1', '--follow', '--json'];
   const following = startFuel(args, { dataDir: process.env.FUEL_DATA_DIR ?? '' });
   await until(async () => following.stdout().includes('pending'), 15_000);
-  await withEngines((engines) => engines.queue().withdraw(1, 5_000));
+  await withEngines((engines) => engines.queue().withdraw([1], 5_000));
   await until(async () => following.stdout().includes('withdrawn'), 15_000);
   const later = newDelivery(3, { prefix: 'bbbbbbbbbb', transactionId: 1, createdAtMs: 9_000 });
   await withEngines((engines) => engines.queue().enqueue([later]));

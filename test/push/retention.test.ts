@@ -60,7 +60,7 @@ test('a withdrawal is forgotten a day after nothing from before it is enqueued a
   const { signal } = new AbortController();
   const purge = () => purgeEnded({ queue, clock, retentionMs: 9 * DAY_MS, signal });
   const stateAfter = async (ms: number, n: number) => {
-    await queue.withdraw(n, clock.now());
+    await queue.withdraw([n], clock.now());
     clock.advance(ms);
     await purge();
     await queue.enqueue([newDelivery(n)]);

@@ -26,7 +26,7 @@ export async function* decideStreams(
     if (history.length === 0 && (await store.isErased(stream))) decision = 'erased';
     for (const event of history) {
       const projected = projectEvent(event);
-      const classified = await classify(event, projected, store);
+      const classified = classify(event, projected, history);
       if ('parkReason' in projected) decision = 'unreadable';
       if (!('change' in classified) || classified.change.kind !== 'show') continue;
       const { row } = classified.change;

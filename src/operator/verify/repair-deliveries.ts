@@ -46,7 +46,7 @@ export async function repairDeliveries(
   let [stored, sent] = [0, 0];
   for (let at = 0; at < missing.length; at += BATCH) {
     const { owed, withdrawn } = await owedAmong(missing.slice(at, at + BATCH), { ...options, history });
-    for (const id of withdrawn) await queue.withdraw(id, clock.now());
+    if (withdrawn.size > 0) await queue.withdraw([...withdrawn], clock.now());
     for (const batch of batchesOf(owed, { most: BATCH, bytesOf: ({ record }) => jsonBytes(record) })) {
       await queue.enqueue(batch);
       const found = await storedOf(batch, queue);

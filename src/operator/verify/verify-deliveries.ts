@@ -110,7 +110,9 @@ export class DeliveryJudge implements Judge {
       if (!this.#isJudged(event, id)) continue;
       // Nearly all events are the first of their stream: a call less for each.
       const isFirst = event.revision === 0 && 'change' in projected;
-      const classified = isFirst ? projected : await classify(event, projected, this.#options.store);
+      const classified = isFirst
+        ? projected
+        : classify(event, projected, await this.#options.store.readStream(event.stream));
       if (!('change' in classified) || classified.change.kind !== 'show') continue;
       this.#known.add(id);
       const { row } = classified.change;

@@ -16,18 +16,13 @@ export type Reaction =
   /** Access checks 4 or 5 may pass now. */
   | { readonly kind: 'access'; readonly accountId: number };
 
-interface LaneEnd {
-  readonly position: number;
-  readonly reason: string;
-}
-
 /**
  * What the account events so far mean for deliveries. It gets the whole history, so that events that no process saw
  * when they happened count too.
  */
 export class AccountReactions {
   /** By prefix: the last event that ends pending deliveries. */
-  readonly #ends = new Map<string, LaneEnd>();
+  readonly #ends = new Map<string, { readonly position: number; readonly reason: string }>();
   readonly #enabledAtMs = new Map<string, number>();
 
   seen(event: AccountEvent, { position, atMs }: AccountEventPlace): Reaction | undefined {

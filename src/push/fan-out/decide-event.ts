@@ -8,7 +8,6 @@ import type { Clock } from '../../base/clock.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import { WEBHOOK_TYPES } from '../../domain/transaction-events.ts';
 import { firstPosition, recordedAtMs } from '../../event-store/codec.ts';
-import type { EventStore } from '../../event-store/event-store.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { projectEvent, RowFold, type ViewChange } from '../../pull/record/project-event.ts';
 import { deliveryId } from '../message/envelope.ts';
@@ -27,16 +26,16 @@ export interface DecisionContext {
   readonly retentionMs: number;
 }
 
-/** What the event changes, by the rules of the view: both channels agree on what counts. */
-export async function classify(
+/** What the event changes, by the rules of the view: both channels agree on what counts. `history`: the events of its stream. */
+export function classify(
   event: RecordedEvent,
   projected: ViewChange,
-  store: Pick<EventStore, 'readStream'>,
-): Promise<Classified> {
+  history: readonly RecordedEvent[],
+): Classified {
   if ('parkReason' in projected) return { illegal: projected.parkReason };
   if (event.revision === 0) return { change: projected.change };
   const fold = new RowFold();
-  for (const earlier of await store.readStream(event.stream)) {
+  for (const earlier of history) {
     if (earlier.revision >= event.revision) break;
     fold.apply(projectEvent(earlier));
   }

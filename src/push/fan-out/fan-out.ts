@@ -6,6 +6,7 @@ import type { Environment } from '../../domain/account-events.ts';
 import { batchesOf, jsonBytes } from '../../event-store/batch-bytes.ts';
 import { isRewritten, recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore, GroupEvent } from '../../event-store/event-store.ts';
+import { readInParts } from '../../event-store/reads.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { projectEvent } from '../../pull/record/project-event.ts';
 import type { NewDelivery } from '../queue/delivery.ts';
@@ -24,9 +25,7 @@ export interface FanOutOptions {
   readonly store: EventStore;
   readonly queue: Pick<DeliveryControl, 'withdraw'>;
   readonly history: AccountHistory;
-  /**
-   * Waits a moment for the directory to reach a position: given where reading the history instead costs more.
-   */
+  /** Waits a moment for the directory to reach a position: given where reading the history instead costs more. */
   readonly directoryAt?: ((position: Position) => Promise<void>) | undefined;
   /** Stores deliveries durably, and may start their attempts at once. */
   readonly accept: (deliveries: readonly NewDelivery[]) => Promise<void>;
@@ -63,23 +62,29 @@ export class FanOut {
   async handle(events: readonly GroupEvent[]): Promise<FanOutResult[]> {
     const results: FanOutResult[] = [];
     const shown: { event: GroupEvent; row: TransactionRow }[] = [];
+    const withdrawn: number[] = [];
+    const { store, queue, clock } = this.#options;
     await this.#redacted.look();
+    const later = events.flatMap(({ event: { revision, stream } }) => (revision > 0 ? [stream] : []));
+    const histories = new Map(await Array.fromAsync(readInParts(store, later)));
     for (const event of events) {
       if (isRewritten(event.event)) {
         results.push({ kind: 'ack', event }); // the one in whose place it stands was fanned out
         continue;
       }
-      const classified = await classify(event.event, projectEvent(event.event), this.#options.store);
+      const history = histories.get(event.event.stream) ?? [];
+      const classified = classify(event.event, projectEvent(event.event), history);
       if ('illegal' in classified) results.push({ kind: 'park', event, reason: classified.illegal });
       else if ('stale' in classified) results.push({ kind: 'ack', event });
       else if (classified.change.kind === 'show') {
         const { row } = classified.change;
         shown.push({ event, row: this.#redacted.has(event.event) ? redactedRecord(row) : row });
       } else {
-        await this.#options.queue.withdraw(classified.change.id, this.#options.clock.now());
+        withdrawn.push(classified.change.id);
         results.push({ kind: 'ack', event });
       }
     }
+    if (withdrawn.length > 0) await queue.withdraw(withdrawn, clock.now());
     const last = shown.reduce((most, { event }) => Math.max(most, event.event.position), 0);
     await this.#options.directoryAt?.(last);
     const deliveries: NewDelivery[] = [];

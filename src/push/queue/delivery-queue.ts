@@ -91,8 +91,8 @@ export interface OpenOfLane {
 
 /** What an operator, an event or the retention does to what is stored. */
 export interface DeliveryControl {
-  /** Ends the open deliveries of a transaction, and those that are enqueued later. */
-  withdraw(transactionId: number, nowMs: number): Promise<void>;
+  /** Ends the open deliveries of these transactions (one at least), and those that are enqueued later. */
+  withdraw(transactionIds: readonly number[], nowMs: number): Promise<void>;
   /** Withdraws, and empties the records of all deliveries of the transaction and what receivers said. */
   erase(transactionId: number, nowMs: number): Promise<void>;
   /** Takes the driver out of the records of the transaction's deliveries, and what receivers said; says of how many. */

@@ -172,8 +172,8 @@ describe('a copied delivery log', () => {
     const [source, target] = [newEnd(), newEnd()];
     await logged(source, [1, 2]);
     await logged(target, [1]);
-    await target.queue.withdraw(1, 5_000); // differs, and is repaired
-    await source.queue.withdraw(9, 5_000);
+    await target.queue.withdraw([1], 5_000); // differs, and is repaired
+    await source.queue.withdraw([9], 5_000);
     await source.queue.store({ streaks: [{ prefix: 'aaaaaaaaaa', ...STREAK }] });
     const report = await copied(source, target);
     expect(report.faults).toEqual([
@@ -195,8 +195,8 @@ describe('a copied delivery log', () => {
     const [source, target] = [newEnd(), newEnd()];
     await logged(source, [1, 2, 3]);
     await logged(target, [1, 3, 4]);
-    await source.queue.withdraw(3, 5_000);
-    await target.queue.withdraw(5, 5_000);
+    await source.queue.withdraw([3], 5_000);
+    await target.queue.withdraw([5], 5_000);
     const ended = { failedInARow: 0, failingSinceMs: null, lastAnswers: [] };
     const streaks = [
       { prefix: 'aaaaaaaaaa', ...STREAK },

@@ -70,7 +70,7 @@ describe('a copy', () => {
     await record(target.store, 'transaction-5', 'recorded there');
     await target.store.erase('transaction-3');
     await target.queue.enqueue([after]);
-    await target.queue.withdraw(1, 5_000);
+    await target.queue.withdraw([1], 5_000);
     await lives(target);
     const log = (await logOf(target.store)).map(kept);
     expect(await copyFrom(source, target)).toEqual({
@@ -333,7 +333,7 @@ describe('a copy that ends before one of its steps', () => {
     const source = await sample();
     const [first] = await source.queue.enqueue([newDelivery(1), newDelivery(3)], claimOptions(1_000));
     await source.queue.report([failed(first as ClaimedDelivery, 1_000)]);
-    await source.queue.withdraw(3, 2_000);
+    await source.queue.withdraw([3], 2_000);
     return source;
   }
 

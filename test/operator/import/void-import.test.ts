@@ -121,7 +121,7 @@ describe('the void of an import', () => {
     await queue.report([delivered(one, nowMs), delivered(two, nowMs), failed(three, nowMs)]);
     for (const { id } of deliveries) await queue.redeliver(id, { force: true, dueAtMs: nowMs });
     expect(await voidAll({ dryRun: true })).toMatchObject({ pushed: 2, pushedTo: [['aaaaaaaaaa', 2]] });
-    await queue.withdraw(1, nowMs);
+    await queue.withdraw([1], nowMs);
     await queue.endLane('aaaaaaaaaa', 'the redelivery was cancelled', nowMs, { redelivered: true });
     expect(await voidAll()).toMatchObject({ voided: 3, pushed: 2, pushedTo: [['aaaaaaaaaa', 2]] });
   });

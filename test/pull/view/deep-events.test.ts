@@ -110,7 +110,7 @@ describe.each(engines)('an event of %s that nests deeper than anything needs', (
     const accepted: NewDelivery[] = [];
     const fanOut = new FanOut({
       store,
-      queue: { withdraw: async (id) => void withdrawn.push(id) },
+      queue: { withdraw: async (ids) => void withdrawn.push(...ids) },
       history: new AccountHistory({ store, directory: new Directory() }),
       accept: async (deliveries) => void accepted.push(...deliveries),
       clock,

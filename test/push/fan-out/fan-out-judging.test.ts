@@ -92,7 +92,7 @@ test('before the accounts are judged the directory gets a moment to reach the la
   );
   expect(results.map(({ kind }) => kind)).toEqual(['ack', 'ack', 'ack', 'ack']);
   expect(steps).toEqual([
-    ['withdraw', 501],
+    ['withdraw', [501]],
     ['directory at', third.position],
     ['accept', [502, 503, 501]],
   ]);

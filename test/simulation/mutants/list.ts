@@ -59,7 +59,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a void that withdraws nothing',
     file: 'src/push/fan-out/fan-out.ts',
-    from: 'await this.#options.queue.withdraw(classified.change.id, this.#options.clock.now());',
+    from: 'if (withdrawn.length > 0) await queue.withdraw(withdrawn, clock.now());',
     to: '',
   },
   {
@@ -192,7 +192,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'an erasure that leaves the delivery',
     file: 'src/operator/erase/erase-transaction.ts',
     from: 'await queue.erase(id,',
-    to: 'await queue.withdraw(id,',
+    to: 'await queue.withdraw([id],',
   },
   {
     name: 'a rebuild that is served before it has caught up',

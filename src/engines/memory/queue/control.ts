@@ -19,8 +19,8 @@ export function memoryControl(log: MemoryDeliveries, clock: Clock): DeliveryCont
     return changed;
   };
   return {
-    async withdraw(transactionId, nowMs) {
-      log.withdraw(transactionId, nowMs);
+    async withdraw(transactionIds, nowMs) {
+      for (const id of transactionIds) log.withdraw(id, nowMs);
     },
     async erase(transactionId, nowMs) {
       log.withdraw(transactionId, nowMs);

@@ -15,10 +15,10 @@ const MAX_TRIES = 20;
 
 export function mongoControl(use: Use, clock: Clock, notify: () => void): DeliveryControl {
   return {
-    withdraw: (transactionId, nowMs) => use((collections) => withdraw(collections, transactionId, nowMs)),
+    withdraw: (transactionIds, nowMs) => use((collections) => withdraw(collections, transactionIds, nowMs)),
     erase: (transactionId, nowMs) =>
       use(async (collections) => {
-        await withdraw(collections, transactionId, nowMs);
+        await withdraw(collections, [transactionId], nowMs);
         await changeRecords(collections, transactionId, () => NO_RECORD);
       }),
     redact: (transactionId) =>

@@ -9,15 +9,16 @@ import { changedFields, guardOf, toRecordDocument, updateOf } from './documents.
  */
 export async function withdraw(
   { withdrawals, deliveries }: DeliveryCollections,
-  transactionId: number,
+  transactionIds: readonly number[],
   nowMs: number,
 ): Promise<void> {
-  await retryUpsert(() =>
-    withdrawals.replaceOne({ _id: transactionId }, { made_at: nowMs }, { upsert: true }),
-  );
+  const marks = [...new Set(transactionIds)].map((id) => ({
+    replaceOne: { filter: { _id: id }, replacement: { made_at: nowMs }, upsert: true },
+  }));
+  await retryUpsert(() => withdrawals.bulkWrite(marks, { ordered: false }));
   const transition = transitionOf({ kind: 'withdraw' }, nowMs);
   await deliveries.updateMany(
-    { transaction_id: transactionId, ...guardOf(transition) },
+    { transaction_id: { $in: [...transactionIds] }, ...guardOf(transition) },
     updateOf(transition),
   );
 }

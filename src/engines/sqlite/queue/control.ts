@@ -14,8 +14,10 @@ export function sqliteControl(parts: QueueParts): DeliveryControl {
     changeRows(parts, statements.openOfTransaction.all(transactionId), { kind: 'withdraw' }, nowMs);
   };
   return {
-    async withdraw(transactionId, nowMs) {
-      await db.write(() => withdraw(transactionId, nowMs));
+    async withdraw(transactionIds, nowMs) {
+      await db.write(() => {
+        for (const id of transactionIds) withdraw(id, nowMs);
+      });
     },
     async erase(transactionId, nowMs) {
       await db.write(() => {

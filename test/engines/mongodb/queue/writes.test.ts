@@ -115,9 +115,9 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
     const [again, fresh] = [newDelivery(1), newDelivery(2)];
     const [claimed] = await queue.enqueue([again], claimOptions(1_000));
     await queue.report([failed(claimed as ClaimedDelivery, 1_000)]);
-    const storing = overtaken(connection, 'insertMany', () => other.withdraw(2, 2_000));
+    const storing = overtaken(connection, 'insertMany', () => other.withdraw([2], 2_000));
     expect(await storing.enqueue([fresh], claimOptions(1_000))).toEqual([]);
-    const makingDue = overtaken(connection, 'updateOne', () => other.withdraw(1, 2_000));
+    const makingDue = overtaken(connection, 'updateOne', () => other.withdraw([1], 2_000));
     expect(await makingDue.redeliver(again.id, { force: false, dueAtMs: 1_000 })).toBe('withdrawn');
     expect(await queue.nextDueAtMs()).toBeUndefined();
     expect(await countByState(queue)).toMatchObject({ withdrawn: 2, pending: 0 });
@@ -147,7 +147,7 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
       ClaimedDelivery,
     ];
     await queue.report([held(a), failed(c, 1_000)]);
-    const resuming = overtaken(connection, 'updateMany', () => other.withdraw(1, 2_000));
+    const resuming = overtaken(connection, 'updateMany', () => other.withdraw([1], 2_000));
     expect(await resuming.resume(7, 3_000)).toBe(0);
     const ending = overtaken(connection, 'updateMany', () => other.report([delivered(b, 2_000)]));
     expect(await ending.endLane(one.prefix, 'off', 3_000)).toBe(0);
