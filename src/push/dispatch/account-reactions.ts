@@ -46,15 +46,15 @@ export class AccountReactions {
     return end !== undefined && end.position > position ? end.reason : undefined;
   }
 
-  /** What a process that starts does again, since nobody knows whether it was done; `isBack`: the webhook takes deliveries. */
-  *atStart(isBack: (prefix: string) => boolean): Iterable<Reaction> {
+  /** What a process that starts does again, since nobody knows whether it was done; `isOff`: the webhook takes no deliveries. */
+  *atStart(isOff: (prefix: string) => boolean): Iterable<Reaction> {
     // What was redelivered since it is back is none of what ended.
     for (const [prefix, { reason, position: before }] of this.#ends)
       yield {
         kind: 'end lane',
         prefix,
         reason,
-        which: { before, ...(isBack(prefix) && { redelivered: false }) },
+        which: { before, ...(!isOff(prefix) && { redelivered: false }) },
       };
     for (const [prefix, atMs] of this.#enabledAtMs) yield { kind: 'enabled', prefix, atMs };
   }

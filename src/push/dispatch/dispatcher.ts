@@ -80,11 +80,11 @@ export class Dispatcher {
     const { queue, directory, environment } = this.#options;
     this.#started = true;
     queue.changed.add(this.#listener);
-    const isBack = (prefix: string): boolean => {
+    const isOff = (prefix: string): boolean => {
       const key = directory.key(prefix)?.key;
-      return key !== undefined && keyIneligibleReason(key, environment) === undefined;
+      return key !== undefined && keyIneligibleReason(key, environment) !== undefined;
     };
-    for (const reaction of this.#reactions.atStart(isBack)) this.#todo.push(reaction);
+    for (const reaction of this.#reactions.atStart(isOff)) this.#todo.push(reaction);
     this.#wake();
   }
 

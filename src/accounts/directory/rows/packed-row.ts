@@ -5,9 +5,9 @@ import type { PackedAccount } from '../fold/packed-account.ts';
 import type { DirectoryRow, NewRow } from './rows.ts';
 
 /**
- * Of the form below and of what accounts are folded to. Raise it when either changes: an `Account` with another shape,
- * or an event with another meaning; when the checkpoint has another one; or when stored rows may lack an event (8, see ADR 0049). Up to version 4 the
- * accounts were stored in parts, without rows.
+ * Of the form below, of the checkpoint, and of what accounts are folded to. Raise it when one of them changes: an `Account`
+ * with another shape, or an event with another meaning; or when stored rows may lack an event (8, see ADR 0049). Up to
+ * version 4 the accounts were stored in parts, without rows.
  */
 export const DIRECTORY_VERSION = 9;
 const LINE_FEED = 10;
