@@ -236,7 +236,7 @@ export class Simulation {
     const process = new SimulatedProcess({
       name: `p${++this.#started}`,
       roles,
-      config: { ...this.#config, FUEL_API_THREADS: chance.is(0.3) ? 2 : 1 },
+      config: { ...this.#config, FUEL_API_THREADS: chance.is(0.5) ? 2 : 1 },
       timeline: this.timeline,
       jobs: this.#jobs,
       stores: this.stores,

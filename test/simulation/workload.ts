@@ -346,7 +346,7 @@ export class Workload {
 
   /** Some process hears of both at once, and what is imported then is owed. */
   async #offAndOn(customer: Customer): Promise<void> {
-    await this.#switchOff(customer, this.#chance.is(0.3));
+    await this.#switchOff(customer, this.#chance.is(0.6));
     await this.#of.timeline.pause(this.#chance.between(10, 2_000));
     await this.#switchOn(customer);
     await this.#import();
