@@ -6,7 +6,6 @@ import type { Environment } from '../../domain/account-events.ts';
 import { batchesOf, jsonBytes } from '../../event-store/batch-bytes.ts';
 import { isRewritten, recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore, GroupEvent } from '../../event-store/event-store.ts';
-import { readInParts } from '../../event-store/reads.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { projectEvent } from '../../pull/record/project-event.ts';
 import type { NewDelivery } from '../queue/delivery.ts';
@@ -66,7 +65,8 @@ export class FanOut {
     const { store, queue, clock } = this.#options;
     await this.#redacted.look();
     const later = events.flatMap(({ event: { revision, stream } }) => (revision > 0 ? [stream] : []));
-    const histories = new Map(await Array.fromAsync(readInParts(store, later)));
+    const read = later.length === 0 ? [] : await store.readStreams(later);
+    const histories = new Map(later.map((stream, index) => [stream, read[index] ?? []]));
     for (const event of events) {
       if (isRewritten(event.event)) {
         results.push({ kind: 'ack', event }); // the one in whose place it stands was fanned out
