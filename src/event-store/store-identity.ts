@@ -46,7 +46,11 @@ async function readIdentity(store: EventStore): Promise<string | undefined> {
  */
 export type Anchor = Pick<RecordedEvent, 'position' | 'stream' | 'revision' | 'recordedAtMs'>;
 
-export function anchorAt({ position, stream, revision, recordedAtMs }: RecordedEvent): Anchor {
+/** The newest of these that is whole: of a damaged one the time may be damaged too. */
+export function anchorOf(events: readonly RecordedEvent[]): Anchor | undefined {
+  const last = events.findLast((event) => !isDamaged(event));
+  if (last === undefined) return undefined;
+  const { position, stream, revision, recordedAtMs } = last;
   return { position, stream, revision, recordedAtMs };
 }
 
@@ -54,7 +58,7 @@ export function anchorAt({ position, stream, revision, recordedAtMs }: RecordedE
 export interface MadeFrom {
   readonly storeId: string;
   readonly position: Position;
-  /** The newest of those events; `undefined` where there is none, or an earlier version has made it. */
+  /** The newest whole one of those events; `undefined` where there is none, or an earlier version has made it. */
   readonly anchor?: Anchor | undefined;
 }
 
@@ -82,8 +86,15 @@ async function hasAnchor(store: EventStore, anchor: Anchor): Promise<boolean> {
   const [found] = await store.readStream(stream, { fromRevision: revision, limit: 1 });
   if (found === undefined) return store.isErased(stream);
   if (found.revision > revision) return true; // an engine that appends what is redacted anew has removed it
-  if (isDamaged(found)) return true; // it says nothing, and the view may be all that is left of it
-  return found.position === position && found.recordedAtMs === recordedAtMs;
+  return isAnchor(found, { position, recordedAtMs });
+}
+
+/** Whether the event that is found there is that one. A damaged one says nothing: what was made of it may be all that is left. */
+export function isAnchor(
+  found: RecordedEvent,
+  { position, recordedAtMs }: Pick<Anchor, 'position' | 'recordedAtMs'>,
+): boolean {
+  return isDamaged(found) || (found.position === position && found.recordedAtMs === recordedAtMs);
 }
 
 /** As `assertCheckpoint`, for a view that may have no checkpoint. Gives a store without an id none. */

@@ -8,7 +8,7 @@ import type { EventStore } from '../../src/event-store/event-store.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
 import { Unreadable } from '../../src/event-store/recorded-event.ts';
 import {
-  anchorAt,
+  anchorOf,
   assertCheckpoint,
   continuesAfter,
   storeIdentity,
@@ -94,7 +94,7 @@ describe('an anchor', () => {
     const position = await record(store, 'account-1', 'a', 'b');
     const [a, b] = await store.readStream('account-1');
     if (a === undefined || b === undefined) throw new Error('two events were recorded');
-    const here = { storeId: 'here', position, anchor: anchorAt(b) };
+    const here = { storeId: 'here', position, anchor: anchorOf([a, b]) };
     const fits = (inStore: EventStore = store) =>
       assertCheckpoint(here, { store: inStore, storeId: 'here' }, 'transactions').then(
         () => true,
@@ -132,6 +132,14 @@ describe('an anchor', () => {
     const { b, fits } = await made();
     const data = new Unreadable('damaged', { isDamage: true });
     expect(await fits(reading([{ ...b, data, recordedAtMs: 0 }]))).toBe(true);
+  });
+
+  test('is the newest event that is whole, if there is one', async () => {
+    const { a, b } = await made();
+    const damaged = { ...b, data: new Unreadable('damaged', { isDamage: true }), recordedAtMs: 0 };
+    expect(anchorOf([a, b])).toMatchObject({ revision: 1, position: b.position });
+    expect(anchorOf([a, damaged])).toMatchObject({ revision: 0, position: a.position });
+    expect(anchorOf([damaged])).toBeUndefined();
   });
 
   test('is where reading continues, since the log may be another one behind it', () => {

@@ -7,7 +7,7 @@ import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { NONE_SKIPPED, readSkipped, skippedBy, withSkipped } from '../../event-store/skipped-events.ts';
-import { type Anchor, anchorAt, storeIdentity } from '../../event-store/store-identity.ts';
+import { type Anchor, anchorOf, storeIdentity } from '../../event-store/store-identity.ts';
 import { directoryEvent, restoreDirectory } from './apply-to-directory.ts';
 import type { Directory } from './fold/directory.ts';
 import { DirectorySaver } from './rows/saver.ts';
@@ -154,7 +154,7 @@ export class LiveDirectory {
     const { directory, onEvent, log } = this.#options;
     const { decoded, ...place } = directoryEvent(recorded, this.#skipped);
     const unreadable = directory.apply({ decoded, ...place });
-    this.#anchor = anchorAt(recorded);
+    this.#anchor = anchorOf([recorded]) ?? this.#anchor;
     if (decoded.ok) onEvent?.(decoded.event, { position: place.position, atMs: decoded.atMs });
     if (unreadable === undefined) return;
     log.error(

@@ -10,7 +10,7 @@ import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import type { EventStore, SubscriptionBatch } from '../../event-store/event-store.ts';
 import { follow } from '../../event-store/follow.ts';
 import {
-  anchorAt,
+  anchorOf,
   assertCheckpoint,
   continuesAfter,
   storeIdentity,
@@ -81,8 +81,7 @@ export async function applyBatch(
   { events, checkpoint }: Pick<SubscriptionBatch, 'events' | 'checkpoint'>,
 ): Promise<readonly ParkedTransactionEvent[] | 'reset'> {
   const changes = events.map(projectEvent);
-  const last = events.at(-1);
-  const whole = { generation, position: checkpoint, anchor: last && anchorAt(last) };
+  const whole = { generation, position: checkpoint, anchor: anchorOf(events) };
   try {
     return await view.apply(changes, whole);
   } catch (error) {

@@ -8,7 +8,7 @@ import {
 import type { Clock } from '../../../src/base/clock.ts';
 import { MemoryRows, openMemoryDirectoryRows } from '../../../src/engines/memory/directory-rows.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
-import { anchorAt, storeIdentity } from '../../../src/event-store/store-identity.ts';
+import { anchorOf, storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { sealKeys } from './seal-keys.ts';
 
 /** A stored directory, and its rows as whoever can write to them sees them. */
@@ -23,8 +23,9 @@ async function contentAtEnd(
   directory: Pick<Directory, 'states'>,
 ): Promise<DirectoryContent> {
   const [last] = (await store.readBackwards({ prefixes: ['account-'], limit: 1 })).events;
-  if (last === undefined) throw new Error('nothing was recorded');
-  return { position: last.position, anchor: anchorAt(last), states: () => directory.states() };
+  const anchor = anchorOf(last === undefined ? [] : [last]);
+  if (anchor === undefined) throw new Error('nothing was recorded');
+  return { position: anchor.position, anchor, states: () => directory.states() };
 }
 
 /** Saves the directory as that of the end of the log; returns that position. */

@@ -1,9 +1,10 @@
 import type { Clock } from '../../../base/clock.ts';
 import type { ClaimedDelivery } from '../../../push/queue/delivery.ts';
-import type { DeliveryWork } from '../../../push/queue/delivery-queue.ts';
+import type { DeliveryWork, OpenOfLane } from '../../../push/queue/delivery-queue.ts';
 import { FailureStreaks } from '../../../push/queue/failure-streak.ts';
 import { NO_RECORD, newProgress } from '../../../push/queue/next-state.ts';
 import { FreeSlots, newLeaseToken } from '../../stored/claims.ts';
+import { cyclesOf } from '../../stored/delivery.ts';
 import { dueOf, type Entry, leastOf, type MemoryDeliveries } from './deliveries.ts';
 
 export function memoryWork(log: MemoryDeliveries, clock: Clock): Omit<DeliveryWork, 'changed'> {
@@ -83,14 +84,17 @@ export function memoryWork(log: MemoryDeliveries, clock: Clock): Omit<DeliveryWo
       if (held.length > 0) log.notify();
       return held.length;
     },
-    async endLane(prefix, reason, nowMs, { before = Infinity, redelivered } = {}) {
-      const isMeant = ({ owed, progress: { cycle } }: Entry): boolean =>
-        owed.prefix === prefix && owed.position < before && (redelivered ?? cycle > 1) === cycle > 1;
-      return log.all(isMeant).filter((entry) => log.change(entry, { kind: 'end lane', reason }, nowMs))
-        .length;
+    async endLane(prefix, reason, nowMs, which = {}) {
+      const ofLane = log.all((entry) => entry.owed.prefix === prefix && isAmong(entry, which));
+      return ofLane.filter((entry) => log.change(entry, { kind: 'end lane', reason }, nowMs)).length;
     },
     resetHealth: async (prefix, enabledAtMs) => log.reset(prefix, enabledAtMs),
   };
+}
+
+function isAmong({ owed, progress }: Entry, { before = Infinity, redelivered }: OpenOfLane): boolean {
+  const [from, to] = cyclesOf(redelivered);
+  return owed.position < before && from <= progress.cycle && progress.cycle <= to;
 }
 
 /** As an engine that stores numbers refuses what is none, before anything is stored. */

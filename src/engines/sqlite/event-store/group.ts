@@ -2,6 +2,7 @@ import type { Clock } from '../../../base/clock.ts';
 import { FuelError } from '../../../base/errors.ts';
 import type { GroupEvent, SubscriptionBatch } from '../../../event-store/event-store.ts';
 import type { Position } from '../../../event-store/recorded-event.ts';
+import { anchorOf, isAnchor } from '../../../event-store/store-identity.ts';
 import type { Database } from '../driver/database.ts';
 import type { SqliteEventStore } from './event-store.ts';
 
@@ -163,8 +164,9 @@ export class SqliteGroup {
       this.#statements.insert.run(this.#name, position, leasedUntilMs, holder);
     }
     if (batch.position !== group.position) {
-      const [last] = this.#store.readAt([batch.position]); // also one that does not match
-      this.#statements.move.run(batch.position, last?.recordedAtMs ?? null, this.#name);
+      const last = batch.events.at(-1);
+      const there = last?.position === batch.position ? [last] : this.#store.readAt([batch.position]);
+      this.#statements.move.run(batch.position, anchorOf(there)?.recordedAtMs ?? null, this.#name);
     }
     return batch;
   }
@@ -175,9 +177,10 @@ export class SqliteGroup {
    */
   #positionIn({ position, recorded_at: recordedAtMs }: GroupRow): Position {
     const end = this.#store.end();
-    const [found] = position < end && recordedAtMs !== null ? this.#store.readAt([position]) : [];
-    const isSame = position <= end && (found === undefined || found.recordedAtMs === recordedAtMs);
-    if (isSame) return position;
+    const [found] = position < end ? this.#store.readAt([position]) : [];
+    const isOther =
+      found !== undefined && recordedAtMs !== null && !isAnchor(found, { position, recordedAtMs });
+    if (position <= end && !isOther) return position;
     this.#statements.forgetAll.run(this.#name);
     return 0;
   }

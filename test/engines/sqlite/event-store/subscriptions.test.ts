@@ -17,6 +17,7 @@ import {
   openIn,
   SETTINGS,
 } from '../../../support/event-store/embedded-subscriptions.ts';
+import { flipPage } from '../../../support/event-store/flip-bytes.ts';
 import { nameOf, record } from '../../../support/event-store/store-events.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
@@ -217,6 +218,30 @@ describe('the embedded persistent subscriptions', () => {
     const { value } = await consume(restored.subscriptions).next();
     expect(value?.event.stream).toBe('transaction-9');
     expect(await restored.subscriptions.parked('behind')).toMatchObject([{ reason: 'parked' }]);
+  });
+
+  test('keep their place and what is parked where the event at their position is damaged', async () => {
+    const folder = temporaryFolder();
+    const clock = new FakeClock();
+    clock.advance(1_000);
+    const { store, subscriptions } = openIn(folder, clock);
+    await subscriptions.ensureGroup('g', SETTINGS);
+    const large = (name: string) => Array.from({ length: 8 }, () => name.repeat(600)); // pages of their own
+    await record(store, 'transaction-1', 'parked', ...large('before'), 'last '.repeat(600));
+    const events = consume(subscriptions);
+    await events.consumer.park((await events.next()).value, 'odd');
+    for (let n = 0; n < 9; n++) await events.consumer.ack([(await events.next()).value]);
+    await events.return(undefined);
+    await record(store, 'account-1', ...large('behind'));
+    await subscriptions.close();
+    await store.close();
+    flipPage(join(folder, 'events.db'), 'last last');
+    const opened = openForTest(folder, clock);
+    await record(opened.store, 'transaction-3', 'next');
+    const again = consume(opened.subscriptions);
+    expect(nameOf((await again.next()).value.event)).toBe('next');
+    expect(await opened.subscriptions.parked('g')).toHaveLength(1);
+    await again.return(undefined);
   });
 
   test('start over too where the restored log has grown past their position', async () => {
