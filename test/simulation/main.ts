@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { commandOf, historyOf, shrunk } from './shrink.ts';
 import { FAULT_KINDS, type Plan, type Result, Simulation } from './simulation.ts';
 
-const { values } = parseArgs({
+const OPTIONS = {
   options: {
     seed: { type: 'string' },
     days: { type: 'string', default: '20' },
@@ -14,20 +14,38 @@ const { values } = parseArgs({
     history: { type: 'boolean', default: false },
     'no-shrinking': { type: 'boolean', default: false },
   },
-});
+} as const;
+
+const NO_FAULTS = 'none';
+const values = given();
 
 const DEFAULT_MINUTES = 10;
 const LINES = 60;
 
+function given() {
+  try {
+    return parseArgs(OPTIONS).values;
+  } catch (error) {
+    return refuse((error as Error).message);
+  }
+}
+
+function refuse(text: string): never {
+  console.error(text);
+  process.exit(2);
+}
+
 function planOf(seed: string): Plan {
-  return {
-    seed,
-    days: Number(values.days),
-    processes: Number(values.processes),
-    accounts: Number(values.accounts),
-    perDay: Number(values['per-day']),
-    faults: FAULT_KINDS.filter((kind) => values.faults.split(',').includes(kind)),
+  const count = (name: 'days' | 'processes' | 'accounts' | 'per-day'): number => {
+    if (/^[1-9]\d{0,5}$/.test(values[name])) return Number(values[name]);
+    return refuse(`--${name} ${values[name]}: give a number from 1 on`);
   };
+  const kinds = values.faults === NO_FAULTS ? [] : values.faults.split(',');
+  const faults = FAULT_KINDS.filter((kind) => kinds.includes(kind));
+  if (faults.length < kinds.length)
+    return refuse(`--faults ${values.faults}: give some of ${FAULT_KINDS}, or ${NO_FAULTS}`);
+  const counts = { days: count('days'), processes: count('processes'), accounts: count('accounts') };
+  return { seed, ...counts, perDay: count('per-day'), faults };
 }
 
 function summary({ plan, figures, history, violations }: Result): string {
