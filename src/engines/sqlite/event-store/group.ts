@@ -1,8 +1,8 @@
 import type { Clock } from '../../../base/clock.ts';
 import { FuelError } from '../../../base/errors.ts';
 import type { GroupEvent, SubscriptionBatch } from '../../../event-store/event-store.ts';
-import type { Position } from '../../../event-store/recorded-event.ts';
-import { anchorOf, isAnchor } from '../../../event-store/store-identity.ts';
+import { isDamaged, type Position } from '../../../event-store/recorded-event.ts';
+import { isAnchor } from '../../../event-store/store-identity.ts';
 import type { Database } from '../driver/database.ts';
 import type { SqliteEventStore } from './event-store.ts';
 
@@ -71,6 +71,8 @@ export class SqliteGroup {
   readonly #name: string;
   readonly #replacements: number;
   readonly #statements: ReturnType<typeof prepareStatements>;
+  /** The log has the event at the group's position. */
+  #isKnownLog = false;
 
   constructor({ db, store, clock, group }: SqliteGroupOptions) {
     this.#db = db;
@@ -166,7 +168,8 @@ export class SqliteGroup {
     if (batch.position !== group.position) {
       const last = batch.events.at(-1);
       const there = last?.position === batch.position ? [last] : this.#store.readAt([batch.position]);
-      this.#statements.move.run(batch.position, anchorOf(there)?.recordedAtMs ?? null, this.#name);
+      const whole = there.find((event) => !isDamaged(event)); // of a damaged one the time may be damaged too
+      this.#statements.move.run(batch.position, whole?.recordedAtMs ?? null, this.#name);
     }
     return batch;
   }
@@ -175,14 +178,19 @@ export class SqliteGroup {
    * Where an older backup of the log was restored it ends before the group's position, or has another event there. The
    * group then starts over: otherwise it would skip what was recorded since, and handling an event twice changes nothing.
    */
-  #positionIn({ position, recorded_at: recordedAtMs }: GroupRow): Position {
-    const end = this.#store.end();
-    const [found] = position < end ? this.#store.readAt([position]) : [];
-    const isOther =
-      found !== undefined && recordedAtMs !== null && !isAnchor(found, { position, recordedAtMs });
-    if (position <= end && !isOther) return position;
+  #positionIn(group: GroupRow): Position {
+    const { position } = group;
+    if (position <= this.#store.end() && (this.#isKnownLog || this.#isOwnLog(group))) return position;
     this.#statements.forgetAll.run(this.#name);
     return 0;
+  }
+
+  /** Looked at once: nobody exchanges the log of a running process. */
+  #isOwnLog({ position, recorded_at: recordedAtMs }: GroupRow): boolean {
+    const [found] = this.#store.readAt([position]);
+    this.#isKnownLog =
+      found === undefined || recordedAtMs === null || isAnchor(found, { position, recordedAtMs });
+    return this.#isKnownLog;
   }
 }
 
