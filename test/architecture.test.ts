@@ -130,7 +130,7 @@ describe('the layout', () => {
       ({ path }) => !/^tools\//.test(path) && !AROUND.test(path) && !REAL_WORLD.has(path),
     );
     const direct =
-      /(?<![\w.])(?:Date\.now|new Date\(\)|performance\.|process\.(?:hrtime|nextTick)|Math\.random|(?:set|clear)(?:Timeout|Interval|Immediate)\(|queueMicrotask\(\(\) => set|AbortSignal\.timeout)|\brandom(?:UUID|Bytes|Int|FillSync)\b(?<!world\.random\w+)|'node:timers|'node-cron'|\bnew Worker\(|\bnew Resolver\b|\btls\.connect\b/;
+      /(?<![\w.])(?:Date\.now|new Date\(\)|performance\.|process\.(?:hrtime|nextTick|pid)|\bhostname\(\)|Math\.random|(?:set|clear)(?:Timeout|Interval|Immediate)\(|queueMicrotask\(\(\) => set|AbortSignal\.timeout)|\brandom(?:UUID|Bytes|Int|FillSync)\b(?<!world\.random\w+)|'node:timers|'node-cron'|\bnew Worker\(|\bnew Resolver\b|\btls\.connect\b/;
     const found = core.flatMap(({ path, text }) =>
       text
         .split('\n')

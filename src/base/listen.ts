@@ -46,7 +46,7 @@ export const FIRST_PASSED_SOCKET = 3;
 
 /** How many sockets a service manager opened for this process and passed to it; most often 0. */
 export function passedSockets({ LISTEN_PID, LISTEN_FDS }: NodeJS.ProcessEnv = process.env): number {
-  return LISTEN_PID === String(process.pid) ? Number(LISTEN_FDS) : 0; // of another process: they were not for this one
+  return LISTEN_PID === String(world.self().pid) ? Number(LISTEN_FDS) : 0; // of another process: they were not for this one
 }
 
 /** A host as in a URL: IPv6 in brackets. */

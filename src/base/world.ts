@@ -1,5 +1,6 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import type { Server } from 'node:net';
+import { hostname } from 'node:os';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 
@@ -9,7 +10,8 @@ const singles = new Map<new () => unknown, unknown>();
 export type RunningThread = Pick<Worker, 'on' | 'once' | 'postMessage'>;
 
 /**
- * What decides and is no argument: time, timers and chance, and what a process has of its machine: threads and listeners.
+ * What decides and is no argument: time, timers and chance, and what a process has of its machine: its number, threads and
+ * listeners.
  * The core takes them from here alone, so that the simulation (`test/simulation`) can replace them, and one seed gives one
  * history.
  */
@@ -41,6 +43,8 @@ export const world = {
   },
   random: (): number => Math.random(),
   ...{ randomBytes, randomInt, randomUUID },
+  /** Which process this is, on which machine. */
+  self: (): { readonly pid: number; readonly host: string } => ({ pid: process.pid, host: hostname() }),
   thread: (entry: URL, options: WorkerOptions): RunningThread => new Worker(entry, options),
   listen: (server: Server, place: object, listening: () => void): void =>
     void server.listen(place, listening),

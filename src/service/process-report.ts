@@ -1,4 +1,3 @@
-import { hostname } from 'node:os';
 import { type Clock, sinceBoot } from '../base/clock.ts';
 import { type Coordination, PROCESS_MAX_AGE_MS } from '../base/coordination/coordination.ts';
 import type { Log } from '../base/log.ts';
@@ -84,7 +83,7 @@ export class ProcessReport {
     const { coordination, store, clock, log, id, roles, standing } = this.#options;
     this.#lastAtMs = sinceBoot.now();
     const knownUntilMs = this.#lastAtMs + PROCESS_MAX_AGE_MS;
-    const self = { id, roles, pid: process.pid, host: hostname(), startedAtMs: this.#startedAtMs };
+    const self = { id, roles, ...world.self(), startedAtMs: this.#startedAtMs };
     try {
       await coordination.report({ ...self, seenAtMs: clock.now(), directoryPosition: this.#position });
       if (!standing.isKnown(sinceBoot.now())) standing.join(store, { log, signal });

@@ -1,4 +1,3 @@
-import { hostname } from 'node:os';
 import type Koa from 'koa';
 import type { Directory } from '../accounts/directory/fold/directory.ts';
 import { assertNotMoved } from '../accounts/moved-store.ts';
@@ -184,7 +183,7 @@ async function startParts(
   const { config, roles, log, clock, entry, signal, operator } = options;
   const { metrics } = operations;
   const startedAtMs = clock.now();
-  const holder = `${hostname()}-${process.pid}-${world.randomUUID().slice(0, 8)}`;
+  const holder = holderName();
   const host: ThreadHost = { entry, config, holder };
   const has = (role: Role): boolean => roles.includes(role);
   const threads = has('api') ? furtherApiThreads(config, log) : [];
@@ -260,4 +259,9 @@ async function startParts(
     });
   log.info({ roles, api: api?.url, ops: operations.url, environment: config.FUEL_ENVIRONMENT }, 'listening');
   return api?.url;
+}
+
+function holderName(): string {
+  const { host, pid } = world.self();
+  return `${host}-${pid}-${world.randomUUID().slice(0, 8)}`;
 }

@@ -1,3 +1,5 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { expect, test, vi } from 'vitest';
 import { FAULT_KINDS, type Plan, Simulation } from './simulation.ts';
 
@@ -19,6 +21,9 @@ test('the same seed gives the same history, and another one another', async () =
   const first = await print('7');
   expect(await print('7')).toBe(first);
   expect(await print('8')).not.toBe(first);
+  const main = fileURLToPath(new URL('./main.ts', import.meta.url));
+  const { stdout } = spawnSync(process.execPath, [main, '--seed', '7', '--days', '3'], { encoding: 'utf8' });
+  expect(stdout).toContain(`history ${first}`); // in another process
 });
 
 test('three processes without faults deliver everything at its time', async () => {

@@ -1,8 +1,8 @@
-import { hostname } from 'node:os';
+import { world } from '../../base/world.ts';
 
 /** Whether a process that reported lately may still run. On this machine the operating system knows. */
 export function mayBeAlive(candidate: { readonly host: string; readonly pid: number }): boolean {
-  if (candidate.host !== hostname()) return true;
+  if (candidate.host !== world.self().host) return true;
   try {
     process.kill(candidate.pid, 0);
     return true;

@@ -1,7 +1,6 @@
 import { createPublicKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, unwatchFile, watchFile } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import type { Config } from '../../base/config/config.ts';
@@ -117,7 +116,7 @@ async function generateInto(files: CertificateFiles): Promise<void> {
 async function selfSigned(privateKey: string): Promise<string> {
   const { generate } = await import('selfsigned'); // large, and needed once
   const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }) as string;
-  const names = [...new Set(['localhost', hostname()])];
+  const names = [...new Set(['localhost', world.self().host])];
   const made = await generate([{ name: 'commonName', value: 'localhost' }], {
     keyType: 'ec',
     keyPair: { privateKey, publicKey },

@@ -56,6 +56,7 @@ function worldOf(timeline: Timeline, chance: Chance) {
       else signal?.addEventListener('abort', abort, { once: true });
     });
   return {
+    self: () => ({ pid: 1, host: owners.getStore()?.name ?? 'world' }),
     now: () => Math.floor(timeline.nowMs + (owners.getStore()?.clockMs ?? 0)),
     elapsedMs: () => timeline.nowMs,
     sinceBootMs: () => Math.floor(timeline.nowMs),
