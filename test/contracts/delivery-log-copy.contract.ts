@@ -27,11 +27,11 @@ export function deliveryLogCopyContract(open: () => Promise<{ readonly queue: De
   };
 
   describe('a delivery log, read and written whole', () => {
-    test('returns every delivery with its state and attempts, in order of id', async () => {
+    test('returns every delivery with its state and attempts, in order of transaction', async () => {
       const queue = await opened();
       const deliveries = await inEveryState(queue);
       const read = await allStored(queue);
-      expect(read.map(({ id }) => id)).toEqual(deliveries.map(({ id }) => id).sort());
+      expect(read.map(({ id }) => id)).toEqual(deliveries.map(({ id }) => id));
       for (const { endedAtMs, ...delivery } of read) {
         expect(delivery).toEqual(await queue.find(delivery.id));
         expect(endedAtMs === null).toBe(delivery.state === 'pending' || delivery.state === 'held');
@@ -124,21 +124,38 @@ export function deliveryLogCopyContract(open: () => Promise<{ readonly queue: De
       expect(Math.max(...sizes)).toBeLessThan(25);
     });
 
-    test('is read in batches, each delivery once, also after any of them', async () => {
+    test('is read in batches by transaction, each delivery once, also after any of them', async () => {
       const queue = await opened();
       const deliveries = Array.from({ length: 1_203 }, (_, n) => newDelivery(n));
-      await queue.enqueue(deliveries);
-      const ids = deliveries.map(({ id }) => id).sort();
-      const read = async (after?: string): Promise<string[]> =>
+      await queue.enqueue(deliveries.toReversed());
+      const ids = deliveries.map(({ id }) => id);
+      const read = async (after?: number): Promise<string[]> =>
         (await allStored(queue, after)).map(({ id }) => id);
       expect(await read()).toEqual(ids);
-      for (const at of [0, 499, 500, 1_201, 1_202]) expect(await read(ids[at])).toEqual(ids.slice(at + 1));
+      for (const at of [0, 499, 500, 1_201, 1_202]) expect(await read(at)).toEqual(ids.slice(at + 1));
       let batches = 0;
       for await (const batch of batchesOf(queue)) {
         expect(batch.length).toBeGreaterThan(0);
         batches++;
       }
       expect(batches).toBeGreaterThan(1);
+    });
+
+    test('is read with all deliveries of a transaction in one batch', async () => {
+      const queue = await opened();
+      const prefixes = ['aaaaaaaaaa', OTHER, 'cccccccccc'];
+      const deliveries = Array.from({ length: 1_203 }, (_, n) =>
+        newDelivery(Math.floor(n / 3), { prefix: prefixes[n % 3] as string }),
+      );
+      await queue.enqueue(deliveries);
+      const seen = new Set<number>();
+      for await (const batch of batchesOf(queue)) {
+        const ids = new Set(batch.map(({ transactionId }) => transactionId));
+        expect(batch).toHaveLength(ids.size * 3);
+        expect(ids.isDisjointFrom(seen)).toBe(true);
+        for (const id of ids) seen.add(id);
+      }
+      expect(seen.size).toBe(401);
     });
 
     test('returns every withdrawal once, however many', async () => {
@@ -231,14 +248,14 @@ async function contentOf(queue: DeliveryQueue): Promise<Required<Omit<LogContent
   return { deliveries: await allStored(queue), withdrawn, streaks: byPrefix };
 }
 
-async function* batchesOf(queue: DeliveryQueue, from = ''): AsyncGenerator<readonly StoredDelivery[]> {
+async function* batchesOf(queue: DeliveryQueue, from = -1): AsyncGenerator<readonly StoredDelivery[]> {
   for (let batch = await queue.storedAfter(from); batch.length > 0; ) {
     yield batch;
-    batch = await queue.storedAfter(batch.at(-1)?.id ?? '');
+    batch = await queue.storedAfter(batch.at(-1)?.transactionId ?? from);
   }
 }
 
-async function allStored(queue: DeliveryQueue, from?: string): Promise<StoredDelivery[]> {
+async function allStored(queue: DeliveryQueue, from?: number): Promise<StoredDelivery[]> {
   const all: StoredDelivery[] = [];
   for await (const batch of batchesOf(queue, from)) all.push(...batch);
   return all;

@@ -310,13 +310,13 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
 
   test('a closed log rejects every call', async () => {
     const { queue } = await opened(one);
-    const [stored] = (await queue.storedAfter('')) as [StoredDelivery];
+    const [stored] = (await queue.storedAfter(-1)) as [StoredDelivery];
     await queue.close();
     const calls: ((closed: DeliveryQueue) => Promise<unknown>)[] = [
       (closed) => closed.logId(),
       (closed) => closed.enqueue([newDelivery(2)]),
       (closed) => closed.claim(claimOptions(1_000)),
-      (closed) => closed.report([{ kind: 'held', id: one.id, prefix: one.prefix, leaseToken: 'x' }]),
+      (closed) => closed.report([{ kind: 'held', ...one, leaseToken: 'x' }]),
       (closed) => closed.resume(7, 1_000),
       (closed) => closed.endLane(one.prefix, 'x', 1_000),
       (closed) => closed.withdraw([1], 1_000),
@@ -333,7 +333,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       (closed) => closed.backlog(1, one.prefix),
       (closed) => closed.failingLanes(1),
       (closed) => closed.attempts(one.prefix, { deliveries: 1, maxRead: 1 }),
-      (closed) => closed.storedAfter(''),
+      (closed) => closed.storedAfter(-1),
       (closed) => closed.withdrawnAfter(0),
       (closed) => closed.store({ name: { id: 'x', startedAtMs: 1 } }),
       (closed) => closed.store({ deliveries: [stored] }),

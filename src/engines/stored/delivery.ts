@@ -1,3 +1,4 @@
+import { jsonBytes, MAX_BATCH_BYTES } from '../../event-store/batch-bytes.ts';
 import {
   type Attempt,
   type AttemptOutcome,
@@ -11,6 +12,8 @@ import {
 import type { DeliverySummary, LaneAttempt, LoggedDelivery } from '../../push/queue/delivery-reads.ts';
 import { shortAnswer } from '../../push/queue/failure-streak.ts';
 import type { DeliveryProgress } from '../../push/queue/next-state.ts';
+
+const MAX_STORED = 500;
 
 /** A row or document as an engine returns it. What is absent is `null`. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -97,6 +100,21 @@ export function toDelivery(row: Row, record: Row, attempts: readonly Row[]): Del
 
 export function toStoredDelivery(...rows: Parameters<typeof toDelivery>): StoredDelivery {
   return { ...toDelivery(...rows), endedAtMs: toProgress(rows[0]).endedAtMs };
+}
+
+/** Collects what \`storedAfter\` returns from deliveries that come by transaction. */
+export class StoredBatch {
+  readonly deliveries: StoredDelivery[] = [];
+  #bytes = 0;
+
+  /** False where it is full: the delivery belongs to the next batch. */
+  take(delivery: StoredDelivery): boolean {
+    const isFull = this.deliveries.length >= MAX_STORED || this.#bytes >= MAX_BATCH_BYTES;
+    if (isFull && delivery.transactionId !== this.deliveries.at(-1)?.transactionId) return false;
+    this.deliveries.push(delivery);
+    this.#bytes += jsonBytes(delivery);
+    return true;
+  }
 }
 
 export function toClaimed(row: Row, record: Row, leaseToken: string): ClaimedDelivery {

@@ -11,6 +11,8 @@ import { healthy } from '../../push/queue/failure-streak.ts';
 /** Of a delivery whose transaction was erased: before everything; it is never attempted again. */
 const NOWHERE: Position = 0;
 
+/** Before every transaction. */
+const START = -1;
 /** More lanes than there are keys. */
 const ALL_LANES = 100_000_000;
 
@@ -46,7 +48,7 @@ export async function copyDeliveries(options: DeliveryCopyOptions): Promise<Deli
   await copyStreaks(options);
   const faults: string[] = [];
   let equal = 0;
-  let after = '';
+  let after = START;
   const compare = (wanted: readonly StoredDelivery[], found: ReadonlyMap<string, StoredDelivery>): void => {
     const ids = new Set(wanted.map(({ id }) => id));
     for (const delivery of wanted) {
@@ -58,7 +60,7 @@ export async function copyDeliveries(options: DeliveryCopyOptions): Promise<Deli
   };
   for await (const deliveries of storedDeliveries(source)) {
     const wanted = await relocated(deliveries, targetStore);
-    const range = { after, upTo: wanted.at(-1)?.id };
+    const range = { after, upTo: wanted.at(-1)?.transactionId };
     let found = await storedIn(target, range);
     const differing = wanted.filter((delivery) => !sameJson(delivery, found.get(delivery.id)));
     if (differing.length > 0) {
@@ -92,15 +94,15 @@ export async function relocated(
   }));
 }
 
-/** The deliveries with an id after `after` and up to `upTo`, by id; without `upTo` all that are left. */
+/** The deliveries of the transactions after `after` and up to `upTo`; without `upTo` all that are left. */
 async function storedIn(
   log: CopiedLog,
-  { after, upTo }: { readonly after: string; readonly upTo: string | undefined },
+  { after, upTo }: { readonly after: number; readonly upTo: number | undefined },
 ): Promise<ReadonlyMap<string, StoredDelivery>> {
   const found = new Map<string, StoredDelivery>();
   for await (const batch of storedDeliveries(log, after)) {
     for (const delivery of batch) {
-      if (upTo !== undefined && delivery.id > upTo) return found;
+      if (upTo !== undefined && delivery.transactionId > upTo) return found;
       found.set(delivery.id, delivery);
     }
   }
@@ -140,12 +142,12 @@ async function streaksOf(log: CopiedLog): Promise<ReadonlyMap<string, LaneStreak
   return new Map(failing.map((streak) => [streak.prefix, streak]));
 }
 
-function storedDeliveries(log: CopiedLog, after = ''): AsyncGenerator<readonly StoredDelivery[]> {
-  return inBatches(after, { read: (from) => log.storedAfter(from), placeOf: ({ id }) => id });
+function storedDeliveries(log: CopiedLog, after = START): AsyncGenerator<readonly StoredDelivery[]> {
+  return inBatches(after, { read: (from) => log.storedAfter(from), placeOf: (last) => last.transactionId });
 }
 
 function withdrawals(log: CopiedLog): AsyncGenerator<readonly number[]> {
-  return inBatches(-1, { read: (from) => log.withdrawnAfter(from), placeOf: (id) => id });
+  return inBatches(START, { read: (from) => log.withdrawnAfter(from), placeOf: (id) => id });
 }
 
 async function* inBatches<Item, Place>(

@@ -114,8 +114,8 @@ export function released(delivery: ClaimedDelivery): DeliveryReport {
   return { kind: 'released', ...claimOf(delivery) };
 }
 
-function claimOf({ id, prefix, leaseToken }: ClaimedDelivery) {
-  return { id, prefix, leaseToken };
+function claimOf({ id, prefix, transactionId, leaseToken }: ClaimedDelivery) {
+  return { id, prefix, transactionId, leaseToken };
 }
 
 function linesOf({ id, prefix, transactionId }: ClaimedDelivery): Readonly<Record<string, unknown>> {

@@ -72,8 +72,8 @@ export interface DeliveryReads {
   ofTransactions(transactionIds: readonly number[]): Promise<readonly LoggedDelivery[]>;
   /** Ids of transactions with deliveries, distinct and ascending: at most `limit`, and none only where there is none. */
   transactionsAfter(afterId: number, limit: number): Promise<readonly number[]>;
-  /** The next deliveries by id, some MiB at most; none only at the end. */
-  storedAfter(id: string): Promise<readonly StoredDelivery[]>;
+  /** All deliveries of the next transactions by id, some MiB or those of one transaction; none only at the end. */
+  storedAfter(transactionId: number): Promise<readonly StoredDelivery[]>;
   /** The next withdrawn transactions by id; none only at the end. */
   withdrawnAfter(transactionId: number): Promise<readonly number[]>;
 }

@@ -80,7 +80,7 @@ export interface ClaimedDelivery extends NewDelivery {
 }
 
 /** What is recorded of a claimed delivery. */
-export type DeliveryReport = Pick<ClaimedDelivery, 'id' | 'prefix' | 'leaseToken'> &
+export type DeliveryReport = Pick<ClaimedDelivery, 'id' | 'prefix' | 'transactionId' | 'leaseToken'> &
   (
     | { readonly kind: 'delivered'; readonly attempt: Attempt }
     | { readonly kind: 'retry'; readonly attempt: Attempt; readonly dueAtMs: number }

@@ -53,6 +53,7 @@ describe('what steers a terminal is escaped', () => {
         {
           kind: 'failed',
           id: claim.id,
+          transactionId: claim.transactionId,
           leaseToken: claim.leaseToken,
           reason: `because${STEERING}`,
           attempt: {

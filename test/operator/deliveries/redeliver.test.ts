@@ -69,7 +69,7 @@ async function start() {
       durationMs: 1,
       outcome: { ok: false, kind: 'status', detail: '500', answer: ANSWER },
     };
-    const report = { id, prefix: claimed?.prefix ?? '', leaseToken: claimed?.leaseToken ?? '' };
+    const report = { id, prefix, transactionId, leaseToken: claimed?.leaseToken ?? '' };
     await queue.report([
       kind === 'failed'
         ? { kind, ...report, attempt, reason: '500' }

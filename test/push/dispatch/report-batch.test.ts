@@ -34,7 +34,8 @@ function batch(refuse: (reports: readonly DeliveryReport[]) => Error | undefined
       (error: unknown) => faults.push(error),
     );
   const add = (...ids: readonly string[]) => {
-    for (const id of ids) record({ kind: 'held', id, prefix: 'aaaaaaaaaa', leaseToken: 'x' });
+    for (const id of ids)
+      record({ kind: 'held', id, prefix: 'aaaaaaaaaa', transactionId: 1, leaseToken: 'x' });
   };
   return { scheduler, commits, recorded, stored, faults, reports, lines, add, record };
 }
@@ -87,6 +88,7 @@ describe('an outcome that the store refuses', () => {
     kind: 'delivered',
     id,
     prefix: 'aaaaaaaaaa',
+    transactionId: 1,
     leaseToken: 'x',
     attempt: { ...attempt, outcome: { ok: true, answer } },
   });
@@ -107,6 +109,7 @@ describe('an outcome that the store refuses', () => {
       kind: 'delivered',
       id: 'large',
       prefix: 'aaaaaaaaaa',
+      transactionId: 1,
       leaseToken: 'x',
       attempt: { ...attempt, outcome: { ok: true, answer: { status: 200, headers: {}, body: '' } } },
     });
@@ -139,6 +142,7 @@ describe('an outcome that the store refuses', () => {
       kind: 'failed',
       id: 'a',
       prefix: 'aaaaaaaaaa',
+      transactionId: 1,
       leaseToken: 'x',
       attempt: { ...attempt, outcome },
       reason: 'y',
@@ -162,6 +166,7 @@ describe('an outcome that the store refuses', () => {
       kind: 'failed',
       id: 'a',
       prefix: 'aaaaaaaaaa',
+      transactionId: 1,
       leaseToken: 'x',
       attempt: { ...attempt, outcome },
       reason: 'z',
@@ -173,11 +178,12 @@ describe('an outcome that the store refuses', () => {
   });
 
   test.each<DeliveryReport>([
-    { kind: 'held', id: 'a', prefix: 'aaaaaaaaaa', leaseToken: 'x' },
+    { kind: 'held', id: 'a', prefix: 'aaaaaaaaaa', transactionId: 1, leaseToken: 'x' },
     {
       kind: 'failed',
       id: 'a',
       prefix: 'aaaaaaaaaa',
+      transactionId: 1,
       leaseToken: 'x',
       attempt: null,
       reason: 'the key is switched off',
@@ -368,7 +374,7 @@ test('the health of its lane is what an outcome resolves with, and what the stor
     },
   });
   void reports
-    .record({ kind: 'held', id: 'a', prefix: 'aaaaaaaaaa', leaseToken: 'x' })
+    .record({ kind: 'held', id: 'a', prefix: 'aaaaaaaaaa', transactionId: 1, leaseToken: 'x' })
     .then((told) => heard.push(told));
   await scheduler.advance(1_000);
   expect(lines).toMatchObject([

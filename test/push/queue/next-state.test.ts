@@ -37,7 +37,7 @@ const attemptOf = (outcome: AttemptOutcome, overrides: { cycle?: number; number?
   outcome,
   ...overrides,
 });
-const claim = { id: 'a', prefix: 'aaaaaaaaaa', leaseToken: 'mine' };
+const claim = { id: 'a', prefix: 'aaaaaaaaaa', transactionId: 1, leaseToken: 'mine' };
 const delivered: DeliveryReport = { kind: 'delivered', ...claim, attempt: attemptOf(SUCCESS) };
 const retry = { kind: 'retry', ...claim, attempt: attemptOf(UNAVAILABLE), dueAtMs: 7_000 } as const;
 const failed = { kind: 'failed', ...claim, attempt: attemptOf(UNAVAILABLE), reason: '503' } as const;

@@ -95,6 +95,6 @@ export function held(claim: ClaimedDelivery): DeliveryReport {
 }
 
 /** What every report of a claim holds. */
-export function claimOf({ id, prefix, leaseToken }: ClaimedDelivery) {
-  return { id, prefix, leaseToken };
+export function claimOf({ id, prefix, transactionId, leaseToken }: ClaimedDelivery) {
+  return { id, prefix, transactionId, leaseToken };
 }

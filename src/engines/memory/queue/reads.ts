@@ -1,4 +1,3 @@
-import { batchesOf, jsonBytes } from '../../../event-store/batch-bytes.ts';
 import type { Delivery, StoredDelivery } from '../../../push/queue/delivery.ts';
 import type {
   DeliveryFilter,
@@ -8,9 +7,8 @@ import type {
   LaneReads,
 } from '../../../push/queue/delivery-reads.ts';
 import { shortAnswer } from '../../../push/queue/failure-streak.ts';
+import { StoredBatch } from '../../stored/delivery.ts';
 import { dueOf, type Entry, leastOf, type MemoryDeliveries } from './deliveries.ts';
-
-const BATCH = 500;
 
 export function memoryReads(log: MemoryDeliveries): DeliveryReads {
   return {
@@ -41,11 +39,12 @@ export function memoryReads(log: MemoryDeliveries): DeliveryReads {
         .filter((id) => id > afterId)
         .slice(0, limit);
     },
-    async storedAfter(id) {
-      const later = log.all(({ owed }) => owed.id > id).map(storedOf);
-      later.sort((a, b) => (a.id < b.id ? -1 : 1));
-      for (const batch of batchesOf(later, { most: BATCH, bytesOf: jsonBytes })) return batch;
-      return [];
+    async storedAfter(transactionId) {
+      const later = log.all(({ owed }) => owed.transactionId > transactionId).map(storedOf);
+      later.sort((a, b) => a.transactionId - b.transactionId);
+      const batch = new StoredBatch();
+      later.every((delivery) => batch.take(delivery));
+      return batch.deliveries;
     },
     withdrawnAfter: async (transactionId) =>
       ascending(log.withdrawn.keys()).filter((id) => id > transactionId),

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Filter } from 'mongodb';
 import type { Clock } from '../../../base/clock.ts';
-import { jsonBytes, MAX_BATCH_BYTES } from '../../../event-store/batch-bytes.ts';
-import type { StoredDelivery } from '../../../push/queue/delivery.ts';
 import type {
   Backlog,
   DeliveryFilter,
@@ -13,7 +11,14 @@ import type {
   PageOptions,
 } from '../../../push/queue/delivery-reads.ts';
 import { healthy } from '../../../push/queue/failure-streak.ts';
-import { toDelivery, toLaneAttempt, toLogged, toStoredDelivery, toSummary } from '../../stored/delivery.ts';
+import {
+  StoredBatch,
+  toDelivery,
+  toLaneAttempt,
+  toLogged,
+  toStoredDelivery,
+  toSummary,
+} from '../../stored/delivery.ts';
 import { type Condition, selectionOf } from '../../stored/delivery-index.ts';
 import {
   type DeliveryCollections,
@@ -73,20 +78,14 @@ export function mongoReads(use: Use, clock: Clock): DeliveryReads {
         const entries = await found.sort({ transaction_id: 1 }).limit(limit).toArray();
         return [...new Set(entries.map(({ transaction_id }) => transaction_id))];
       }, LONG_QUERY_MS),
-    storedAfter: (id) =>
+    storedAfter: (transactionId) =>
       use(async ({ deliveries }) => {
-        const batch: StoredDelivery[] = [];
-        let bytes = 0;
-        for await (const document of deliveries
-          .find({ _id: { $gt: id } })
-          .sort({ _id: 1 })
-          .limit(BATCH)) {
-          const stored = toStoredDelivery(...rowsOf(document));
-          batch.push(stored);
-          bytes += jsonBytes(stored);
-          if (bytes >= MAX_BATCH_BYTES) break;
+        const batch = new StoredBatch();
+        const later = deliveries.find({ transaction_id: { $gt: transactionId } }, { hint: 'by_transaction' });
+        for await (const document of later.sort({ transaction_id: 1 }).batchSize(BATCH)) {
+          if (!batch.take(toStoredDelivery(...rowsOf(document)))) break;
         }
-        return batch;
+        return batch.deliveries;
       }, LONG_QUERY_MS),
     withdrawnAfter: (transactionId) =>
       use(async ({ withdrawals }) => {

@@ -18,13 +18,15 @@ const SMALL_CACHE_MIB = 2; // a process opens a dozen connections
 const ALL_PAGES = 2 ** 31 - 1;
 /** A file that may be recreated is looked through when it is opened, which takes some milliseconds. */
 const MAX_LOOKED_THROUGH_BYTES = 16 * 1024 * 1024;
-const CHECKPOINT_PAGES = 2_000; // 16 MB of log between checkpoints
+const LOG_BYTES = 16 * 1024 * 1024; // between checkpoints
 
 export interface OpenOptions {
   /** Forward-only steps; `user_version` counts those that have run. */
   readonly migrations: readonly string[];
   /** `full`: a commit survives a power cut. `normal`: a commit may be lost by one, but the file stays intact. */
   readonly durability: 'full' | 'normal';
+  /** Of a new file. Default 8 KiB; less where a commit changes a little in many places. */
+  readonly pageBytes?: number;
   /** Pages that this connection keeps in memory, besides the cache of the operating system. Default 2. */
   readonly cacheMiB?: number;
   /** Throws `STORE_UNAVAILABLE` where the file does not exist; it is created otherwise. */
@@ -239,11 +241,12 @@ export class Database {
     this.#isPrepared = true;
   }
 
-  #prepare({ migrations, durability, cacheMiB = SMALL_CACHE_MIB }: OpenOptions): void {
-    this.#db.exec(`PRAGMA page_size = ${PAGE_BYTES}`);
+  #prepare(options: OpenOptions): void {
+    const { migrations, durability, pageBytes = PAGE_BYTES, cacheMiB = SMALL_CACHE_MIB } = options;
+    this.#db.exec(`PRAGMA page_size = ${pageBytes}`);
     this.#db.exec('PRAGMA journal_mode = WAL');
     this.#db.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`);
-    this.#db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    this.#db.exec(`PRAGMA wal_autocheckpoint = ${LOG_BYTES / pageBytes}`);
     this.#db.exec(`PRAGMA cache_size = -${cacheMiB * 1024}`);
     this.#db.exec('PRAGMA secure_delete = ON'); // deleted rows are overwritten, not left in free pages
     this.#migrate(migrations);

@@ -22,7 +22,7 @@ export interface SqliteDeliveryQueueOptions {
  */
 export function openSqliteDeliveryQueue({ path, clock }: SqliteDeliveryQueueOptions): DeliveryQueue {
   const migrations = deliveryMigrations({ id: randomUUID(), startedAtMs: clock.now() });
-  const db = new Database(path, { migrations, durability: 'full' });
+  const db = new Database(path, { migrations, durability: 'full', pageBytes: 4096 });
   const commits = new CommitWatch(db);
   const lanes = sqliteLanes(db);
   const parts = { db, clock, commits, lanes, statements: prepareStatements(db) };

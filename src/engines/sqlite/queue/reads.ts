@@ -1,5 +1,4 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { batchesOf, jsonBytes } from '../../../event-store/batch-bytes.ts';
 import { type DeliveryState, MAX_ATTEMPTS_KEPT } from '../../../push/queue/delivery.ts';
 import type {
   Backlog,
@@ -12,6 +11,7 @@ import type {
 } from '../../../push/queue/delivery-reads.ts';
 import {
   LOGGED,
+  StoredBatch,
   toDelivery,
   toLaneAttempt,
   toLogged,
@@ -21,7 +21,7 @@ import {
 import { type Condition, type Selection, selectionOf } from '../../stored/delivery-index.ts';
 import type { Database } from '../driver/database.ts';
 import { type SqliteLanes, toHealth } from './lanes.ts';
-import { columnsOf, SUMMARY_COLUMNS, WITH_RECORD } from './statements.ts';
+import { columnsOf, OF_ID, SUMMARY_COLUMNS, WITH_RECORD } from './statements.ts';
 
 const BATCH = 500;
 /** A query uses a partial index only where it repeats the index's condition. */
@@ -38,8 +38,8 @@ const NEWEST_FIRST = 'ORDER BY created_at DESC, id DESC';
 /** The queries of the delivery log. */
 export function sqliteReads(db: Database): DeliveryReads {
   const log = db.prepare('SELECT id, started_at FROM log');
-  const one = db.prepare(`${WITH_RECORD} WHERE id = ?`);
-  const next = db.prepare(`${WITH_RECORD} WHERE id > ? ORDER BY id LIMIT ${BATCH}`);
+  const one = db.prepare(`${WITH_RECORD} WHERE ${OF_ID}`);
+  const next = db.prepare(`${WITH_RECORD} WHERE transaction_id > ? ORDER BY transaction_id`);
   // A file of an earlier version may hold more than are kept.
   const attemptsOf = db.prepare(
     `SELECT * FROM (
@@ -73,11 +73,11 @@ export function sqliteReads(db: Database): DeliveryReads {
       db.read(() => transactionsAfter.all(afterId, limit).map(({ id }) => id as number)),
     storedAfter: async (after) =>
       db.read(() => {
-        const whole = next
-          .iterate(after)
-          .map((row) => toStoredDelivery(row, row, attemptsOf.all(row.seq as number)));
-        for (const batch of batchesOf(whole, { most: BATCH, bytesOf: jsonBytes })) return batch;
-        return [];
+        const batch = new StoredBatch();
+        for (const row of next.iterate(after)) {
+          if (!batch.take(toStoredDelivery(row, row, attemptsOf.all(row.seq as number)))) break;
+        }
+        return batch.deliveries;
       }),
     withdrawnAfter: async (after) => db.read(() => nextWithdrawn.all(after).map(({ id }) => id as number)),
   };

@@ -17,13 +17,22 @@ import {
   toProgress,
 } from '../../stored/delivery.ts';
 import type { Database } from '../driver/database.ts';
+import { PART_OF_SEQ } from './schema.ts';
 
 type Names = Readonly<Record<string, string>>;
 
+/** The id says the same as both. */
+const ON_SAME = 'ON CONFLICT (transaction_id, prefix)';
 const OF_LANE = 'position < ?2 AND cycle BETWEEN ?3 AND ?4';
 
 const DELIVERY: Names = { ...IDENTITY, ...PROGRESS };
 export const SUMMARY_COLUMNS = columnsOf(SUMMARY);
+/** Selects the delivery of an id, the parameter `?1`: a search in each part of their index, the newest first. */
+export const OF_ID = `seq = (
+  WITH RECURSIVE part (n) AS (
+    SELECT (SELECT max(${PART_OF_SEQ}) FROM deliveries)
+    UNION ALL SELECT n - 1 FROM part WHERE n > (SELECT min(${PART_OF_SEQ}) FROM deliveries))
+  SELECT seq FROM part CROSS JOIN deliveries INDEXED BY by_id ON ${PART_OF_SEQ} = n AND id = ?1 LIMIT 1)`;
 /** Selects a whole delivery without its attempts. */
 export const WITH_RECORD = `SELECT seq, ended_at, ${SUMMARY_COLUMNS}, ${columnsOf(RECORD)}
   FROM deliveries JOIN records ON records.delivery = deliveries.seq`;
@@ -36,9 +45,9 @@ export type Statements = ReturnType<typeof prepareStatements>;
 export function prepareStatements(db: Database) {
   const replaced = setOf(Object.values(DELIVERY), (column) => `excluded.${column}`);
   return {
-    insert: db.prepare(`${insertInto('deliveries', DELIVERY)} ON CONFLICT (id) DO NOTHING RETURNING seq`),
+    insert: db.prepare(`${insertInto('deliveries', DELIVERY)} ${ON_SAME} DO NOTHING RETURNING seq`),
     put: db.prepare(
-      `${insertInto('deliveries', DELIVERY)} ON CONFLICT (id) DO UPDATE SET ${replaced} RETURNING seq`,
+      `${insertInto('deliveries', DELIVERY)} ${ON_SAME} DO UPDATE SET ${replaced} RETURNING seq`,
     ),
     setRecord: db.prepare(insertInto('records', { delivery: 'delivery', ...RECORD }, 'INSERT OR REPLACE')),
     insertAttempt: db.prepare(insertInto('attempts', { delivery: 'delivery', ...ATTEMPT })),
@@ -48,9 +57,10 @@ export function prepareStatements(db: Database) {
     ),
     due: db.prepare(`${WITH_RECORD} WHERE prefix = ? AND due_at <= ? ORDER BY due_at, seq LIMIT ?`),
     lease: db.prepare('UPDATE deliveries SET lease = ?, due_at = ? WHERE seq = ?'),
-    one: db.prepare(
+    one: db.prepare(`SELECT ${CHANGING} FROM deliveries WHERE ${OF_ID}`),
+    reported: db.prepare(
       `SELECT ${CHANGING}, (SELECT head FROM records WHERE delivery = seq) AS head
-       FROM deliveries WHERE id = ?`,
+       FROM deliveries WHERE transaction_id = ? AND prefix = ?`,
     ),
     heldOfAccount: db.prepare(
       `SELECT ${CHANGING} FROM deliveries WHERE state = 'held' AND account_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
@@ -125,7 +135,7 @@ export function changeRow(
   if (next.attempt !== undefined) {
     const kept = keptAttempt(next.attempt, { head: row.head as string });
     statements.insertAttempt.run(seq, ...attemptValues(kept));
-    statements.dropOldAttempts.run(seq);
+    if (next.progress.cycle > 1) statements.dropOldAttempts.run(seq); // the first has only a few
   }
   return next;
 }

@@ -47,7 +47,7 @@ export function sqliteWork(parts: QueueParts): DeliveryWork {
         const nowMs = clock.now();
         const changed = new Set<string>();
         for (const report of reports) {
-          const row = statements.one.get(report.id);
+          const row = statements.reported.get(report.transactionId, report.prefix);
           const next = row && changeRow(statements, row, report, nowMs);
           if (row === undefined || next === undefined) continue;
           const prefix = row.prefix as string;

@@ -90,7 +90,47 @@ describe('the embedded delivery queue', () => {
     const newest = Array.from({ length: 50 }, (_, n) => n + 11);
     const found = await queue.find(newDelivery(1).id);
     expect(found?.attempts.map(({ cycle }) => cycle)).toEqual(newest);
-    expect((await queue.storedAfter(''))[0]?.attempts).toEqual(found?.attempts);
+    expect((await queue.storedAfter(-1))[0]?.attempts).toEqual(found?.attempts);
+  });
+
+  test('finds a delivery by its id whichever thousand it is of, and no other', async () => {
+    const queue = openAt(join(temporaryFolder(), 'deliveries.db'), new FakeClock());
+    expect(await queue.find('x')).toBeUndefined();
+    const claimed = await queue.enqueue(
+      Array.from({ length: 5_000 }, (_, n) => newDelivery(n)),
+      claimOptions(1_000, { laneCapacity: () => 5_000 }),
+    );
+    await queue.report(claimed.slice(0, 2_500).map((claim) => delivered(claim, 1_000)));
+    await queue.purge(10_000, 2_400); // from here on the first parts are missing
+    for (const n of [2_400, 2_499, 2_500, 4_095, 4_999])
+      expect((await queue.find(newDelivery(n).id))?.transactionId).toBe(n);
+    for (const n of [0, 2_399, 5_000]) expect(await queue.find(newDelivery(n).id)).toBeUndefined();
+    expect(await queue.redeliver(newDelivery(2_450).id, { force: true, dueAtMs: 1 })).toBe('due');
+  });
+
+  test('takes over the file of a version that had a unique index of the ids', async () => {
+    const path = join(temporaryFolder(), 'deliveries.db');
+    const owed = [1, 2, 3].map((n) => newDelivery(n));
+    const first = openSqliteDeliveryQueue({ path, clock: new FakeClock() });
+    const claimed = await first.enqueue(owed, claimOptions(1_000));
+    await first.report(claimed.slice(0, 1).map((claim) => delivered(claim, 1_000)));
+    const before = await first.storedAfter(-1);
+    await first.close();
+    const db = new DatabaseSync(path);
+    db.exec(`CREATE TABLE former (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, prefix TEXT NOT NULL,
+      account_id INTEGER NOT NULL, transaction_id INTEGER NOT NULL, type TEXT NOT NULL, created_at INTEGER NOT NULL,
+      position INTEGER NOT NULL, recorded_at INTEGER NOT NULL, state TEXT NOT NULL, reason TEXT, ended_at INTEGER,
+      cycle INTEGER NOT NULL, attempts_in_cycle INTEGER NOT NULL, due_at INTEGER, lease TEXT) STRICT;
+      INSERT INTO former SELECT * FROM deliveries; DROP TABLE deliveries; ALTER TABLE former RENAME TO deliveries;
+      CREATE INDEX by_transaction ON deliveries (transaction_id); PRAGMA user_version = 4`);
+    db.close();
+    const queue = openAt(path, new FakeClock());
+    expect(await queue.storedAfter(-1)).toEqual(before);
+    await queue.enqueue(owed);
+    expect(await queue.storedAfter(-1)).toEqual(before);
+    await queue.report(claimed.slice(1).map((claim) => delivered(claim, 1_000)));
+    expect((await queue.find(newDelivery(3).id))?.state).toBe('delivered');
+    expect((await queue.page({ accountId: 7 }, { limit: 9 })).deliveries).toHaveLength(3);
   });
 
   test('finds due work, held accounts and a page of the log by an index of each, without reading the rest', () => {
