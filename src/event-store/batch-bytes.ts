@@ -31,9 +31,9 @@ export function jsonBytes(value: unknown): number {
     bytes += CONTAINER_BYTES;
     if (Array.isArray(next)) for (const member of next) count(member);
     else {
-      for (const [name, member] of Object.entries(next)) {
+      for (const name in next) {
         bytes += name.length;
-        count(member);
+        count((next as Readonly<Record<string, unknown>>)[name]);
       }
     }
   }

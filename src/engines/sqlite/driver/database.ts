@@ -184,12 +184,15 @@ export class Database {
     for (const name of ['get', 'all', 'run'] as const) {
       const call = StatementSync.prototype[name] as (...values: unknown[]) => unknown;
       Object.defineProperty(statement, name, {
-        value: (...values: unknown[]): unknown =>
-          this.#orKnown(() => {
+        value: (...values: unknown[]): unknown => {
+          try {
             this.#assertPresent();
             if (present.db !== this.#db) present = { statement: this.#db.prepare(sql), db: this.#db };
             return call.apply(present.statement, values);
-          }),
+          } catch (error) {
+            throw this.#known(error);
+          }
+        },
       });
     }
     return statement;

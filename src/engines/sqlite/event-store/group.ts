@@ -1,7 +1,7 @@
 import type { Clock } from '../../../base/clock.ts';
 import { FuelError } from '../../../base/errors.ts';
 import type { GroupEvent, SubscriptionBatch } from '../../../event-store/event-store.ts';
-import { isDamaged, type Position } from '../../../event-store/recorded-event.ts';
+import { isDamaged, type Position, type RecordedEvent } from '../../../event-store/recorded-event.ts';
 import { isAnchor } from '../../../event-store/store-identity.ts';
 import type { Database } from '../driver/database.ts';
 import type { SqliteEventStore } from './event-store.ts';
@@ -114,7 +114,7 @@ export class SqliteGroup {
 
   ack(holder: string, events: readonly GroupEvent[]): Promise<void> {
     return this.#db.write(() => {
-      for (const { event } of events) this.#statements.ack.run(this.#name, event.position, holder);
+      this.#statements.ack.run(this.#name, positionsOf(events.map(({ event }) => event)), holder);
     });
   }
 
@@ -162,9 +162,7 @@ export class SqliteGroup {
   #takeNew(group: GroupRow, { holder, leasedUntilMs }: Lease, limit: number): SubscriptionBatch {
     const after = this.#positionIn(group);
     const batch = this.#store.readAll({ prefixes: JSON.parse(group.prefixes), after, limit });
-    for (const { position } of batch.events) {
-      this.#statements.insert.run(this.#name, position, leasedUntilMs, holder);
-    }
+    this.#statements.insert.run(this.#name, leasedUntilMs, holder, positionsOf(batch.events));
     if (batch.position !== group.position) {
       const last = batch.events.at(-1);
       const there = last?.position === batch.position ? [last] : this.#store.readAt([batch.position]);
@@ -194,8 +192,14 @@ export class SqliteGroup {
   }
 }
 
+/** As JSON, so that one statement does what each of them needs. */
+function positionsOf(events: readonly RecordedEvent[]): string {
+  return JSON.stringify(events.map(({ position }) => position));
+}
+
 function prepareStatements(db: Database) {
-  const end = "WHERE group_name = ? AND position = ? AND state = 'out' AND holder = ?";
+  const ofHolder = "state = 'out' AND holder = ?";
+  const end = `WHERE group_name = ? AND position = ? AND ${ofHolder}`;
   return {
     group: db.prepare('SELECT prefixes, ack_timeout_ms, position, recorded_at FROM groups WHERE name = ?'),
     move: db.prepare('UPDATE groups SET position = ?, recorded_at = ? WHERE name = ?'),
@@ -215,14 +219,16 @@ function prepareStatements(db: Database) {
     ),
     insert: db.prepare(
       `INSERT INTO messages (group_name, position, state, retry_count, due_at, holder)
-       VALUES (?, ?, 'out', 0, ?, ?)`,
+       SELECT ?1, value, 'out', 0, ?2, ?3 FROM json_each(?4)`,
     ),
     forgetAll: db.prepare('DELETE FROM messages WHERE group_name = ?'),
     forget: db.prepare('DELETE FROM messages WHERE group_name = ? AND position = ?'),
     release: db.prepare(
       `UPDATE messages SET state = 'retry', due_at = ?, retry_count = ?, holder = NULL ${end}`,
     ),
-    ack: db.prepare(`DELETE FROM messages ${end}`),
+    ack: db.prepare(
+      `DELETE FROM messages WHERE group_name = ? AND position IN (SELECT value FROM json_each(?)) AND ${ofHolder}`,
+    ),
     retry: db.prepare(
       `UPDATE messages SET state = 'retry', retry_count = retry_count + 1, holder = NULL, due_at = ?, reason = ?
        ${end}`,

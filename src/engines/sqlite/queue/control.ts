@@ -4,7 +4,13 @@ import { type LogName, MAX_ATTEMPTS_KEPT, type StoredDelivery } from '../../../p
 import type { DeliveryControl } from '../../../push/queue/delivery-queue.ts';
 import { NO_RECORD, redeliveryRefusal } from '../../../push/queue/next-state.ts';
 import { fromStored, RECORD, toProgress } from '../../stored/delivery.ts';
-import { attemptValues, deliveryValues, recordValues, type Statements } from './statements.ts';
+import {
+  attemptValues,
+  deliveryValues,
+  recordValues,
+  type Statements,
+  withdrawnAmong,
+} from './statements.ts';
 import { changeRows, type QueueParts } from './work.ts';
 
 export function sqliteControl(parts: QueueParts): DeliveryControl {
@@ -32,7 +38,7 @@ export function sqliteControl(parts: QueueParts): DeliveryControl {
       const answer = await db.write(() => {
         const row = statements.one.get(id);
         if (row === undefined) return 'not known';
-        if (statements.isWithdrawn.get(row.transaction_id as number) !== undefined) return 'withdrawn';
+        if (withdrawnAmong(statements, [row.transaction_id as number]).size > 0) return 'withdrawn';
         const { state, cycle } = toProgress(row);
         const refusal = redeliveryRefusal(state, force);
         if (refusal !== undefined) return refusal;

@@ -58,8 +58,9 @@ export function prepareStatements(db: Database) {
     due: db.prepare(`${WITH_RECORD} WHERE prefix = ? AND due_at <= ? ORDER BY due_at, seq LIMIT ?`),
     lease: db.prepare('UPDATE deliveries SET lease = ?, due_at = ? WHERE seq = ?'),
     one: db.prepare(`SELECT ${CHANGING} FROM deliveries WHERE ${OF_ID}`),
+    // A pending one has its record: it is not read again for each.
     reported: db.prepare(
-      `SELECT ${CHANGING}, (SELECT head FROM records WHERE delivery = seq) AS head
+      `SELECT ${CHANGING}, iif(state = 'pending', '{', (SELECT head FROM records WHERE delivery = seq)) AS head
        FROM deliveries WHERE transaction_id = ? AND prefix = ?`,
     ),
     heldOfAccount: db.prepare(
@@ -77,7 +78,9 @@ export function prepareStatements(db: Database) {
       `SELECT ${CHANGING} FROM deliveries WHERE transaction_id = ? AND ended_at IS NULL`,
     ),
     update: db.prepare(`UPDATE deliveries SET ${setOf(Object.values(PROGRESS), () => '?')} WHERE seq = ?`),
-    isWithdrawn: db.prepare('SELECT 1 FROM withdrawals WHERE transaction_id = ?'),
+    withdrawnOf: db.prepare(
+      'SELECT transaction_id AS id FROM withdrawals WHERE transaction_id IN (SELECT value FROM json_each(?))',
+    ),
     insertWithdrawal: db.prepare(
       `INSERT INTO withdrawals VALUES (?, ?)
        ON CONFLICT (transaction_id) DO UPDATE SET made_at = max(made_at, excluded.made_at)`,
@@ -138,6 +141,14 @@ export function changeRow(
     if (next.progress.cycle > 1) statements.dropOldAttempts.run(seq); // the first has only a few
   }
   return next;
+}
+
+/** Those of the transactions that are withdrawn. */
+export function withdrawnAmong(
+  { withdrawnOf }: Statements,
+  transactionIds: readonly number[],
+): ReadonlySet<number> {
+  return new Set(withdrawnOf.all(JSON.stringify(transactionIds)).map(({ id }) => id as number));
 }
 
 export function columnsOf(names: Names): string {

@@ -9,7 +9,7 @@ import { cyclesOf, type Row, toClaimed } from '../../stored/delivery.ts';
 import type { CommitWatch } from '../driver/commit-watch.ts';
 import type { Database } from '../driver/database.ts';
 import type { SqliteLanes } from './lanes.ts';
-import { changeRow, deliveryValues, recordValues, type Statements } from './statements.ts';
+import { changeRow, deliveryValues, recordValues, type Statements, withdrawnAmong } from './statements.ts';
 
 /** Deliveries that one commit of a bulk change touches: some milliseconds of the event loop. */
 const BULK_ROWS = 250;
@@ -129,13 +129,17 @@ function storeNew(
 ) {
   const token = newLeaseToken(claimFor?.holder ?? '');
   const untilMs = claimFor === undefined ? 0 : claimFor.nowMs + claimFor.leaseMs;
+  const withdrawnIds = withdrawnAmong(
+    statements,
+    deliveries.map(({ transactionId }) => transactionId),
+  );
   const slots = new FreeSlots(claimFor?.laneCapacity ?? (() => 0));
   const changed = new Set<string>();
   const claimed: ClaimedDelivery[] = [];
   let unclaimed = 0;
   for (const delivery of deliveries) {
     const { prefix } = delivery;
-    const withdrawn = statements.isWithdrawn.get(delivery.transactionId) !== undefined;
+    const withdrawn = withdrawnIds.has(delivery.transactionId);
     const isClaimed = !withdrawn && slots.of(prefix) > 0;
     const lease = isClaimed ? { token, untilMs } : undefined;
     const progress = newProgress(delivery, withdrawn ? 'withdrawn' : lease);
