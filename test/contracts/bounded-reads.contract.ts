@@ -24,10 +24,10 @@ export function boundedReadsContract(open: () => Promise<{ readonly queue: Deliv
   const claimed = async (queue: DeliveryQueue, prefix?: string) =>
     queue.claim(claimOptions(9_000, { laneCapacity: (lane) => ((prefix ?? lane) === lane ? 100 : 0) }));
 
-  /** Twenty deliveries of two keys and accounts, several in a millisecond; the even transactions were delivered. */
+  /** Twenty deliveries of two accounts, one of two keys, several in a millisecond; the even transactions were delivered. */
   const sample = Array.from({ length: 20 }, (_, n) =>
     newDelivery(n, {
-      prefix: n % 3 === 0 ? 'bbbbbbbbbb' : 'aaaaaaaaaa',
+      prefix: n % 3 === 0 ? 'bbbbbbbbbb' : n % 4 === 1 ? 'cccccccccc' : 'aaaaaaaaaa',
       accountId: n % 3 === 0 ? 8 : 7,
       createdAtMs: 1_000 + Math.floor(n / 4),
     }),
@@ -50,6 +50,8 @@ export function boundedReadsContract(open: () => Promise<{ readonly queue: Deliv
     {},
     { prefix: 'bbbbbbbbbb' },
     { accountId: 7 },
+    { accountId: 7, sinceMs: 1_001, untilMs: 1_003 },
+    { accountId: 9 },
     { transactionId: 4 },
     { sinceMs: 1_001, untilMs: 1_003 },
     ...(['pending', 'delivered', 'failed', 'held'] as const).flatMap((state) => [

@@ -9,7 +9,12 @@ import {
   type StoredDelivery,
   type WebhookHealth,
 } from '../../push/queue/delivery.ts';
-import type { DeliverySummary, LaneAttempt, LoggedDelivery } from '../../push/queue/delivery-reads.ts';
+import type {
+  DeliveryPlace,
+  DeliverySummary,
+  LaneAttempt,
+  LoggedDelivery,
+} from '../../push/queue/delivery-reads.ts';
 import { shortAnswer } from '../../push/queue/failure-streak.ts';
 import type { DeliveryProgress } from '../../push/queue/next-state.ts';
 
@@ -102,7 +107,12 @@ export function toStoredDelivery(...rows: Parameters<typeof toDelivery>): Stored
   return { ...toDelivery(...rows), endedAtMs: toProgress(rows[0]).endedAtMs };
 }
 
-/** Collects what \`storedAfter\` returns from deliveries that come by transaction. */
+/** The order of `page`. */
+export function newestFirst(a: DeliveryPlace, b: DeliveryPlace): number {
+  return b.createdAtMs - a.createdAtMs || (b.id < a.id ? -1 : b.id > a.id ? 1 : 0);
+}
+
+/** Collects what `storedAfter` returns from deliveries that come by transaction. */
 export class StoredBatch {
   readonly deliveries: StoredDelivery[] = [];
   #bytes = 0;

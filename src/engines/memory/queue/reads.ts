@@ -1,13 +1,12 @@
 import type { Delivery, StoredDelivery } from '../../../push/queue/delivery.ts';
 import type {
   DeliveryFilter,
-  DeliveryPlace,
   DeliveryReads,
   DeliverySummary,
   LaneReads,
 } from '../../../push/queue/delivery-reads.ts';
 import { shortAnswer } from '../../../push/queue/failure-streak.ts';
-import { StoredBatch } from '../../stored/delivery.ts';
+import { newestFirst, StoredBatch } from '../../stored/delivery.ts';
 import { dueOf, type Entry, leastOf, type MemoryDeliveries } from './deliveries.ts';
 
 export function memoryReads(log: MemoryDeliveries): DeliveryReads {
@@ -109,10 +108,6 @@ function filterOf({ prefix, accountId, transactionId, state, sinceMs, untilMs }:
     (state === undefined || progress.state === state) &&
     (sinceMs === undefined || owed.createdAtMs >= sinceMs) &&
     (untilMs === undefined || owed.createdAtMs <= untilMs);
-}
-
-function newestFirst(a: DeliveryPlace, b: DeliveryPlace): number {
-  return b.createdAtMs - a.createdAtMs || (b.id < a.id ? -1 : b.id > a.id ? 1 : 0);
 }
 
 function ascending(ids: Iterable<number>): number[] {

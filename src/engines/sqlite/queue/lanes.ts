@@ -10,10 +10,12 @@ export type SqliteLanes = ReturnType<typeof sqliteLanes>;
 export function sqliteLanes(db: Database) {
   const dueLanes = db.prepare('SELECT prefix FROM lanes WHERE next_due_at <= ? ORDER BY next_due_at, prefix');
   const refresh = db.prepare(
-    `INSERT INTO lanes (prefix, next_due_at)
-     VALUES (?1, (SELECT min(due_at) FROM deliveries WHERE prefix = ?1 AND due_at IS NOT NULL))
-     ON CONFLICT (prefix) DO UPDATE SET next_due_at = excluded.next_due_at
-     WHERE next_due_at IS NOT excluded.next_due_at`,
+    `INSERT INTO lanes (prefix, next_due_at, account_id)
+     VALUES (?1, (SELECT min(due_at) FROM deliveries WHERE prefix = ?1 AND due_at IS NOT NULL),
+       (SELECT account_id FROM deliveries WHERE prefix = ?1 LIMIT 1))
+     ON CONFLICT (prefix) DO UPDATE SET next_due_at = excluded.next_due_at,
+       account_id = coalesce(account_id, excluded.account_id)
+     WHERE next_due_at IS NOT excluded.next_due_at OR account_id IS NULL`,
   );
   const nextDue = db.prepare('SELECT min(next_due_at) AS at FROM lanes WHERE next_due_at > ?');
   const streak = db.prepare('SELECT * FROM lanes WHERE prefix = ?');

@@ -11,6 +11,7 @@ import type {
 } from '../../../push/queue/delivery-reads.ts';
 import {
   LOGGED,
+  newestFirst,
   StoredBatch,
   toDelivery,
   toLaneAttempt,
@@ -45,6 +46,7 @@ export function sqliteReads(db: Database): DeliveryReads {
     `SELECT * FROM (
        SELECT * FROM attempts WHERE delivery = ? ORDER BY seq DESC LIMIT ${MAX_ATTEMPTS_KEPT}) ORDER BY seq`,
   );
+  const lanesOfAccount = db.prepare('SELECT prefix FROM lanes WHERE account_id = ?');
   const nextWithdrawn = db.prepare(
     `SELECT transaction_id AS id FROM withdrawals WHERE transaction_id > ? ORDER BY transaction_id LIMIT ${BATCH}`,
   );
@@ -67,7 +69,16 @@ export function sqliteReads(db: Database): DeliveryReads {
         const row = one.get(id);
         return row && toDelivery(row, row, attemptsOf.all(row.seq as number));
       }),
-    page: async (filter, options) => db.read(() => readPage(db, filter, options)),
+    page: async (filter, options) =>
+      db.read(() => {
+        const { accountId, ...others } = filter;
+        const isOfLanes = accountId !== undefined && selectionOf(filter, RARE_STATES).index === 'by_account';
+        if (!isOfLanes) return readPage(db, filter, options);
+        const prefixes = lanesOfAccount.all(accountId).map(({ prefix }) => prefix as string);
+        const maxRead = Math.ceil((options.maxRead ?? Infinity) / prefixes.length);
+        const read = (prefix: string) => readPage(db, { ...others, prefix }, { ...options, maxRead });
+        return mergedPage(prefixes.map(read), options);
+      }),
     ofTransactions: async (ids) => db.read(() => ofTransactions.all(JSON.stringify(ids)).map(toLogged)),
     transactionsAfter: async (afterId, limit) =>
       db.read(() => transactionsAfter.all(afterId, limit).map(({ id }) => id as number)),
@@ -150,6 +161,15 @@ function readPage(
     return { deliveries, next: rows.length > limit ? deliveries.at(-1) : undefined };
   const last = db.prepare(`SELECT created_at AS createdAtMs, id ${read.sql} LIMIT 1 OFFSET ?`);
   return { deliveries, next: last.get(...read.values, maxRead - 1) as DeliveryPlace | undefined };
+}
+
+/** One page of several lanes. What is older than where the reading of one of them ended is of the next page. */
+function mergedPage(pages: readonly DeliveryPage[], { limit }: PageOptions): DeliveryPage {
+  const [readTo] = pages.flatMap(({ next }) => next ?? []).sort(newestFirst);
+  const found = pages.flatMap(({ deliveries }) => deliveries).sort(newestFirst);
+  const read = found.filter((delivery) => readTo === undefined || newestFirst(delivery, readTo) <= 0);
+  const deliveries = read.slice(0, limit);
+  return { deliveries, next: read.length > limit ? deliveries.at(-1) : readTo };
 }
 
 /** No index has pending ones by their time: few are sorted, among many the newest are looked through as any others. */

@@ -49,7 +49,8 @@ export function deliveryMigrations(log: { readonly id: string; readonly startedA
 
 /**
  * In a former version the id was unique by an index of its own, of which each delivery wrote another page, ids being
- * random. Its transaction and its key say the same; and `by_id` has the ids in parts, each of some pages only.
+ * random. Its transaction and its key say the same; and `by_id` has the ids in parts, each of some pages only. An account's
+ * deliveries are those of its lanes.
  */
 const WITHOUT_RANDOM_INDEX = `
   ${tableOfDeliveries('rebuilt')}
@@ -64,10 +65,12 @@ const WITHOUT_RANDOM_INDEX = `
   CREATE INDEX ended ON deliveries (ended_at) WHERE ended_at IS NOT NULL;
   CREATE INDEX by_time ON deliveries (created_at);
   CREATE INDEX by_lane ON deliveries (prefix, created_at);
-  CREATE INDEX by_account ON deliveries (account_id, created_at);
   -- What operators look for among millions of delivered ones.
   CREATE INDEX by_state ON deliveries (state, created_at, prefix, account_id)
-    WHERE state IN ('failed', 'held', 'withdrawn');`;
+    WHERE state IN ('failed', 'held', 'withdrawn');
+  ALTER TABLE lanes ADD COLUMN account_id INTEGER; -- of its deliveries, where it has had any
+  UPDATE lanes SET account_id = (SELECT account_id FROM deliveries WHERE deliveries.prefix = lanes.prefix LIMIT 1);
+  CREATE INDEX lanes_of_account ON lanes (account_id);`;
 
 function tableOfDeliveries(name: string): string {
   return `CREATE TABLE ${name} (

@@ -122,7 +122,8 @@ describe('the embedded delivery queue', () => {
       position INTEGER NOT NULL, recorded_at INTEGER NOT NULL, state TEXT NOT NULL, reason TEXT, ended_at INTEGER,
       cycle INTEGER NOT NULL, attempts_in_cycle INTEGER NOT NULL, due_at INTEGER, lease TEXT) STRICT;
       INSERT INTO former SELECT * FROM deliveries; DROP TABLE deliveries; ALTER TABLE former RENAME TO deliveries;
-      CREATE INDEX by_transaction ON deliveries (transaction_id); PRAGMA user_version = 4`);
+      CREATE INDEX by_transaction ON deliveries (transaction_id); DROP INDEX lanes_of_account;
+      ALTER TABLE lanes DROP COLUMN account_id; PRAGMA user_version = 4`);
     db.close();
     const queue = openAt(path, new FakeClock());
     expect(await queue.storedAfter(-1)).toEqual(before);
@@ -162,8 +163,8 @@ describe('the embedded delivery queue', () => {
     expect(pageOf({ prefix: 'a', sinceMs: 1 })).toBe(
       `SEARCH deliveries USING INDEX by_lane (prefix=? AND created_at>?); ${lastTerm}`,
     );
-    expect(pageOf({ accountId: 1 })).toBe(
-      `SEARCH deliveries USING INDEX by_account (account_id=?); ${lastTerm}`,
+    expect(planOf('SELECT prefix FROM lanes WHERE account_id = 1')).toBe(
+      'SEARCH lanes USING COVERING INDEX lanes_of_account (account_id=?)',
     );
     expect(pageOf({ state: 'failed', prefix: 'a' })).toBe(
       `SEARCH deliveries USING INDEX by_state (state=?); ${lastTerm}`,
