@@ -42,8 +42,7 @@ export class SqliteGroupConsumer implements GroupConsumer {
         const claim = await group.claim(this.#holder, bufferSize);
         for (const event of claim.events) waiting.push(event);
         yield* this.#handOut(waiting, claim.leasedUntilMs);
-        if (claim.events.length > 0 || claim.more)
-          await nextTurn(); // claiming is synchronous work
+        if (claim.more) await nextTurn(); // claiming is synchronous work
         else await this.#waitUntil(claim.nextDueMs);
       }
     } finally {
