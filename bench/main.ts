@@ -19,6 +19,7 @@ const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   start: () => import('./start.ts'),
   latency: () => import('./latency.ts'),
   deliveries: () => import('./deliveries.ts'),
+  'one-core': () => import('./one-core.ts'),
   'delivery-latency': () => import('./delivery-latency.ts'),
   hanging: () => import('./hanging.ts'),
   'engines-import': () => import('./engines/import.ts'),

@@ -1,7 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../src/base/clock.ts';
-import { formatDateTime } from '../../src/domain/values/date-time.ts';
 import { openEngines } from '../../src/engines/engines.ts';
 import type { Engines } from '../../src/service/engines/engines.ts';
 import { startEngineWebhooks } from '../support/engine-webhooks.ts';
@@ -9,6 +8,7 @@ import { type EngineEnv, type Verdict, withEngines } from '../support/engines.ts
 import { linesOf } from '../support/fresh-lines.ts';
 import { importSample } from '../support/import-sample.ts';
 import { listenerPid } from '../support/listener-pid.ts';
+import { newestPages } from '../support/newest-pages.ts';
 import { PageClient } from '../support/page-client.ts';
 import { median, type Pairs, percentile, print, reportRatio, runPairs, show } from '../support/pairs.ts';
 import { processorTimeMs } from '../support/process-figures.ts';
@@ -22,7 +22,6 @@ const WARM_UP = 200;
 const PAIRS = 3;
 const CONNECTIONS = 8;
 const PAGES_MS = 4_000;
-const DAY_MS = 86_400_000;
 /** On one machine everything shares its cores: more processes must not cost much more. */
 const TARGET = { ratio: 0.85, is: 'at least' } as const;
 
@@ -147,13 +146,9 @@ class ScaleBench {
 
   /** Pages a second of all of them together. */
   async #pull(urls: readonly string[]): Promise<number> {
-    const toMs = Date.now() + DAY_MS;
-    const path = `/transactions?from=${formatDateTime(toMs - 3 * DAY_MS)}&to=${formatDateTime(toMs)}`;
-    const { keys } = this.#parts.setUp;
-    let next = 0;
+    const draw = newestPages(this.#parts.setUp.keys);
     const loads = urls.map(async (url) => {
       const client = new PageClient(url, CONNECTIONS / urls.length);
-      const draw = () => ({ path, key: keys[next++ % keys.length] ?? '' });
       const { requestsPerSecond } = await client.load({ durationMs: PAGES_MS, next: draw });
       await client.close();
       return requestsPerSecond;

@@ -32,7 +32,7 @@ import { DIRECTORY_HEAP_MB, youngMb } from './threads/memory.ts';
 import { type JobOptions, type JobThread, startJob } from './threads/start-job.ts';
 
 /** An attempt creates objects of undici and TLS; with a smaller generation a tenth of its time goes into copying them. */
-const YOUNG_WEBHOOKS_MB = 24;
+const YOUNG_WEBHOOKS_MB = 48;
 
 export interface ServiceOptions {
   readonly config: Config;

@@ -1,0 +1,12 @@
+import { formatDateTime } from '../../src/domain/values/date-time.ts';
+import type { PageRequest } from './page-client.ts';
+
+const DAY_MS = 86_400_000;
+
+/** Draws the first page of each key in turn: of what was created in the last two days, and until tomorrow. */
+export function newestPages(keys: readonly string[]): () => PageRequest {
+  const toMs = Date.now() + DAY_MS;
+  const path = `/transactions?from=${formatDateTime(toMs - 3 * DAY_MS)}&to=${formatDateTime(toMs)}`;
+  let next = 0;
+  return () => ({ path, key: keys[next++ % keys.length] ?? '' });
+}
