@@ -2,8 +2,14 @@ import { isUtf8 } from 'node:buffer';
 import { nestsDeeperThan } from '../../domain/values/bounds.ts';
 import { repeatedMember } from './repeated-member.ts';
 
+/** A line's text without white space around it, and the same as UTF-8, which may be a part of the input's chunk. */
+export interface LineText {
+  readonly text: string;
+  readonly bytes: Uint8Array;
+}
+
 /** One line of the input, numbered from 1; `fault` where it is too long or not UTF-8. Blank lines are left out. */
-export type Line = { readonly number: number } & ({ readonly text: string } | { readonly fault: string });
+export type Line = { readonly number: number } & (LineText | { readonly fault: string });
 
 /** Without its line feed. A transaction has less than 4 KiB; a file without line feeds must not fill the memory. */
 export const MAX_LINE_BYTES = 64 * 1024;
@@ -70,8 +76,10 @@ export class LineCutter {
 
 function toLine(number: number, bytes: Buffer): Line | undefined {
   if (!isUtf8(bytes)) return { number, fault: 'is not UTF-8' };
-  const text = bytes.toString('utf8').trim(); // a byte order mark and CR count as white space
-  return text === '' ? undefined : { number, text };
+  const whole = bytes.toString('utf8');
+  const text = whole.trim(); // a byte order mark and CR count as white space
+  if (text === '') return undefined;
+  return { number, text, bytes: text.length === whole.length ? bytes : Buffer.from(text) };
 }
 
 /** What a line says about which stream, or why it can't be used. */
@@ -82,7 +90,7 @@ export type ParsedLine<T> =
 /** A line with its number in the input, from 1, and the length of its text, about. */
 export type NumberedLine<T> = ParsedLine<T> & { readonly number: number; readonly characters: number };
 
-export type LineParser<T> = (text: string) => ParsedLine<T>;
+export type LineParser<T> = (line: LineText) => ParsedLine<T>;
 
 /** The lines of an input, those of one chunk at a time. `cutter`: of what was before it. */
 export async function* parsedLines<T>(
@@ -98,7 +106,7 @@ export function parseLines<T>(lines: readonly Line[], parse: LineParser<T>): Num
   return lines.map((line) => {
     const { number } = line;
     if ('fault' in line) return { number, characters: 0, ok: false, reason: line.fault };
-    return { number, characters: line.text.length, ...parse(line.text) };
+    return { number, characters: line.text.length, ...parse(line) };
   });
 }
 

@@ -14,9 +14,11 @@ const MEBIBYTE = 1024 * 1024;
 const START = new LineCutter().state;
 const LARGE_LINES = 3_000;
 
-/** Without their length, which is that of the line here and that of the data from a thread. */
+/** Without their length, which is that of the line here and that of the data from a thread, and with the data as text. */
 async function linesIn(parsed: AsyncIterable<readonly NumberedLine<ImportedEvent>[]>) {
-  return (await Array.fromAsync(parsed)).flat().map(({ characters: _, ...line }) => line);
+  return (await Array.fromAsync(parsed)).flat().map(({ characters: _, ...line }) => {
+    return line.ok ? { ...line, content: { ...line.content, data: line.content.data.text } } : line;
+  });
 }
 
 const linesHere = (chunks: readonly Buffer[]) => linesIn(parsedLines(inChunks(chunks), parseLine));

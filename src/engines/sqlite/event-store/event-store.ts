@@ -66,7 +66,8 @@ export class SqliteEventStore implements EventStore {
       'SELECT revision FROM events WHERE stream = ? ORDER BY revision DESC LIMIT 1',
     );
     this.#insert = db.prepare(
-      `INSERT INTO events (stream, revision, id, type, recorded_at, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO events (stream, revision, id, type, recorded_at, data, metadata)
+       VALUES (?, ?, ?, ?, ?, CAST(? AS TEXT), ?)`,
     );
     this.#findErased = db.prepare('SELECT 1 FROM erased_streams WHERE stream = ?');
     this.#readStream = db.prepare(
