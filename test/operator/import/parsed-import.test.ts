@@ -6,12 +6,11 @@ import { describe, expect, test } from 'vitest';
 import { parsedImport } from '../../../src/operator/import/import-transactions.ts';
 import { type ImportedEvent, parseLine } from '../../../src/operator/import/parse-line.ts';
 import { parsedInThread } from '../../../src/operator/import/parsing-thread.ts';
-import { LineCutter, type NumberedLine, parsedLines } from '../../../src/operator/lines/lines.ts';
+import { lineBlocks, type NumberedLine, parsedLines } from '../../../src/operator/lines/lines.ts';
 import { confirmed, linesOf, voided } from '../../support/transactions/e2e-samples.ts';
 import { inChunks } from '../../support/transactions/importing.ts';
 
 const MEBIBYTE = 1024 * 1024;
-const START = new LineCutter().state;
 const LARGE_LINES = 3_000;
 
 /** Without their length, which is that of the line here and that of the data from a thread, and with the data as text. */
@@ -56,19 +55,11 @@ describe('a thread that parses an import', () => {
         const bytes = Buffer.concat([Buffer.from(lines.join('\n')), Buffer.from([10, 0xff])]);
         const places = [0, ...cuts.sort((a, b) => a - b), bytes.length];
         const chunks = places.slice(1).map((end, index) => bytes.subarray(places[index], end));
-        const fromThread = await linesIn(parsedInThread(inChunks(chunks), START));
+        const fromThread = await linesIn(parsedInThread(lineBlocks(inChunks(chunks))));
         expect(fromThread).toEqual(await linesHere(chunks));
       }),
       { numRuns: 20 },
     );
-  });
-
-  test('continues where another cutter is', async () => {
-    const chunks = largeInput();
-    const cutter = new LineCutter();
-    const before = chunks.slice(0, 7).flatMap((chunk) => cutter.cut(chunk)).length;
-    const lines = await linesIn(parsedInThread(inChunks(chunks.slice(7)), cutter.state));
-    expect(lines).toEqual((await linesHere(chunks)).slice(before));
   });
 
   test('keeps nothing of what it has answered', async () => {
@@ -82,7 +73,7 @@ describe('a thread that parses an import', () => {
     const before = usedBytes();
     let given = 0;
     let after = Number.POSITIVE_INFINITY;
-    for await (const lines of parsedInThread(asRead(repeated(chunks, 10)), START)) {
+    for await (const lines of parsedInThread(lineBlocks(asRead(repeated(chunks, 10))))) {
       given += lines.length;
       if (given >= 9.5 * LARGE_LINES && after === Number.POSITIVE_INFINITY) after = usedBytes();
     }

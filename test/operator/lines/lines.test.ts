@@ -2,13 +2,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Line, LineCutter, MAX_LINE_BYTES } from '../../../src/operator/lines/lines.ts';
+import { type Line, lineBlocks, linesIn, MAX_LINE_BYTES } from '../../../src/operator/lines/lines.ts';
 import { inChunks } from '../../support/transactions/importing.ts';
 
 async function* readLines(input: AsyncIterable<Buffer>): AsyncGenerator<Line[]> {
-  const cutter = new LineCutter();
-  for await (const chunk of input) yield cutter.cut(chunk);
-  yield cutter.end();
+  for await (const block of lineBlocks(input)) yield linesIn(block);
 }
 
 /** Without their bytes, which are those of their texts. */
@@ -72,26 +70,9 @@ describe('the lines of an input', () => {
     const seen = await Array.fromAsync(readLines(inChunks(['a\nb\nc', '', 'd', '\ne'])));
     expect(seen.map((lines) => lines.map((line) => ('text' in line ? line.text : line.fault)))).toEqual([
       ['a', 'b'],
-      [],
-      [],
       ['cd'],
       ['e'],
     ]);
-  });
-
-  test('can be cut by another cutter from any chunk on', () => {
-    const chunks = ['one\ntw', 'o\nthr', 'ee\n', 'x'.repeat(MAX_LINE_BYTES + 1), '\nlast'].map((text) =>
-      Buffer.from(text),
-    );
-    const whole = new LineCutter();
-    const expected = [...chunks.flatMap((chunk) => whole.cut(chunk)), ...whole.end()];
-    expect(expected).toHaveLength(5);
-    let cutter = new LineCutter();
-    const lines = chunks.flatMap((chunk) => {
-      cutter = new LineCutter(structuredClone(cutter.state));
-      return cutter.cut(chunk);
-    });
-    expect([...lines, ...new LineCutter(cutter.state).end()]).toEqual(expected);
   });
 });
 
