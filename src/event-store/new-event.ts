@@ -56,10 +56,8 @@ export class JsonText {
   readonly bytes: Uint8Array;
   #value: unknown;
 
-  /** `value`: where it is known, what the text says. */
-  constructor(bytes: Uint8Array, value?: unknown) {
+  constructor(bytes: Uint8Array) {
     this.bytes = bytes;
-    this.#value = value;
   }
 
   get text(): string {

@@ -32,7 +32,7 @@ function largeInput(): Buffer[] {
 }
 
 /** As from a file: the event loop turns while a chunk is read. */
-async function* asRead(chunks: Iterable<Buffer>): AsyncGenerator<Buffer> {
+async function* asRead<T>(chunks: Iterable<T>): AsyncGenerator<T> {
   for (const chunk of chunks) {
     await nextTurn();
     yield chunk;
@@ -60,6 +60,18 @@ describe('a thread that parses an import', () => {
       }),
       { numRuns: 20 },
     );
+  });
+
+  test('is waited for with work: what it has not come to is parsed here', async () => {
+    const blocks = await Array.fromAsync(lineBlocks(inChunks([...repeated(largeInput(), 3)])));
+    const here = new Set<ArrayBufferLike>(blocks.map(({ bytes }) => bytes.buffer));
+    const lines = (await Array.fromAsync(parsedInThread(asRead(blocks)))).flat();
+    const parsedHere = lines.filter((line) => line.ok && here.has(line.content.data.bytes.buffer));
+    expect(lines.map(({ number }) => number)).toEqual(
+      Array.from({ length: 3 * LARGE_LINES }, (_, n) => n + 1),
+    );
+    expect(parsedHere.length).toBeGreaterThan(0);
+    expect(parsedHere.length).toBeLessThan(lines.length);
   });
 
   test('keeps nothing of what it has answered', async () => {

@@ -96,9 +96,10 @@ export class SqliteEventStore implements EventStore {
     const results = await this.#db.write(() => {
       const nowMs = this.#clock.now();
       const hasErased = this.#hasErased.get() !== undefined; // most logs have none, and need not be asked for each stream
-      return prepared.map((append) =>
-        hasErased && this.#isErased(append.stream) ? { kind: 'erased' } : this.#appendOne(append, nowMs),
-      );
+      return prepared.map((append): AppendResult => {
+        if (hasErased && this.#isErased(append.stream)) return { kind: 'erased' };
+        return this.#appendOne(append, nowMs);
+      });
     });
     this.commits.notify();
     return results;
