@@ -32,7 +32,7 @@ export async function run(): Promise<boolean> {
       baseline: async () => perSecond(await appendBare(await freshStore(), events, BATCH_LINES)),
       ours: async () => importInto(await freshStore(), file),
     });
-    return reportRatio({ what: 'import', unit: 'events/s', pairs, target: { ratio: 0.45, is: 'at least' } });
+    return reportRatio({ what: 'import', unit: 'events/s', pairs, target: { ratio: 0.5, is: 'at least' } });
   });
 }
 

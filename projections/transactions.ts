@@ -4,7 +4,7 @@ import {
   type TransactionEventType,
   type VisibleStatus,
 } from '../src/domain/transaction-events.ts';
-import { objectKeyFault, textFault } from '../src/domain/values/bounds.ts';
+import { MAX_TEXT_CHARACTERS, objectKeyFault, textFault } from '../src/domain/values/bounds.ts';
 import { parseDateTime, printedDateTime } from '../src/domain/values/date-time.ts';
 import { printDecimal } from '../src/domain/values/decimal.ts';
 import { isRedacted, type RenderedRecord, redactedRecord, sameRecord } from './record.ts';
@@ -230,13 +230,14 @@ function nullableInteger(value: unknown, path: string): string {
   throw new RecordFault(path, 'must be null or an integer within 2^53-1');
 }
 
-/** What JSON prints as it is: ASCII without control characters, quotation marks and backslashes. Quicker to find out. */
-const PLAIN = /^[ !#-[\]-~]*$/;
+/** What JSON prints as it is: no control characters, quotation marks, backslashes, nor surrogates. Quicker to find out. */
+const PLAIN = /^[ !#-[\]-\ud7ff\ue000-\uffff]*$/;
 
 function text(value: unknown, path: string): string {
   if (typeof value !== 'string') throw new RecordFault(path, 'must be a string');
+  if (value.length <= MAX_TEXT_CHARACTERS && PLAIN.test(value)) return `"${value}"`;
   assertFit(textFault(value), path);
-  return PLAIN.test(value) ? `"${value}"` : JSON.stringify(value);
+  return JSON.stringify(value);
 }
 
 function nullableText(value: unknown, path: string): string {

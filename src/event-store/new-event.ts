@@ -7,6 +7,7 @@ import {
 } from '../domain/events.ts';
 import { formatDateTime } from '../domain/values/date-time.ts';
 import type { NewEvent } from './event-store.ts';
+import { storedText } from './recorded-event.ts';
 
 /** Who causes an event, and by which command; every event's metadata says so. */
 export interface Author {
@@ -51,13 +52,16 @@ export function metadataOf(author: Author, atMs: number): EventMetadata {
 
 /** JSON that is text already: a store takes it as it is, and it is parsed once, where someone looks at its value. */
 export class JsonText {
-  readonly text: string;
+  /** UTF-8. */
+  readonly bytes: Uint8Array;
   #value: unknown;
 
-  /** `value`: where it is known, the one that the text was made of. */
-  constructor(text: string, value?: unknown) {
-    this.text = text;
-    this.#value = value;
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+
+  get text(): string {
+    return storedText(this.bytes);
   }
 
   get value(): unknown {
@@ -69,6 +73,11 @@ export class JsonText {
 /** The JSON to store for the data of a new event. */
 export function jsonText(data: unknown): string {
   return data instanceof JsonText ? data.text : (JSON.stringify(data) ?? 'null');
+}
+
+/** The same as UTF-8. */
+export function jsonBytes(data: unknown): Uint8Array {
+  return data instanceof JsonText ? data.bytes : Buffer.from(jsonText(data));
 }
 
 /** Writes JSON of objects that often are the same one several times in a row, as the metadata of one step's events is. */

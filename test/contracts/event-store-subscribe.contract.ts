@@ -39,7 +39,7 @@ export function subscribeContract(
 
     test('yields the bytes that were recorded to who parses them itself', async () => {
       const store = await opened();
-      const data = new JsonText('{"b": 1.0,\n "a": "\\u00e9é"}');
+      const data = new JsonText(Buffer.from('{"b": 1.0,\n "a": "\\u00e9é"}'));
       const metadata = metadataOf({ actor: 'test', command: 'test' }, 0);
       const event = { id: randomUUID(), type: 'AccountOpened', data, metadata };
       await store.append([{ stream: 'account-1', expected: 'none', events: [event] }]);

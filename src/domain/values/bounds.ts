@@ -17,10 +17,11 @@ export function textFault(text: string): string | undefined {
   return text.isWellFormed() ? undefined : 'must be Unicode text: half of a surrogate pair stands alone';
 }
 
+const RELATIVE = /(?:^|\/)\.\.?(?:\/|$)/;
+
 /** What is wrong with the key of an object in the photo store: clients resolve `.` and `..` in the signed path. */
 export function objectKeyFault(key: string): string | undefined {
-  const isRelative = key.split('/').some((segment) => segment === '.' || segment === '..');
-  return isRelative ? 'must have no segment . or ..' : textFault(key);
+  return RELATIVE.test(key) ? 'must have no segment . or ..' : textFault(key);
 }
 
 /**

@@ -13,7 +13,7 @@ const MINUTE_MS = 60_000;
  * that does not exist (30 February, 25:00) included.
  */
 export function parseDateTime(text: string): number | undefined {
-  return usualMs(text) ?? parseAny(text);
+  return isUsual(text) ? usualMs(text) : parseAny(text);
 }
 
 /** Prints the one form that answers, events and logs use: `YYYY-MM-DDTHH:mm:ss.sssZ`. */
@@ -23,29 +23,42 @@ export function formatDateTime(ms: number): string {
 
 /** As `formatDateTime` of what `parseDateTime` reads, which nearly always is the text itself. */
 export function printedDateTime(text: string): string | undefined {
-  if (usualMs(text) !== undefined) return text;
+  if (isUsual(text)) return text;
   const ms = parseAny(text);
   return ms === undefined ? undefined : formatDateTime(ms);
 }
 
 /**
- * Of nearly all date-times: in the form that is printed, on a day that every month has. A tenth of the time that the
- * expression takes, which matters to whoever reads a million events. `undefined` leaves it to `parseAny`.
+ * Whether it is, as nearly all date-times, in the form that is printed, on a day that every month has. A tenth of the time
+ * that the expression takes, which matters to whoever reads a million events.
  */
-function usualMs(text: string): number | undefined {
-  if (text.length !== 24 || text[4] !== '-' || text[7] !== '-' || text[10] !== 'T') return undefined;
-  if (text[13] !== ':' || text[16] !== ':' || text[19] !== '.' || text[23] !== 'Z') return undefined;
-  const year = twoDigits(text, 0) * 100 + twoDigits(text, 2);
+function isUsual(text: string): boolean {
+  if (text.length !== 24 || text[4] !== '-' || text[7] !== '-' || text[10] !== 'T') return false;
+  if (text[13] !== ':' || text[16] !== ':' || text[19] !== '.' || text[23] !== 'Z') return false;
   const month = twoDigits(text, 5);
+  const day = twoDigits(text, 8);
+  // Date.UTC takes the years 0 to 99 for 1900 to 1999. What is not a number fails every comparison.
+  const isDay = yearOf(text) >= 100 && month >= 1 && month <= 12 && day >= 1 && day <= 28;
+  const isTime = twoDigits(text, 11) <= 23 && twoDigits(text, 14) <= 59 && twoDigits(text, 17) <= 59;
+  return isDay && isTime && millisecondsOf(text) >= 0;
+}
+
+/** Of a usual one. */
+function usualMs(text: string): number {
+  const month = twoDigits(text, 5) - 1;
   const day = twoDigits(text, 8);
   const hour = twoDigits(text, 11);
   const minute = twoDigits(text, 14);
   const second = twoDigits(text, 17);
-  const ms = twoDigits(text, 20) * 10 + digit(text, 22);
-  // Date.UTC takes the years 0 to 99 for 1900 to 1999. What is not a number fails every comparison.
-  const isUsual = year >= 100 && month >= 1 && month <= 12 && day >= 1 && day <= 28 && ms >= 0;
-  if (!isUsual || !(hour <= 23 && minute <= 59 && second <= 59)) return undefined;
-  return Date.UTC(year, month - 1, day, hour, minute, second, ms);
+  return Date.UTC(yearOf(text), month, day, hour, minute, second, millisecondsOf(text));
+}
+
+function yearOf(text: string): number {
+  return twoDigits(text, 0) * 100 + twoDigits(text, 2);
+}
+
+function millisecondsOf(text: string): number {
+  return twoDigits(text, 20) * 10 + digit(text, 22);
 }
 
 function twoDigits(text: string, at: number): number {

@@ -51,7 +51,7 @@ export async function applyAccounts(options: ApplyOptions): Promise<ApplyCounts>
   });
   const counts = await recordLines<DesiredAccount, DomainEvent>({
     ...options,
-    lines: parsedLines(options.input, parseAccountLine),
+    lines: parsedLines(options.input, ({ text }) => parseAccountLine(text)),
     batchCharacters: BATCH_CHARACTERS,
     decider: (_stream, history) => deciderAfter(stateOf(history, skipped), options.why),
     ...(onApplied && { onRecorded: (_line, events) => onApplied(events) }),

@@ -14,7 +14,7 @@ import {
 import { decode } from '../../event-store/codec.ts';
 import type { JsonText } from '../../event-store/new-event.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
-import { LineCutter, type NumberedLine, parsedLines, parseLines } from '../lines/lines.ts';
+import { lineBlocks, type NumberedLine, parseLines } from '../lines/lines.ts';
 import {
   type LineCounts,
   type LineDecider,
@@ -99,23 +99,17 @@ const MIN_THREAD_BYTES = 1024 * 1024;
 export async function* parsedImport(
   input: AsyncIterable<Buffer>,
 ): AsyncGenerator<NumberedLine<ImportedEvent>[]> {
-  const chunks = input[Symbol.asyncIterator]();
-  const cutter = new LineCutter();
+  const blocks = lineBlocks(input);
   try {
     for (let bytes = 0; bytes < MIN_THREAD_BYTES; ) {
-      const { done, value } = await chunks.next();
-      if (done === true) {
-        yield parseLines(cutter.end(), parseLine);
-        return;
-      }
-      yield parseLines(cutter.cut(value), parseLine);
-      bytes += value.length;
+      const { done, value } = await blocks.next();
+      if (done === true) return;
+      yield parseLines(value, parseLine);
+      bytes += value.bytes.length;
     }
-    const rest = { [Symbol.asyncIterator]: () => chunks };
-    yield* availableParallelism() > 1
-      ? parsedInThread(rest, cutter.state)
-      : parsedLines(rest, parseLine, cutter);
+    if (availableParallelism() > 1) yield* parsedInThread(blocks);
+    else for await (const block of blocks) yield parseLines(block, parseLine);
   } finally {
-    await chunks.return?.();
+    await blocks.return(undefined);
   }
 }

@@ -13,7 +13,7 @@ import {
 } from '../../domain/transaction-events.ts';
 import { MAX_NESTING, shortened } from '../../domain/values/bounds.ts';
 import { JsonText } from '../../event-store/new-event.ts';
-import { type ParsedLine, parseJsonLine } from '../lines/lines.ts';
+import { type LineText, type ParsedLine, parseJsonLine } from '../lines/lines.ts';
 
 const LINE = {
   members: '"type" and "data"',
@@ -34,11 +34,11 @@ export interface ImportedEvent {
  * Reads one `{"type", "data"}` line. It accepts exactly what the view can show: the renderer decides, since it checks
  * every value and is ten times faster than the schema. For a refused line the schema then names every fault.
  */
-export function parseLine(text: string): ParsedLine<ImportedEvent> {
+export function parseLine(line: LineText): ParsedLine<ImportedEvent> {
   const refused = (reason: string) => ({ ok: false as const, reason: shortened(reason) });
-  const line = parseJsonLine(text, LINE);
-  if (!line.ok) return refused(line.reason);
-  const { type, data } = line.members;
+  const parsed = parseJsonLine(line.text, LINE);
+  if (!parsed.ok) return refused(parsed.reason);
+  const { type, data } = parsed.members;
   if (typeof type !== 'string' || !isTransactionEventType(type)) {
     const known = Object.keys(transactionEvents).join(', ');
     return refused(`unknown type ${JSON.stringify(type) ?? '(none)'}: must be one of ${known}`);
@@ -47,7 +47,9 @@ export function parseLine(text: string): ParsedLine<ImportedEvent> {
     const change = projectTransaction(type, data, 0);
     const { accountId, shown } = stateAfter(change);
     const corporateId = shown?.references.corporate_id ?? null;
-    const content = { type, data: new JsonText(JSON.stringify(data), data), accountId, corporateId };
+    // Without its value, which a batch of lines would keep: it is looked at where the stream has events already.
+    const json = new JsonText(bytesOf(type, data, line));
+    const content = { type, data: json, accountId, corporateId };
     return { ok: true, stream: transactionStream(idOfChange(change)), content };
   } catch (error) {
     if (!(error instanceof RecordFault)) throw error;
@@ -55,4 +57,16 @@ export function parseLine(text: string): ParsedLine<ImportedEvent> {
     const faults = schema === undefined ? [] : faultsOf(schema, data);
     return refused(faults.length > 0 ? faults.join('; ') : error.message);
   }
+}
+
+/**
+ * The data as it is recorded. Most lines have these very bytes: then they need not be made, nor copied to another thread as
+ * text. Not so with white space, a member twice or another spelling of a value.
+ */
+function bytesOf(type: string, data: unknown, { text, bytes }: LineText): Uint8Array {
+  const json = JSON.stringify(data);
+  const before = `{"type":"${type}","data":`;
+  // As texts that are as long, which is quicker than to look where one begins in the other.
+  const isThere = text.startsWith(before) && text.slice(before.length, -1) === json;
+  return isThere ? bytes.subarray(before.length, -1) : Buffer.from(json);
 }

@@ -1,18 +1,18 @@
-import { parentPort, workerData } from 'node:worker_threads';
-import { type CutState, type Line, LineCutter, parseLines } from '../lines/lines.ts';
-import { type PackedLines, packLines } from './packed-lines.ts';
+import { parentPort } from 'node:worker_threads';
+import { type LineBlock, parseLines } from '../lines/lines.ts';
+import { packLines } from './packed-lines.ts';
 import { parseLine } from './parse-line.ts';
 
-/** A chunk of the input, or its end. */
-export type ParseThreadMessage = Uint8Array | 'end' | 'stop';
+export type ParseThreadMessage = LineBlock | 'stop';
 
-/** Parses the lines of the chunks that it is given, and answers each chunk with the lines that it completes. */
-const cutter = new LineCutter(workerData as CutState);
-const answer = (lines: readonly Line[]): void =>
-  parentPort?.postMessage(packLines(parseLines(lines, parseLine)) satisfies PackedLines);
-
+/** Parses the blocks of lines that it is given, and answers each one. */
 parentPort?.on('message', (message: ParseThreadMessage) => {
-  if (message === 'stop') parentPort?.close();
-  else if (message === 'end') answer(cutter.end());
-  else answer(cutter.cut(Buffer.from(message.buffer, message.byteOffset, message.length)));
+  if (message === 'stop') {
+    parentPort?.close();
+    return;
+  }
+  const { buffer, byteOffset, length } = message.bytes; // a copied buffer is a plain array of bytes
+  const block = { first: message.first, bytes: Buffer.from(buffer, byteOffset, length) };
+  const packed = packLines(parseLines(block, parseLine));
+  parentPort?.postMessage(packed, [packed.data.buffer]);
 });

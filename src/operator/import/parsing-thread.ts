@@ -1,25 +1,23 @@
 import { Readable } from 'node:stream';
 import { startThread, type Thread } from '../../base/thread.ts';
-import type { CutState, NumberedLine } from '../lines/lines.ts';
+import { type LineBlock, type NumberedLine, parseLines } from '../lines/lines.ts';
 import { type PackedLines, unpackLines } from './packed-lines.ts';
-import type { ImportedEvent } from './parse-line.ts';
+import { type ImportedEvent, parseLine } from './parse-line.ts';
 import type { ParseThreadMessage } from './parse-thread.ts';
 
-/** Chunks that the thread has, so that it need not wait while a batch is recorded. */
-const CHUNKS_AHEAD = 8;
+/** Blocks that the thread has, so that it need not wait while a batch is recorded. */
+const BLOCKS_AHEAD = 8;
 const MEMORY = { youngMb: 16, oldMb: 128 };
 
-/** The lines of the input, which continues where another cutter is, parsed in another thread. */
+/** The lines of the blocks, parsed in another thread, and while that has enough to do in this one, which would wait for it. */
 export async function* parsedInThread(
-  input: AsyncIterable<Buffer>,
-  from: CutState,
+  blocks: AsyncIterable<LineBlock>,
 ): AsyncGenerator<NumberedLine<ImportedEvent>[]> {
-  const thread = new ParsingThread(from);
-  const parse = (chunk: Buffer): Promise<PackedLines> => thread.parse(chunk);
+  const thread = new ParsingThread();
+  const parse = async (block: LineBlock): Promise<NumberedLine<ImportedEvent>[]> =>
+    thread.isBusy ? parseLines(block, parseLine) : unpackLines(await thread.parse(block));
   try {
-    for await (const lines of Readable.from(input).map(parse, { concurrency: CHUNKS_AHEAD }))
-      yield unpackLines(lines);
-    yield unpackLines(await thread.parse('end'));
+    yield* Readable.from(blocks).map(parse, { concurrency: BLOCKS_AHEAD + 1 });
   } finally {
     await thread.stop();
   }
@@ -31,11 +29,11 @@ class ParsingThread {
   readonly #waiting: PromiseWithResolvers<PackedLines>[] = [];
   #ended: unknown;
 
-  constructor(from: CutState) {
+  constructor() {
     this.#thread = startThread<PackedLines>({
       name: 'the thread that parses the import',
       entry: new URL('./parse-thread.ts', import.meta.url),
-      data: from,
+      data: {},
       memory: MEMORY,
       onMessage: (lines) => this.#waiting.shift()?.resolve(lines),
     });
@@ -45,11 +43,15 @@ class ParsingThread {
     );
   }
 
-  /** The lines that this completes. Rejects with the error that ended the thread. */
-  parse(message: Buffer | 'end'): Promise<PackedLines> {
+  get isBusy(): boolean {
+    return this.#waiting.length >= BLOCKS_AHEAD;
+  }
+
+  /** The lines of the block. Rejects with the error that ended the thread. */
+  parse(block: LineBlock): Promise<PackedLines> {
     const answer = Promise.withResolvers<PackedLines>();
     this.#waiting.push(answer);
-    if (this.#ended === undefined) this.#post(message);
+    if (this.#ended === undefined) this.#post(block);
     else answer.reject(this.#ended);
     return answer.promise;
   }

@@ -2,76 +2,74 @@ import { isUtf8 } from 'node:buffer';
 import { nestsDeeperThan } from '../../domain/values/bounds.ts';
 import { repeatedMember } from './repeated-member.ts';
 
+/** A line's text without white space around it, and the same as UTF-8, which may be a part of the input's chunk. */
+export interface LineText {
+  readonly text: string;
+  readonly bytes: Uint8Array;
+}
+
 /** One line of the input, numbered from 1; `fault` where it is too long or not UTF-8. Blank lines are left out. */
-export type Line = { readonly number: number } & ({ readonly text: string } | { readonly fault: string });
+export type Line = { readonly number: number } & (LineText | { readonly fault: string });
 
 /** Without its line feed. A transaction has less than 4 KiB; a file without line feeds must not fill the memory. */
 export const MAX_LINE_BYTES = 64 * 1024;
 
 const LINE_FEED = 10;
 
-/** Where a cutter is: another continues from there. */
-export interface CutState {
-  /** Of the last line that is complete. */
-  readonly number: number;
-  /** What there is of the next line; nothing where it is too long already. */
-  readonly rest: readonly Uint8Array[];
-  readonly restBytes: number;
+/** Some whole lines of the input, the last without its line feed. */
+export interface LineBlock {
+  /** The number of the first line, from 1. */
+  readonly first: number;
+  readonly bytes: Buffer;
 }
 
-/** Cuts a byte stream into lines. Memory is bounded by one chunk and one line. */
-export class LineCutter {
-  #number: number;
-  #rest: Uint8Array[];
-  #restBytes: number;
-
-  constructor({ number, rest, restBytes }: CutState = { number: 0, rest: [], restBytes: 0 }) {
-    this.#number = number;
-    this.#rest = [...rest];
-    this.#restBytes = restBytes;
-  }
-
-  get state(): CutState {
-    return { number: this.#number, rest: this.#rest, restBytes: this.#restBytes };
-  }
-
-  /** The lines that this chunk completes. */
-  cut(chunk: Buffer): Line[] {
-    const lines: Line[] = [];
-    let start = 0;
-    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
-      const line = this.#finish(chunk.subarray(start, end));
-      if (line !== undefined) lines.push(line);
-      start = end + 1;
+/** The lines that each chunk of the input completes. Memory is bounded by one chunk and one line. */
+export async function* lineBlocks(input: AsyncIterable<Buffer>): AsyncGenerator<LineBlock> {
+  let first = 1;
+  let rest: Buffer[] = [];
+  let restBytes = 0;
+  for await (const chunk of input) {
+    const feed = chunk.lastIndexOf(LINE_FEED);
+    if (feed !== -1) {
+      const bytes = Buffer.concat([...rest, chunk.subarray(0, feed)]);
+      yield { first, bytes };
+      first += 1 + lineFeedsIn(bytes);
+      rest = [];
+      restBytes = 0;
     }
-    const tail = chunk.subarray(start);
-    this.#restBytes += tail.length;
-    // Of a line that is too long already only the length matters.
-    if (this.#restBytes <= MAX_LINE_BYTES) this.#rest.push(tail);
-    else this.#rest = [];
-    return lines;
+    const tail = chunk.subarray(feed + 1);
+    // Of a line that is too long already only that matters.
+    if (restBytes <= MAX_LINE_BYTES) rest.push(tail);
+    restBytes += tail.length;
   }
+  yield { first, bytes: Buffer.concat(rest) };
+}
 
-  /** The last line, which ends with the input. */
-  end(): Line[] {
-    const last = this.#finish(Buffer.alloc(0));
-    return last === undefined ? [] : [last];
-  }
+function lineFeedsIn(bytes: Buffer): number {
+  let count = 0;
+  for (let at = bytes.indexOf(LINE_FEED); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) count += 1;
+  return count;
+}
 
-  #finish(last: Buffer): Line | undefined {
-    const number = ++this.#number;
-    const tooLong = this.#restBytes + last.length > MAX_LINE_BYTES;
-    const whole = this.#rest.length === 0 ? last : Buffer.concat([...this.#rest, last]);
-    this.#rest = [];
-    this.#restBytes = 0;
-    return tooLong ? { number, fault: `is longer than ${MAX_LINE_BYTES} bytes` } : toLine(number, whole);
+export function linesIn({ first, bytes }: LineBlock): Line[] {
+  const lines: Line[] = [];
+  for (let number = first, start = 0; start <= bytes.length; number++) {
+    const feed = bytes.indexOf(LINE_FEED, start);
+    const end = feed === -1 ? bytes.length : feed;
+    const line = toLine(number, bytes.subarray(start, end));
+    if (line !== undefined) lines.push(line);
+    start = end + 1;
   }
+  return lines;
 }
 
 function toLine(number: number, bytes: Buffer): Line | undefined {
+  if (bytes.length > MAX_LINE_BYTES) return { number, fault: `is longer than ${MAX_LINE_BYTES} bytes` };
   if (!isUtf8(bytes)) return { number, fault: 'is not UTF-8' };
-  const text = bytes.toString('utf8').trim(); // a byte order mark and CR count as white space
-  return text === '' ? undefined : { number, text };
+  const whole = bytes.toString('utf8');
+  const text = whole.trim(); // a byte order mark and CR count as white space
+  if (text === '') return undefined;
+  return { number, text, bytes: text.length === whole.length ? bytes : Buffer.from(text) };
 }
 
 /** What a line says about which stream, or why it can't be used. */
@@ -82,23 +80,21 @@ export type ParsedLine<T> =
 /** A line with its number in the input, from 1, and the length of its text, about. */
 export type NumberedLine<T> = ParsedLine<T> & { readonly number: number; readonly characters: number };
 
-export type LineParser<T> = (text: string) => ParsedLine<T>;
+export type LineParser<T> = (line: LineText) => ParsedLine<T>;
 
-/** The lines of an input, those of one chunk at a time. `cutter`: of what was before it. */
+/** The lines of an input, those that one chunk completes at a time. */
 export async function* parsedLines<T>(
   input: AsyncIterable<Buffer>,
   parse: LineParser<T>,
-  cutter = new LineCutter(),
 ): AsyncGenerator<NumberedLine<T>[]> {
-  for await (const chunk of input) yield parseLines(cutter.cut(chunk), parse);
-  yield parseLines(cutter.end(), parse);
+  for await (const block of lineBlocks(input)) yield parseLines(block, parse);
 }
 
-export function parseLines<T>(lines: readonly Line[], parse: LineParser<T>): NumberedLine<T>[] {
-  return lines.map((line) => {
+export function parseLines<T>(block: LineBlock, parse: LineParser<T>): NumberedLine<T>[] {
+  return linesIn(block).map((line) => {
     const { number } = line;
     if ('fault' in line) return { number, characters: 0, ok: false, reason: line.fault };
-    return { number, characters: line.text.length, ...parse(line.text) };
+    return { number, characters: line.text.length, ...parse(line) };
   });
 }
 

@@ -6,17 +6,18 @@ import { describe, expect, test } from 'vitest';
 import { parsedImport } from '../../../src/operator/import/import-transactions.ts';
 import { type ImportedEvent, parseLine } from '../../../src/operator/import/parse-line.ts';
 import { parsedInThread } from '../../../src/operator/import/parsing-thread.ts';
-import { LineCutter, type NumberedLine, parsedLines } from '../../../src/operator/lines/lines.ts';
+import { lineBlocks, type NumberedLine, parsedLines } from '../../../src/operator/lines/lines.ts';
 import { confirmed, linesOf, voided } from '../../support/transactions/e2e-samples.ts';
 import { inChunks } from '../../support/transactions/importing.ts';
 
 const MEBIBYTE = 1024 * 1024;
-const START = new LineCutter().state;
 const LARGE_LINES = 3_000;
 
-/** Without their length, which is that of the line here and that of the data from a thread. */
+/** Without their length, which is that of the line here and that of the data from a thread, and with the data as text. */
 async function linesIn(parsed: AsyncIterable<readonly NumberedLine<ImportedEvent>[]>) {
-  return (await Array.fromAsync(parsed)).flat().map(({ characters: _, ...line }) => line);
+  return (await Array.fromAsync(parsed)).flat().map(({ characters: _, ...line }) => {
+    return line.ok ? { ...line, content: { ...line.content, data: line.content.data.text } } : line;
+  });
 }
 
 const linesHere = (chunks: readonly Buffer[]) => linesIn(parsedLines(inChunks(chunks), parseLine));
@@ -31,7 +32,7 @@ function largeInput(): Buffer[] {
 }
 
 /** As from a file: the event loop turns while a chunk is read. */
-async function* asRead(chunks: Iterable<Buffer>): AsyncGenerator<Buffer> {
+async function* asRead<T>(chunks: Iterable<T>): AsyncGenerator<T> {
   for (const chunk of chunks) {
     await nextTurn();
     yield chunk;
@@ -54,19 +55,23 @@ describe('a thread that parses an import', () => {
         const bytes = Buffer.concat([Buffer.from(lines.join('\n')), Buffer.from([10, 0xff])]);
         const places = [0, ...cuts.sort((a, b) => a - b), bytes.length];
         const chunks = places.slice(1).map((end, index) => bytes.subarray(places[index], end));
-        const fromThread = await linesIn(parsedInThread(inChunks(chunks), START));
+        const fromThread = await linesIn(parsedInThread(lineBlocks(inChunks(chunks))));
         expect(fromThread).toEqual(await linesHere(chunks));
       }),
       { numRuns: 20 },
     );
   });
 
-  test('continues where another cutter is', async () => {
-    const chunks = largeInput();
-    const cutter = new LineCutter();
-    const before = chunks.slice(0, 7).flatMap((chunk) => cutter.cut(chunk)).length;
-    const lines = await linesIn(parsedInThread(inChunks(chunks.slice(7)), cutter.state));
-    expect(lines).toEqual((await linesHere(chunks)).slice(before));
+  test('is waited for with work: what it has not come to is parsed here', async () => {
+    const blocks = await Array.fromAsync(lineBlocks(inChunks([...repeated(largeInput(), 3)])));
+    const here = new Set<ArrayBufferLike>(blocks.map(({ bytes }) => bytes.buffer));
+    const lines = (await Array.fromAsync(parsedInThread(asRead(blocks)))).flat();
+    const parsedHere = lines.filter((line) => line.ok && here.has(line.content.data.bytes.buffer));
+    expect(lines.map(({ number }) => number)).toEqual(
+      Array.from({ length: 3 * LARGE_LINES }, (_, n) => n + 1),
+    );
+    expect(parsedHere.length).toBeGreaterThan(0);
+    expect(parsedHere.length).toBeLessThan(lines.length);
   });
 
   test('keeps nothing of what it has answered', async () => {
@@ -80,7 +85,7 @@ describe('a thread that parses an import', () => {
     const before = usedBytes();
     let given = 0;
     let after = Number.POSITIVE_INFINITY;
-    for await (const lines of parsedInThread(asRead(repeated(chunks, 10)), START)) {
+    for await (const lines of parsedInThread(lineBlocks(asRead(repeated(chunks, 10))))) {
       given += lines.length;
       if (given >= 9.5 * LARGE_LINES && after === Number.POSITIVE_INFINITY) after = usedBytes();
     }

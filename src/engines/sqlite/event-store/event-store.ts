@@ -49,6 +49,7 @@ export class SqliteEventStore implements EventStore {
   readonly #reader: SqliteLogReader;
   readonly #lastRevision: StatementSync;
   readonly #findErased: StatementSync;
+  readonly #hasErased: StatementSync;
   readonly #insert: StatementSync;
   readonly #readStream: StatementSync;
   readonly #readIds: StatementSync;
@@ -66,8 +67,10 @@ export class SqliteEventStore implements EventStore {
       'SELECT revision FROM events WHERE stream = ? ORDER BY revision DESC LIMIT 1',
     );
     this.#insert = db.prepare(
-      `INSERT INTO events (stream, revision, id, type, recorded_at, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO events (stream, revision, id, type, recorded_at, data, metadata)
+       VALUES (?, ?, ?, ?, ?, CAST(? AS TEXT), ?)`,
     );
+    this.#hasErased = db.prepare('SELECT 1 FROM erased_streams LIMIT 1');
     this.#findErased = db.prepare('SELECT 1 FROM erased_streams WHERE stream = ?');
     this.#readStream = db.prepare(
       `SELECT ${EVENT_COLUMNS} FROM events WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`,
@@ -92,7 +95,11 @@ export class SqliteEventStore implements EventStore {
     }
     const results = await this.#db.write(() => {
       const nowMs = this.#clock.now();
-      return prepared.map((append) => this.#appendOne(append, nowMs));
+      const hasErased = this.#hasErased.get() !== undefined; // most logs have none, and need not be asked for each stream
+      return prepared.map((append): AppendResult => {
+        if (hasErased && this.#isErased(append.stream)) return { kind: 'erased' };
+        return this.#appendOne(append, nowMs);
+      });
     });
     this.commits.notify();
     return results;
@@ -220,7 +227,6 @@ export class SqliteEventStore implements EventStore {
 
   #appendOne(append: PreparedAppend, nowMs: number): AppendResult {
     const { stream, expected, events } = append;
-    if (this.#isErased(stream)) return { kind: 'erased' };
     const begun = expected === 'none' ? this.#begin(append, nowMs) : undefined;
     if (begun !== undefined) return begun;
     const last = this.#lastRevision.get(stream)?.revision as number | undefined;

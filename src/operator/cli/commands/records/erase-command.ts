@@ -4,7 +4,7 @@ import { DELIVERIES_GROUP } from '../../../../push/fan-out/run-fan-out.ts';
 import { readId } from '../../../answers/filters.ts';
 import { eraseTransaction } from '../../../erase/erase-transaction.ts';
 import { removeErasedBytes } from '../../../erase/erased-bytes.ts';
-import { LineCutter } from '../../../lines/lines.ts';
+import { lineBlocks, linesIn } from '../../../lines/lines.ts';
 import { command } from '../../command/command.ts';
 import { openInput, progressLine } from '../../command/long-work.ts';
 import * as option from '../../command/options.ts';
@@ -70,17 +70,14 @@ export const erase = command({
 });
 
 async function idsIn(file: string, signal: AbortSignal): Promise<number[]> {
-  const cutter = new LineCutter();
   const ids: number[] = [];
-  const read = (lines: ReturnType<LineCutter['cut']>): void => {
-    for (const line of lines) {
+  for await (const block of lineBlocks(await openInput(file, signal))) {
+    for (const line of linesIn(block)) {
       if (!('text' in line) || !/^\d+$/.test(line.text))
         throw option.usage(`Line ${line.number} of ${file} is no id of a transaction.`);
       ids.push(readId(line.text));
     }
-  };
-  for await (const chunk of await openInput(file, signal)) read(cutter.cut(chunk));
-  read(cutter.end());
+  }
   return ids;
 }
 
