@@ -11,7 +11,7 @@ import {
   copiedCheckpoint,
   copiedPositions,
 } from '../../engines/sqlite/copied-files.ts';
-import { backupFile } from '../../engines/sqlite/driver/database.ts';
+import { backupFile } from '../../engines/sqlite/driver/backup-file.ts';
 import { numberedFiles } from '../../engines/sqlite/driver/numbered-files.ts';
 
 /**

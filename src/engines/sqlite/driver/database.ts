@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
-import { backup, DatabaseSync, StatementSync } from 'node:sqlite';
+import { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FuelError } from '../../../base/errors.ts';
 import { backoff } from '../../../base/retry.ts';
-import { damagedFile, isBusy, isDamage, isLocked, orDamaged, toKnownError } from './errors.ts';
+import { damagedFile, isBusy, isDamage, isLocked, toKnownError } from './errors.ts';
 import { existingFile } from './inspect-file.ts';
 import { idOfFile, putAside } from './put-aside.ts';
 
@@ -14,8 +14,6 @@ const MAX_OPEN_TRIES = 50;
 const OPEN_PAUSE_MS = 20;
 const PAGE_BYTES = 8192; // five records a page
 const SMALL_CACHE_MIB = 2; // a process opens a dozen connections
-/** More pages than any file has: a copy in one step, so that a busy writer can't make it start over forever. */
-const ALL_PAGES = 2 ** 31 - 1;
 /** A file that may be recreated is looked through when it is opened, which takes some milliseconds. */
 const MAX_LOOKED_THROUGH_BYTES = 16 * 1024 * 1024;
 const LOG_BYTES = 16 * 1024 * 1024; // between checkpoints
@@ -287,17 +285,5 @@ function withoutRace(work: () => void): void {
       if (!isLocked(error) || tries === MAX_OPEN_TRIES) throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_PAUSE_MS);
     }
-  }
-}
-
-/** Writes a consistent copy of an embedded file to `target` while others use the file. */
-export async function backupFile(source: string, target: string): Promise<void> {
-  const db = new DatabaseSync(source, { readOnly: true });
-  try {
-    await backup(db, target, { rate: ALL_PAGES });
-  } catch (error) {
-    throw orDamaged(source, error);
-  } finally {
-    db.close();
   }
 }

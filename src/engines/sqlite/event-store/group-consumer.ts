@@ -42,7 +42,8 @@ export class SqliteGroupConsumer implements GroupConsumer {
         const claim = await group.claim(this.#holder, bufferSize);
         for (const event of claim.events) waiting.push(event);
         yield* this.#handOut(waiting, claim.leasedUntilMs);
-        if (claim.more) await nextTurn(); // claiming is synchronous work
+        if (claim.more)
+          await nextTurn(); // claiming is synchronous work
         else await this.#waitUntil(claim.nextDueMs);
       }
     } finally {
