@@ -24,6 +24,9 @@ export type JudgeResult =
   | { readonly judged: number }
   | { readonly view: ViewFindings | undefined; readonly deliveries: DeliveryFindings | undefined };
 
+/** Few: what a block creates is dropped before the garbage collector copies it. More save only remote stores round trips. */
+const BLOCK = 100;
+
 /** Judges the parts of the log that it is given, and reports its findings when it is given no more. */
 export const judge: Job<JudgeData> = async (context, { scope, withView, damage, logStartedAtMs }) => {
   const { config, engines, clock, report, onTold } = context;
@@ -50,7 +53,7 @@ export const judge: Job<JudgeData> = async (context, { scope, withView, damage, 
     const onProgress = (count: number): void => {
       judged = count;
     };
-    await readLog(judges, { store, ...part, onProgress });
+    await readLog(judges, { store, ...part, blockSize: BLOCK, onProgress });
   }
   result({ view: view?.findings(), deliveries: deliveries?.findings() });
 };

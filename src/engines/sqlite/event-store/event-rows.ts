@@ -34,8 +34,8 @@ export type PlaceRow = Pick<EventRow, 'position' | 'stream' | 'revision'>;
 /** What SQLite's text is decoded with in place of bytes that are not UTF-8. */
 const REPLACED = '\ufffd';
 const HEAD = ['stream', 'id', 'type'] as const;
-const TEXTS = [...HEAD, 'data', 'metadata'] as const;
-const NUMBERS = ['revision', 'recorded_at'] as const;
+export const TEXTS = [...HEAD, 'data', 'metadata'] as const;
+export const NUMBERS = ['revision', 'recorded_at'] as const;
 
 /** Events made of rows; those whose bytes are damaged stand in their place as `Unreadable`. */
 export class EventRows {

@@ -2,6 +2,7 @@ import { FuelError } from '../../../base/errors.ts';
 import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
 import type { Damage } from '../../../event-store/event-store.ts';
+import type { Position } from '../../../event-store/recorded-event.ts';
 import { assertViewFits } from '../../../event-store/store-identity.ts';
 import { damagedEvents } from '../../../pull/view/parked-events.ts';
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
@@ -9,6 +10,7 @@ import { readStartedLog } from '../../../push/delivery-log.ts';
 import { requireRange } from '../../answers/filters.ts';
 import { lagAfter } from '../../answers/followers/follower.ts';
 import { judgeInThreads, paysOff, type ThreadedJudges } from '../../serve/judge-in-threads.ts';
+import { judgeWhileSearching } from '../../serve/judge-while-searching.ts';
 import { threadsOfCommand } from '../../serve/threads.ts';
 import { readLog, type VerifyScope } from '../../verify/read-log.ts';
 import { repairDeliveries } from '../../verify/repair-deliveries.ts';
@@ -56,15 +58,13 @@ async function verify(session: Session, [what]: readonly string[], options: Veri
   requireRange(options);
   const { engines, out } = session;
   if (options.repair) await engines.bind();
-  const run = new Verification(session, options, await namedDamage(session));
-  const view = what === 'deliveries' ? undefined : await run.viewJudge();
-  const deliveries = what === 'view' ? undefined : await run.deliveryJudge();
-  await run.judgeLog({ view, deliveries });
+  const run = new Verification(session, options);
+  const { view, deliveries } = await run.judge(what);
   const viewCounts = view && (await run.view(view));
   const deliveryCounts = deliveries && (await run.deliveries(deliveries));
   const directory = what === undefined ? await run.directory() : undefined;
   const { unreadable = 0, ...shown } = viewCounts ?? {};
-  const damaged = run.scope.damage.length + unreadable;
+  const damaged = run.damage.length + unreadable;
   const document = {
     ...(directory?.differences && { directory }),
     ...(viewCounts && { view: shown }),
@@ -80,36 +80,48 @@ async function verify(session: Session, [what]: readonly string[], options: Veri
   return differing + damaged === 0 ? 0 : 1;
 }
 
-/** What of the event store is damaged, each with a line. */
-async function namedDamage({ engines, out }: Session): Promise<readonly Damage[]> {
-  const damage = await damagedEvents(engines.store(), () => engines.view());
-  for (const each of damage) out.note(`damaged: ${describeDamage(each)}`);
-  return damage;
-}
-
 /** One run of the command. Each part names what differs, a line each, and repairs it where that is asked for. */
 class Verification {
   readonly #session: Session;
   readonly #options: VerifyOptions;
-  readonly scope: VerifyScope & { readonly damage: readonly Damage[] };
+  readonly #scope: VerifyScope;
+  /** What of the event store is damaged. */
+  damage: readonly Damage[] = [];
   /** The delivery log, or the one that replaces it where it is lost. */
   #log = { isLost: false, logStartedAtMs: 0 };
 
-  constructor(session: Session, options: VerifyOptions, damage: readonly Damage[]) {
+  constructor(session: Session, options: VerifyOptions) {
     const { account: accountId, since: sinceMs, until: untilMs } = options;
     this.#session = session;
     this.#options = options;
-    this.scope = { accountId, sinceMs, untilMs, damage };
+    this.#scope = { accountId, sinceMs, untilMs };
   }
 
-  async viewJudge(): Promise<ViewJudge> {
+  /** Has the log judged: by threads where that pays off. Explanations come in the order of the log, so by this one. */
+  async judge(what: string | undefined): Promise<ThreadedJudges> {
+    const { engines, out } = this.#session;
+    const store = engines.store();
+    const head = await store.head();
+    const isShared = engines.embedded.includes('store') && !this.#options.explain && paysOff(head);
+    const searching = damagedEvents(store, () => engines.view());
+    const judge = (damage: readonly Damage[]) =>
+      this.#judged(what, { damage, inThreads: isShared ? head : 0 });
+    const { damage, judges } = isShared
+      ? await judgeWhileSearching(searching, judge)
+      : { damage: await searching, judges: undefined };
+    for (const each of damage) out.note(`damaged: ${describeDamage(each)}`);
+    this.damage = damage;
+    return judges ?? judge(damage);
+  }
+
+  async #viewJudge(damage: readonly Damage[]): Promise<ViewJudge> {
     const { engines } = this.#session;
     const [store, view] = [engines.store(), engines.view()];
     await assertViewFits(await view.checkpoint(), store, VIEW_NAME);
-    return new ViewJudge({ store, view, ...this.scope });
+    return new ViewJudge({ store, view, damage, ...this.#scope });
   }
 
-  async deliveryJudge(): Promise<DeliveryJudge> {
+  async #deliveryJudge(damage: readonly Damage[]): Promise<DeliveryJudge> {
     const { out } = this.#session;
     const { store, queue } = deliveryContext(this.#session);
     const log = await queue.logId();
@@ -121,27 +133,31 @@ class Verification {
     const explain = (transactionId: number, key: string, reason: string): void =>
       out.note(`deliveries: transaction ${transactionId} is not owed to key ${key}: ${reason}`);
     const onNotOwed = this.#options.explain ? explain : undefined;
-    return new DeliveryJudge({ ...deliveryContext(this.#session), ...this.scope, logStartedAtMs, onNotOwed });
+    const context = { ...deliveryContext(this.#session), ...this.#scope, damage };
+    return new DeliveryJudge({ ...context, logStartedAtMs, onNotOwed });
   }
 
-  /** In threads where that pays off. Explanations come in the order of the log. */
-  async judgeLog({ view, deliveries }: ThreadedJudges): Promise<void> {
+  /** Threads judge up to the position `inThreads`, this one the rest. */
+  async #judged(
+    what: string | undefined,
+    { damage, inThreads }: { readonly damage: readonly Damage[]; readonly inThreads: Position },
+  ): Promise<ThreadedJudges> {
     const { engines, config } = this.#session;
-    const store = engines.store();
-    const head = await store.head();
+    const view = what === 'deliveries' ? undefined : await this.#viewJudge(damage);
+    const deliveries = what === 'view' ? undefined : await this.#deliveryJudge(damage);
     const progress = progressLine();
     const onProgress = (events: number): void => progress.show(`${events} events`);
-    let after = 0;
-    if (engines.embedded.includes('store') && !this.#options.explain && paysOff(head)) {
-      const { damage, ...scope } = this.scope;
+    if (inThreads > 0) {
+      const data = { scope: this.#scope, damage, withView: view !== undefined };
       const logStartedAtMs = deliveries && this.#log.logStartedAtMs;
-      const data = { host: threadsOfCommand(config), scope, damage, withView: view !== undefined };
-      await judgeInThreads({ view, deliveries }, { ...data, logStartedAtMs, head, onProgress });
-      after = head;
+      const options = { host: threadsOfCommand(config), logStartedAtMs, head: inThreads, onProgress };
+      await judgeInThreads({ view, deliveries }, { ...data, ...options });
     }
     const rest = [view, deliveries].filter((judge) => judge !== undefined);
-    await readLog(rest, { store, after, onProgress: (events) => onProgress(after + events) });
+    const onRest = (events: number): void => onProgress(inThreads + events);
+    await readLog(rest, { store: engines.store(), after: inThreads, onProgress: onRest });
     progress.end();
+    return { view, deliveries };
   }
 
   async view(judge: ViewJudge) {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -6,6 +6,7 @@ import { systemClock } from '../../../../src/base/clock.ts';
 import { FuelError } from '../../../../src/base/errors.ts';
 import { damageIn } from '../../../../src/engines/sqlite/event-store/event-rows.ts';
 import { openSqliteEventStore } from '../../../../src/engines/sqlite/event-store/event-store.ts';
+import { Unreadable } from '../../../../src/event-store/recorded-event.ts';
 import { flipBytes, flipPage } from '../../../support/event-store/flip-bytes.ts';
 import { named } from '../../../support/event-store/store-events.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
@@ -14,6 +15,7 @@ const COUNT = 1_200;
 const PAGE_BYTES = 8192;
 /** The first byte of such a page. */
 const INDEX_LEAF = 0x0a;
+const TABLE_INNER = 0x05;
 const STREAMS = ['operations', ...Array.from({ length: COUNT - 1 }, (_, n) => `transaction-${n + 2}`)];
 
 let path: string;
@@ -73,6 +75,82 @@ describe('a search for damage', () => {
       { ...at(9), isCertain: false, reason: 'data is not JSON' },
       { ...at(1100), isCertain: true },
     ]);
+  });
+
+  test('names whatever readers can not read, and nothing else, though SQLite alone judges nearly all', async () => {
+    const text = JSON.stringify({ a: [1, -0.5, 1e3, true, null, 'b\u00e9\n'], n: { m: {} } });
+    const odd = [
+      '\0',
+      '\ufeff',
+      '\v',
+      '\u00a0',
+      "'",
+      ',',
+      '+',
+      '.',
+      '0',
+      '/*x*/',
+      'NaN',
+      '\\',
+      '"',
+      '\t',
+      '\x01',
+      '\x7f',
+    ];
+    const changed = odd.flatMap((sign) =>
+      [0, 1, 5, 8, 13, 28, 31, 34, text.length - 1, text.length].map(
+        (place) => text.slice(0, place) + sign + text.slice(place),
+      ),
+    );
+    const deep = '['.repeat(5_000) + ']'.repeat(5_000);
+    const cut = Array.from(text, (_, length) => text.slice(0, length));
+    const texts = [
+      ...changed,
+      ...cut,
+      deep,
+      ' {} ',
+      'null',
+      '"\\ud800"',
+      '"\\u00g0"',
+      '01',
+      '-',
+      '1.',
+      '.5',
+      '1e',
+    ];
+    const hex = (value: string): string => `CAST(x'${Buffer.from(value).toString('hex')}' AS TEXT)`;
+    change(
+      ...texts.map((value, index) => `UPDATE events SET data = ${hex(value)} WHERE position = ${index + 2}`),
+      "UPDATE events SET stream = CAST(x'c3' AS TEXT), id = CAST(x'a9' AS TEXT) WHERE position = 900",
+      'UPDATE events SET recorded_at = 9007199254740992 WHERE position = 901',
+      'UPDATE events SET recorded_at = -9223372036854775808 WHERE position = 902',
+      'UPDATE events SET revision = 0.5 WHERE position = 903',
+      "UPDATE events SET metadata = '{\"at\":1}' || char(0) || 'garbage' WHERE position = 904",
+      `UPDATE events SET metadata = '"${'x'.repeat(64 * 1024)}"' WHERE position = 905`,
+    );
+    const store = opened();
+    const positions = STREAMS.map((_, index) => index + 1);
+    const unreadable = positions.filter((position) =>
+      store
+        .readAt([position])
+        .some((event) => [event.data, event.metadata].some((part) => part instanceof Unreadable)),
+    );
+    expect(unreadable).toEqual(expect.arrayContaining([900, 901, 902, 903, 904, 905]));
+    expect(unreadable.length).toBeLessThan(texts.length);
+    expect((await store.findDamage()).map(({ position }) => position)).toEqual(unreadable);
+  });
+
+  test('names the rows that can not be looked up, though they follow the one before', async () => {
+    const bytes = readFileSync(path);
+    const pages = Array.from({ length: bytes.length / PAGE_BYTES }, (_, n) => n * PAGE_BYTES);
+    const inner = pages.find((from) => bytes[from] === TABLE_INNER) ?? 0;
+    // Of its first cell, behind the number of a page: the last row of that page.
+    const key = inner + bytes.readUInt16BE(inner + 12) + 4;
+    const last = bytes.readUInt8(key);
+    bytes.writeUInt8(last - 3, key);
+    writeFileSync(path, bytes);
+    const found = await opened().findDamage();
+    expect(found.map(({ position }) => position)).toEqual([last - 2, last - 1, last]);
   });
 
   test('lets others have their turns, and ends between two steps where it is interrupted', async () => {
