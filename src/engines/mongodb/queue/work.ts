@@ -25,7 +25,7 @@ export interface WorkOptions {
 export function mongoWork(
   use: Use,
   { connection, clock, pollMs }: WorkOptions,
-): DeliveryWork & { readonly changed: PolledSignal; readonly madeDue: (atMs: number) => void } {
+): DeliveryWork & { readonly changed: PolledSignal; readonly madeDue: (timesMs: readonly number[]) => void } {
   const reporter = new MongoReporter(connection);
   const floor = new DueFloor();
   const isDue = async (): Promise<boolean> => {
@@ -35,9 +35,9 @@ export function mongoWork(
   const changed = new PolledSignal({ isDue, pollMs });
   /** While it is polled, what other processes make due before the floor is found by the next poll. */
   const fromMs = (): number => (changed.isPolling ? floor.atMs : 0);
-  const madeDue = (atMs: number): void => {
-    floor.lower(atMs);
-    changed.notify();
+  const madeDue = (timesMs: readonly number[]): void => {
+    for (const atMs of timesMs) floor.lower(atMs);
+    if (timesMs.length > 0) changed.notify();
   };
   return {
     changed,
@@ -51,7 +51,7 @@ export function mongoWork(
     async enqueue(deliveries, claimFor) {
       const { claimed, unclaimed } = await use((collections) => storeNew(collections, deliveries, claimFor));
       if (claimFor !== undefined) floor.lower(claimFor.nowMs + claimFor.leaseMs);
-      if (unclaimed > 0) madeDue(Math.min(...deliveries.map(({ createdAtMs }) => createdAtMs)));
+      if (unclaimed > 0) madeDue(deliveries.map(({ createdAtMs }) => createdAtMs));
       return claimed;
     },
     async claim(options) {
@@ -62,10 +62,11 @@ export function mongoWork(
     async report(reports) {
       const nowMs = clock.now();
       const streaks = await use((collections) => reporter.record(collections, reports, nowMs));
-      const due = reports.flatMap((report) =>
-        report.kind === 'retry' ? report.dueAtMs : report.kind === 'released' ? nowMs : [],
+      madeDue(
+        reports.flatMap((report) =>
+          report.kind === 'retry' ? report.dueAtMs : report.kind === 'released' ? nowMs : [],
+        ),
       );
-      if (due.length > 0) madeDue(Math.min(...due));
       return streaks;
     },
     /** In order. One index search for each account, however many deliveries it has. */
@@ -79,7 +80,7 @@ export function mongoWork(
       for (let after = ''; ; ) {
         const at = { accountId, after, nowMs };
         const { ids, count } = await use((collections) => resumeSome(collections, at));
-        if (count > 0) madeDue(nowMs);
+        if (count > 0) madeDue([nowMs]);
         total += count;
         if (ids.length < BULK) return total;
         after = ids.at(-1) ?? after;
