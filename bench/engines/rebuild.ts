@@ -42,7 +42,7 @@ export async function run(): Promise<Verdict> {
         baseline: () => rebuildBare(bare),
         ours: () => rebuild(task),
       });
-      const target = { ratio: 0.9, is: 'at least' } as const;
+      const target = { ratio: 0.95, is: 'at least' } as const;
       return reportRatio({ what: 'rebuild in MongoDB', unit: 'events/s', pairs, target });
     } finally {
       await events.dispose();

@@ -120,14 +120,17 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
           this.#options.onState?.(undefined);
         }
         const next = this.#inFlight.next(clock.now());
+        if (next !== undefined || source.unwantedMs <= 0) await source.ackUnwanted(); // handling it may take long
         if (next !== undefined) {
           yield next;
         } else if (source.error !== undefined) {
           throw source.error;
         } else {
-          await this.#changed.wait(Math.min(this.#inFlight.idleMs(clock.now()), MAX_WAIT_MS));
+          const waitMs = Math.min(this.#inFlight.idleMs(clock.now()), source.unwantedMs, MAX_WAIT_MS);
+          await this.#changed.wait(Math.max(1, waitMs));
         }
       }
+      await source.ackUnwanted();
     } finally {
       source.close();
       this.#source = undefined;
@@ -135,18 +138,16 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
     }
   }
 
-  /** Receives up to one batch. Events that the group is not for are acknowledged at once: it has no filter (0049). */
+  /** Receives up to one batch. Events that the group is not for are left: it has no filter (0049). */
   async #receive(source: EventStoreDbGroupSource): Promise<void> {
     const { clock, settings } = this.#options;
-    const unwanted: Message[] = [];
     while (!this.#inFlight.isFull) {
       const message = source.take();
       if (message === undefined) break;
       const event = isFor(settings.prefixes, message) ? await this.#eventOf(message) : undefined;
-      if (event === undefined || isErasure(event)) unwanted.push(message);
+      if (event === undefined || isErasure(event)) source.leave(message);
       else this.#inFlight.receive(event, message, clock.now());
     }
-    if (unwanted.length > 0) await source.ack(unwanted);
   }
 
   /**

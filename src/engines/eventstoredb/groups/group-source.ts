@@ -5,6 +5,9 @@ import { DRIVER_BUFFER, ServerSubscription } from '../driver/server-subscription
 import type { Message, ToPark } from './in-flight-events.ts';
 
 const MAX_ACKNOWLEDGED_AT_ONCE = 500;
+/** What a group is not for is acknowledged together: each message costs both sides more than the events in it. */
+const MAX_UNWANTED = 500;
+const UNWANTED_MS = 200;
 /** The driver (6.2.1) ends a subscription by cancelling its call, which drops unsent acknowledgements: they get this long. */
 const SEND_MS = 100;
 
@@ -17,6 +20,8 @@ export interface GroupSourceOptions {
 
 /** One persistent subscription on the server, until it breaks. */
 export class EventStoreDbGroupSource extends ServerSubscription<PersistentSubscriptionToAll> {
+  readonly #unwanted: Message[] = [];
+  #unwantedSinceMs = 0;
   #sentAtMs = Number.NEGATIVE_INFINITY;
 
   constructor({ client }: EventStoreDbConnection, { group, bufferSize, changed }: GroupSourceOptions) {
@@ -26,6 +31,24 @@ export class EventStoreDbGroupSource extends ServerSubscription<PersistentSubscr
   /** The next event that has arrived; undefined where there is none. */
   take(): Message | undefined {
     return this.subscription.read() ?? undefined;
+  }
+
+  /** Keeps what it takes to acknowledge one that the group is not for, until `ackUnwanted`: its id. */
+  leave({ link, event }: Message): void {
+    const named = { event: { id: (link ?? event)?.id } } as Message;
+    if (this.#unwanted.push(named) === 1) this.#unwantedSinceMs = performance.now();
+  }
+
+  /** How long those left can wait; not longer than 0: they are to be acknowledged. */
+  get unwantedMs(): number {
+    const { length } = this.#unwanted;
+    if (length === 0) return Number.POSITIVE_INFINITY;
+    return length < MAX_UNWANTED ? this.#unwantedSinceMs + UNWANTED_MS - performance.now() : 0;
+  }
+
+  /** As `ack`. */
+  async ackUnwanted(): Promise<void> {
+    await this.ack(this.#unwanted.splice(0));
   }
 
   /** Resolves once it is sent, also where the connection breaks first: then the server sends the events again. */

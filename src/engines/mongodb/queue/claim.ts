@@ -17,6 +17,8 @@ type Deliveries = DeliveryCollections['deliveries'];
 
 /** What is left to claim: the options less what is claimed already. */
 interface Wanted {
+  /** Nothing is due before. */
+  readonly fromMs: number;
   readonly nowMs: number;
   readonly limit: number;
   readonly freeSlots: (prefix: string) => number;
@@ -29,13 +31,14 @@ interface Wanted {
 export async function claimDue(
   collections: DeliveryCollections,
   options: ClaimOptions,
+  fromMs: number,
 ): Promise<readonly ClaimedDelivery[]> {
   const token = newLeaseToken(options.holder);
   const taken = new Map<string, number>();
   const freeSlots = (prefix: string): number => options.laneCapacity(prefix) - (taken.get(prefix) ?? 0);
   const claimed: ClaimedDelivery[] = [];
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const wanted = { nowMs: options.nowMs, limit: options.limit - claimed.length, freeSlots };
+    const wanted = { fromMs, nowMs: options.nowMs, limit: options.limit - claimed.length, freeSlots };
     const chosen = await choose(collections, wanted);
     if (chosen.length === 0) break;
     const won = await lease(collections, chosen, { token, ...options });
@@ -51,7 +54,7 @@ export async function claimDue(
 async function choose({ deliveries }: DeliveryCollections, wanted: Wanted): Promise<readonly Chosen[]> {
   if (wanted.limit <= 0) return [];
   const due = await deliveries
-    .find({ due_at: { $lte: wanted.nowMs } }, { projection: { prefix: 1 }, hint: 'due' })
+    .find({ due_at: { $gte: wanted.fromMs, $lte: wanted.nowMs } }, { projection: { prefix: 1 }, hint: 'due' })
     .sort({ due_at: 1, prefix: 1 })
     .limit(MAX_LOOKED_AT)
     .toArray();

@@ -13,7 +13,11 @@ import { endWithdrawn, withdraw } from './withdrawals.ts';
 /** Tries of a change: each time another process changed the delivery in between. */
 const MAX_TRIES = 20;
 
-export function mongoControl(use: Use, clock: Clock, notify: () => void): DeliveryControl {
+export function mongoControl(
+  use: Use,
+  clock: Clock,
+  madeDue: (timesMs: readonly number[]) => void,
+): DeliveryControl {
   return {
     withdraw: (transactionIds, nowMs) => use((collections) => withdraw(collections, transactionIds, nowMs)),
     erase: (transactionId, nowMs) =>
@@ -25,7 +29,7 @@ export function mongoControl(use: Use, clock: Clock, notify: () => void): Delive
       use((collections) => changeRecords(collections, transactionId, redactedRecord)),
     async redeliver(id, options) {
       const answer = await use((collections) => redeliver(collections, id, options));
-      if (answer === 'due') notify();
+      if (answer === 'due') madeDue([options.dueAtMs]);
       return answer;
     },
     purge: (endedBeforeMs, limit) =>

@@ -35,10 +35,10 @@ export function openMongoDeliveryQueue(options: MongoDeliveryQueueOptions): Deli
   const collections = new PreparedCollections(connection, DELIVERIES_PLAN);
   const use: Use = (work, withinMs = ANSWER_MS) =>
     collections.use(withinMs, (db) => work(deliveryCollections(db)));
-  const work = mongoWork(use, { connection, clock, pollMs });
+  const { madeDue, ...work } = mongoWork(use, { connection, clock, pollMs });
   return {
     ...work,
-    ...mongoControl(use, clock, () => work.changed.notify()),
+    ...mongoControl(use, clock, madeDue),
     ...mongoReads(use, clock),
     ...mongoLaneReads(use),
     /** Stops polling; the owner closes the connection. */

@@ -6,7 +6,7 @@ import { keptAttempt, nextState, type Transition, transitionsOf } from '../../..
 import { STREAK, toProgress, toStored } from '../../stored/delivery.ts';
 import type { MongoConnection } from '../driver/connection.ts';
 import { type DeliveryCollections, deliveryCollections, insertMissing } from './collections.ts';
-import { guardOf, rowOf, toHealth, toLaneDocument, updateOf } from './documents.ts';
+import { guardOf, rowOf, toHealth, toLaneDocument, updateEach, updateOf } from './documents.ts';
 
 const NO_CHANGE: ReadonlyMap<string, WebhookHealth> = new Map();
 /** An attempt of an erased one is kept without words. */
@@ -16,7 +16,7 @@ const IS_KEPT = { 'record.head': { $ne: '' } } as const;
  * Records reports and moves the failure streaks.
  *
  * Reports that find their deliveries as expected, on lanes that stay healthy, are nearly everything: one look at the
- * lanes and one guarded bulk write. For all others deliveries and lanes change in one transaction: a failure is counted
+ * lanes and one guarded update. For all others deliveries and lanes change in one transaction: a failure is counted
  * exactly once, whichever process dies.
  */
 export class MongoReporter {
@@ -73,10 +73,15 @@ async function isAsExpected(
   expected: readonly { readonly id: string; readonly transition: Transition }[],
 ): Promise<boolean> {
   if (expected.length === 0) return true;
-  const writes = expected.map(({ id, transition }) => {
+  const alike = Map.groupBy(expected, ({ transition }) =>
+    JSON.stringify([transition.when, transition.attempt === undefined]),
+  );
+  const writes = [...alike.values()].map((reports) => {
+    const { transition } = reports[0] as (typeof reports)[number];
     const isKept = transition.attempt === undefined ? {} : IS_KEPT;
-    const filter = { _id: id, ...guardOf(transition), ...isKept };
-    return { updateOne: { filter, update: updateOf(transition) } };
+    const filter = { _id: { $in: reports.map(({ id }) => id) }, ...guardOf(transition), ...isKept };
+    const update = updateEach(new Map(reports.map((report) => [report.id, report.transition])));
+    return { updateMany: { filter, update, hint: '_id_' } };
   });
   return (await deliveries.bulkWrite(writes)).matchedCount === expected.length;
 }

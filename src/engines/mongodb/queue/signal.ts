@@ -18,6 +18,10 @@ export class PolledSignal implements WorkSignal {
     this.#pollMs = options.pollMs;
   }
 
+  get isPolling(): boolean {
+    return this.#timer !== undefined;
+  }
+
   /** Throws `STORE_CLOSED` after `close`. */
   add(listener: WorkListener): void {
     if (this.#closed) throw new FuelError('STORE_CLOSED', 'the delivery queue was closed');

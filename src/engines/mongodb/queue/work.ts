@@ -8,6 +8,7 @@ import type { MongoConnection } from '../driver/connection.ts';
 import { claimDue, laneHeads } from './claim.ts';
 import { type DeliveryCollections, insertMissing, type Use } from './collections.ts';
 import { guardOf, toLaneDocument, updateOf } from './documents.ts';
+import { DueFloor } from './due-floor.ts';
 import { storeNew } from './enqueue.ts';
 import { MongoReporter } from './report.ts';
 import { PolledSignal } from './signal.ts';
@@ -24,23 +25,48 @@ export interface WorkOptions {
 export function mongoWork(
   use: Use,
   { connection, clock, pollMs }: WorkOptions,
-): DeliveryWork & { readonly changed: PolledSignal } {
+): DeliveryWork & { readonly changed: PolledSignal; readonly madeDue: (timesMs: readonly number[]) => void } {
   const reporter = new MongoReporter(connection);
-  const nextDueAtMs = (laterThanMs = -1) => use((collections) => nextDue(collections, laterThanMs));
-  const isDue = async (): Promise<boolean> => ((await nextDueAtMs()) ?? Infinity) <= clock.now();
+  const floor = new DueFloor();
+  const isDue = async (): Promise<boolean> => {
+    const first = await floor.look('start', (fromMs) => use((collections) => firstDue(collections, fromMs)));
+    return (first ?? Infinity) <= clock.now();
+  };
   const changed = new PolledSignal({ isDue, pollMs });
+  /** While it is polled, what other processes make due before the floor is found by the next poll. */
+  const fromMs = (): number => (changed.isPolling ? floor.atMs : 0);
+  const madeDue = (timesMs: readonly number[]): void => {
+    for (const atMs of timesMs) floor.lower(atMs);
+    if (timesMs.length > 0) changed.notify();
+  };
   return {
     changed,
-    nextDueAtMs,
+    madeDue,
+    async nextDueAtMs(laterThanMs = -1) {
+      const from = changed.isPolling ? 'floor' : 'start';
+      const first = await floor.look(from, (fromMs) => use((collections) => firstDue(collections, fromMs)));
+      if (first === undefined || first > laterThanMs) return first;
+      return use((collections) => nextOfOtherLanes(collections, laterThanMs));
+    },
     async enqueue(deliveries, claimFor) {
       const { claimed, unclaimed } = await use((collections) => storeNew(collections, deliveries, claimFor));
-      if (unclaimed > 0) changed.notify();
+      if (claimFor !== undefined) floor.lower(claimFor.nowMs + claimFor.leaseMs);
+      if (unclaimed > 0) madeDue(deliveries.map(({ createdAtMs }) => createdAtMs));
       return claimed;
     },
-    claim: (options) => use((collections) => claimDue(collections, options)),
+    async claim(options) {
+      const claimed = await use((collections) => claimDue(collections, options, fromMs()));
+      floor.lower(options.nowMs + options.leaseMs);
+      return claimed;
+    },
     async report(reports) {
-      const streaks = await use((collections) => reporter.record(collections, reports, clock.now()));
-      if (reports.some(({ kind }) => kind === 'retry' || kind === 'released')) changed.notify();
+      const nowMs = clock.now();
+      const streaks = await use((collections) => reporter.record(collections, reports, nowMs));
+      madeDue(
+        reports.flatMap((report) =>
+          report.kind === 'retry' ? report.dueAtMs : report.kind === 'released' ? nowMs : [],
+        ),
+      );
       return streaks;
     },
     /** In order. One index search for each account, however many deliveries it has. */
@@ -54,7 +80,7 @@ export function mongoWork(
       for (let after = ''; ; ) {
         const at = { accountId, after, nowMs };
         const { ids, count } = await use((collections) => resumeSome(collections, at));
-        if (count > 0) changed.notify();
+        if (count > 0) madeDue([nowMs]);
         total += count;
         if (ids.length < BULK) return total;
         after = ids.at(-1) ?? after;
@@ -89,18 +115,18 @@ export function heldAccountsPipeline(): Document[] {
   ];
 }
 
-/** Reads one index entry, or one for each lane where a backlog is left out. */
-async function nextDue(
+/** Reads one index entry. */
+async function firstDue({ deliveries }: DeliveryCollections, fromMs: number): Promise<number | undefined> {
+  const projection = { _id: 0, due_at: 1 };
+  const first = deliveries.find({ due_at: { $gte: fromMs } }, { projection, hint: 'due' });
+  return (await first.sort({ due_at: 1 }).limit(1).toArray())[0]?.due_at;
+}
+
+/** Leaves out the lanes with something due by then. Reads an index entry for each lane. */
+async function nextOfOtherLanes(
   { deliveries }: DeliveryCollections,
   laterThanMs: number,
 ): Promise<number | undefined> {
-  const projection = { _id: 0, due_at: 1 };
-  const [first] = await deliveries
-    .find({ due_at: { $gt: -1 } }, { projection, hint: 'due' })
-    .sort({ due_at: 1 })
-    .limit(1)
-    .toArray();
-  if (first?.due_at === undefined || first.due_at > laterThanMs) return first?.due_at;
   const later = { $match: { due_at: { $gt: laterThanMs } } };
   const earliest = { $group: { _id: null, due_at: { $min: '$due_at' } } };
   const [next] = await deliveries

@@ -54,7 +54,7 @@ describe('a group on EventStoreDB', () => {
       await running.double.stop();
       running.double = await startEventStoreDbDouble({ folder, port });
     };
-    return { running, store, subscriptions, consumer, told, next, restart };
+    return { running, store, subscriptions, consumer, told, next, restart, end };
   }
 
   test('continues automatically after its node was killed and restarted, and says so', async () => {
@@ -138,6 +138,34 @@ describe('a group on EventStoreDB', () => {
       end.abort();
       expect(handed.map(({ event }) => nameOf(event)).toSorted()).toEqual(names.toSorted());
     }
+  });
+
+  test('acknowledges what it is not for many at a time: before an event that it is for, soon, and at its end', async () => {
+    const { running, store, next, end } = await opened();
+    const { double } = running;
+    const client = openClient(double.url);
+    const unanswered = async (): Promise<number | undefined> => {
+      const { connections } = await client.getPersistentSubscriptionToAllInfo('g');
+      return connections[0]?.inFlightMessages;
+    };
+    const acknowledged = () => double.acknowledged.reduce((sum, events) => sum + events, 0);
+    const unwanted = Array.from({ length: 40 }, (_, n) => `unwanted ${n}`);
+    const first = next();
+    for (const name of unwanted) await record(store, 'account-1', name);
+    await record(store, 'transaction-1', 'a');
+    expect(nameOf((await first).event)).toBe('a');
+    await expect.poll(unanswered).toBe(1);
+    const last = next();
+    await record(store, 'account-2', ...unwanted);
+    await expect.poll(acknowledged).toBeGreaterThanOrEqual(2 * unwanted.length);
+    await expect.poll(unanswered).toBe(1);
+    expect(double.acknowledged.length).toBeLessThan(unwanted.length);
+    const before = acknowledged();
+    await record(store, 'account-3', ...unwanted);
+    await expect.poll(unanswered, { interval: 5 }).toBeGreaterThan(1);
+    end.abort();
+    await last;
+    await expect.poll(acknowledged).toBeGreaterThan(before);
   });
 
   test('takes other prefixes, and keeps its position', async () => {

@@ -197,6 +197,25 @@ describeWithMongodb('the delivery queue on MongoDB, beyond its contract', () => 
     expect((await queue.health(one.prefix)).failedInARow).toBe(2);
   });
 
+  test('records each of a batch once that was refused in its middle, and is reported again', async () => {
+    const connection = mongodb();
+    const queue = openOn(connection);
+    const owed = [1, 2, 3].map((n) => newDelivery(n));
+    const claimed = await queue.enqueue(owed, claimOptions(1_000));
+    const reports = claimed.map((claim, n) => delivered(claim, 1_000 + n));
+    const permit = (validator: Document): Promise<unknown> =>
+      connection.use((db) => db.command({ collMod: 'deliveries', validator }));
+    await permit({ $nor: [{ _id: newDelivery(2).id, state: 'delivered' }] });
+    await expect(queue.report(reports)).rejects.toMatchObject({ code: 'ITEM_REFUSED' });
+    expect(await queue.find(newDelivery(2).id)).toMatchObject({ state: 'pending', attempts: [] });
+    await permit({});
+    await queue.report(reports);
+    for (const [n, { id }] of claimed.entries()) {
+      const { state, attempts } = (await queue.find(id)) ?? {};
+      expect([state, attempts?.map(({ startedAtMs }) => startedAtMs)]).toEqual(['delivered', [1_000 + n]]);
+    }
+  });
+
   test('ends a streak by a success although another process has changed the streak meanwhile', async () => {
     const connection = mongodb();
     const [queue, other] = [openOn(connection), openOn(connection)];

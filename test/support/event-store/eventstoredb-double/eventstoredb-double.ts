@@ -84,6 +84,11 @@ export class EventStoreDbDouble {
     return this.#front.port;
   }
 
+  /** How many events each acknowledgement named. */
+  get acknowledged(): readonly number[] {
+    return this.#groups.acknowledged;
+  }
+
   get url(): string {
     return `esdb://127.0.0.1:${this.port}?tls=false`;
   }

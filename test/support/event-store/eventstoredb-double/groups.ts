@@ -14,6 +14,8 @@ export class Groups {
   readonly #log: DoubleLog;
   readonly #timing: { readonly tickMs: number };
   readonly #groups = new Map<string, Group>();
+  /** How many events each acknowledgement named. */
+  readonly acknowledged: number[] = [];
 
   constructor(log: DoubleLog, timing: { readonly tickMs: number }) {
     this.#log = log;
@@ -77,7 +79,7 @@ export class Groups {
     let group: Group | undefined;
     call.on('data', (message: persistent.ReadReq) => {
       const options = message.getOptions();
-      if (options === undefined) return answered(message, group);
+      if (options === undefined) return this.#answered(message, group);
       try {
         group = this.#join(call, options);
       } catch (error) {
@@ -105,6 +107,19 @@ export class Groups {
     for (const group of this.#groups.values()) group.close({ isDropped: false });
   }
 
+  #answered(message: persistent.ReadReq, group: Group | undefined): void {
+    const ack = message.getAck();
+    const nack = message.getNack();
+    if (ack !== undefined) {
+      const ids = ack.getIdsList().map((id) => id.getString());
+      this.acknowledged.push(ids.length);
+      group?.ack(ids);
+    }
+    if (nack === undefined) return;
+    const ids = nack.getIdsList().map((id) => id.getString());
+    group?.nack(ids, ACTIONS[nack.getAction()] ?? 'skip', nack.getReason());
+  }
+
   #placeOf(all: persistent.CreateReq.AllOptions | persistent.UpdateReq.AllOptions | undefined): string {
     const end = (this.#log.index.records.at(-1)?.position ?? -1) + 1;
     const given = Number(all?.getPosition()?.getCommitPosition() ?? 0);
@@ -122,15 +137,6 @@ export class Groups {
     const event = systemRecord('$PersistentConfig', JSON.stringify({ version: '2', entries }));
     await this.#log.write({ stream: CONFIGURATION, expected: 'any', events: [event] });
   }
-}
-
-function answered(message: persistent.ReadReq, group: Group | undefined): void {
-  const ack = message.getAck();
-  const nack = message.getNack();
-  if (ack !== undefined) group?.ack(ack.getIdsList().map((id) => id.getString()));
-  if (nack === undefined) return;
-  const ids = nack.getIdsList().map((id) => id.getString());
-  group?.nack(ids, ACTIONS[nack.getAction()] ?? 'skip', nack.getReason());
 }
 
 function infoOf(group: Group): persistent.SubscriptionInfo {
