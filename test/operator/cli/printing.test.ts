@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { keyIssued, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
-import { claimOptions, newDelivery } from '../../support/deliveries/deliveries.ts';
+import { claimOf, claimOptions, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { commandLine } from '../../support/service/command-line.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
@@ -52,9 +52,7 @@ describe('what steers a terminal is escaped', () => {
       await engines.queue().report([
         {
           kind: 'failed',
-          id: claim.id,
-          transactionId: claim.transactionId,
-          leaseToken: claim.leaseToken,
+          ...claimOf(claim),
           reason: `because${STEERING}`,
           attempt: {
             cycle: 1,
