@@ -207,6 +207,7 @@ describe('the notifier', () => {
     await notifier.logged('notices waits: a store is unavailable');
     notifier.clock.advance(120_000); // what was not acknowledged is delivered again
     await notifier.logged('notices continues');
+    await vi.waitUntil(() => failures === 2, WAIT); // what comes before it would wait for its lease, by a clock that stands
     await notifier.record(DISABLED);
     await smtp.received(2);
     expect(smtp.mails).toHaveLength(2);
