@@ -76,7 +76,7 @@ export function jsonText(data: unknown): string {
 }
 
 /** The same as UTF-8. */
-export function jsonBytes(data: unknown): Uint8Array {
+export function jsonUtf8(data: unknown): Uint8Array {
   return data instanceof JsonText ? data.bytes : Buffer.from(jsonText(data));
 }
 

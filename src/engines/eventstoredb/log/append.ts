@@ -1,6 +1,6 @@
 import { assertStorable } from '../../../event-store/event-bounds.ts';
 import type { Append, AppendResult } from '../../../event-store/event-store.ts';
-import { jsonBytes, repeatingJson } from '../../../event-store/new-event.ts';
+import { jsonUtf8, repeatingJson } from '../../../event-store/new-event.ts';
 import { type BatchAnswer, type BatchAppend, EventStoreDbBatchAppend } from '../driver/batch-append.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { storeUnavailable } from '../driver/errors.ts';
@@ -95,7 +95,7 @@ function toBytes(metadataText: (metadata: object) => string): (append: Append) =
       stream,
       expected,
       events: events.map(({ id, type, ...event }) => {
-        const data = jsonBytes(event.data);
+        const data = jsonUtf8(event.data);
         const metadata = Buffer.from(metadataText(event.metadata));
         assertStorable({ type, dataBytes: data.length, metadataBytes: metadata.length });
         return { id, type, data, metadata };

@@ -12,9 +12,9 @@ export function sqliteLanes(db: Database) {
   const refresh = db.prepare(
     `INSERT INTO lanes (prefix, next_due_at, account_id)
      VALUES (?1, (SELECT min(due_at) FROM deliveries WHERE prefix = ?1 AND due_at IS NOT NULL),
-       (SELECT account_id FROM deliveries WHERE prefix = ?1 LIMIT 1))
-     ON CONFLICT (prefix) DO UPDATE SET next_due_at = excluded.next_due_at,
-       account_id = coalesce(account_id, excluded.account_id)
+       coalesce((SELECT account_id FROM lanes WHERE prefix = ?1),
+         (SELECT account_id FROM deliveries WHERE prefix = ?1 LIMIT 1))) -- read for the first one alone
+     ON CONFLICT (prefix) DO UPDATE SET next_due_at = excluded.next_due_at, account_id = excluded.account_id
      WHERE next_due_at IS NOT excluded.next_due_at OR account_id IS NULL`,
   );
   const nextDue = db.prepare('SELECT min(next_due_at) AS at FROM lanes WHERE next_due_at > ?');

@@ -10,6 +10,9 @@ import { deliveryMigrations } from './schema.ts';
 import { prepareStatements } from './statements.ts';
 import { sqliteWork } from './work.ts';
 
+/** A delivery changes a little in many places, and each page is written whole. */
+const PAGE_BYTES = 4096;
+
 export interface SqliteDeliveryQueueOptions {
   readonly path: string;
   /** The time of what the port's calls don't date: the log's start, a release, an end without an attempt. */
@@ -22,7 +25,7 @@ export interface SqliteDeliveryQueueOptions {
  */
 export function openSqliteDeliveryQueue({ path, clock }: SqliteDeliveryQueueOptions): DeliveryQueue {
   const migrations = deliveryMigrations({ id: randomUUID(), startedAtMs: clock.now() });
-  const db = new Database(path, { migrations, durability: 'full', pageBytes: 4096 });
+  const db = new Database(path, { migrations, durability: 'full', pageBytes: PAGE_BYTES });
   const commits = new CommitWatch(db);
   const lanes = sqliteLanes(db);
   const parts = { db, clock, commits, lanes, statements: prepareStatements(db) };
