@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { overwrite, PAGE_BYTES } from '../support/damage.ts';
+import { overwrite, pageBytesOf } from '../support/damage.ts';
 import { folder, fuel } from '../support/service/commands.ts';
 import { confirmed } from '../support/transactions/e2e-samples.ts';
 import { copyOf, done, imported, preparedFolder, served } from './data-folder.ts';
@@ -23,20 +23,24 @@ const FILES = ['events', 'transactions', 'deliveries', 'subscriptions', 'control
 /** `older`: the same file of an older copy of the folder; `grown`: of that copy, after what was recorded in it since. */
 const DAMAGES: Readonly<Record<string, (path: string, older: string, grown: string) => void>> = {
   'its beginning is zeros': (path) => overwrite(path, 0, 100),
-  'its middle is zeros': (path) => overwrite(path, PAGE_BYTES),
-  'is cut': (path) => truncateSync(path, Math.floor(statSync(path).size / 2 / PAGE_BYTES) * PAGE_BYTES),
+  'its middle is zeros': (path) => overwrite(path, pageBytesOf(path)),
+  'is cut': (path) => truncateSync(path, half(path)),
   'is empty': (path) => truncateSync(path, 0),
   'is missing': (path) => rmSync(path),
   'is older than the others': (path, older) => cpSync(older, path),
   'is older, and was imported into': (path, _, grown) => cpSync(grown, path),
 };
+/** In whole pages. */
+const half = (path: string): number =>
+  Math.floor(statSync(path).size / 2 / pageBytesOf(path)) * pageBytesOf(path);
 const NEW = [confirmed(2), confirmed(3)];
 
 /** Whether it starts; else the code of what it says. */
 async function started(dataDir: string): Promise<string> {
   const { isReady, ended } = await served(dataDir);
   const { stdout, stderr } = ended;
-  if (isReady) return /a damaged file was put aside/.test(stdout) ? 'starts, puts the file aside' : 'starts';
+  if (isReady && ended.code === 0)
+    return /a damaged file was put aside/.test(stdout) ? 'starts, puts the file aside' : 'starts';
   return `refuses: ${/\b(STORE_[A-Z]+|REFUSED)\b/.exec(stdout + stderr)?.[1] ?? 'is not ready'}`;
 }
 

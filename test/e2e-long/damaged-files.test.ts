@@ -1,7 +1,7 @@
 import { cpSync, readdirSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { overwrite, PAGE_BYTES } from '../support/damage.ts';
+import { overwrite, pageBytesOf } from '../support/damage.ts';
 import { PushService } from '../support/deliveries/push-service.ts';
 import { folder } from '../support/service/commands.ts';
 import { SEPTEMBER } from '../support/transactions/e2e-samples.ts';
@@ -11,8 +11,8 @@ const DAY_MS = 86_400_000;
 const FILES = ['subscriptions.db', 'control.db', 'directory.db'];
 const DAMAGES: readonly [string, (path: string) => void][] = [
   ['the header is zeros', (path) => overwrite(path, 0, 100)],
-  ['the middle is zeros', (path) => overwrite(path, PAGE_BYTES)],
-  ['the file is cut', (path) => truncateSync(path, PAGE_BYTES)],
+  ['the middle is zeros', (path) => overwrite(path, pageBytesOf(path))],
+  ['the file is cut', (path) => truncateSync(path, pageBytesOf(path))],
 ];
 
 it('damaged files that nothing is lost with are put aside: the service starts, and sends nothing twice', async () => {

@@ -1,7 +1,7 @@
-import { closeSync, openSync, statSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, statSync, writeSync } from 'node:fs';
 
-/** Of an embedded file. */
-export const PAGE_BYTES = 8_192;
+/** Where an embedded file says how large its pages are: SQLite's file format. */
+const PAGE_SIZE_AT = 16;
 
 /** Writes zeros over bytes of a file: in a file that is shorter, up to its end. */
 export function overwrite(path: string, from: number, to: number = statSync(path).size): void {
@@ -9,4 +9,9 @@ export function overwrite(path: string, from: number, to: number = statSync(path
   const file = openSync(path, 'r+');
   writeSync(file, Buffer.alloc(bytes), 0, bytes, from);
   closeSync(file);
+}
+
+/** Of an embedded file. */
+export function pageBytesOf(path: string): number {
+  return readFileSync(path).readUInt16BE(PAGE_SIZE_AT);
 }
