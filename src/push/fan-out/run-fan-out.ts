@@ -37,7 +37,11 @@ export async function runFanOut({ fanOut, ...following }: RunFanOutOptions): Pro
     ...{ group: DELIVERIES_GROUP, settings, bufferSize: BUFFER, component },
     async handle(consumer, events, until) {
       const startedAtMs = world.elapsedMs();
-      const work = async () => acknowledge(consumer, await fanOutEach(fanOut, events), log);
+      const work = async () => {
+        const results = await fanOutEach(fanOut, events);
+        await world.nextTurn(); // the first attempts are written before this thread's next commit
+        await acknowledge(consumer, results, log);
+      };
       await retryWhileUnavailable(work, { log, signal, component, fields: { events: events.length } });
       const leftMs = startedAtMs + MANY_TOGETHER_MS - world.elapsedMs();
       if (events.length >= MANY && leftMs > 0) await pause(leftMs, until);

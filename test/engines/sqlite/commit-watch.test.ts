@@ -104,6 +104,20 @@ describe('a commit of this process', () => {
     await until(async () => far.count === 1, 5_000);
   });
 
+  test('notifies a listener of another connection once: what it has heard of, the poll does not report', async () => {
+    useFakeTimers();
+    const { watch, watchOf, commitElsewhere } = file();
+    const [near, far] = [new CountingListener(), new CountingListener()];
+    watch.add(near);
+    watchOf().add(far);
+    commitElsewhere();
+    watchOf().notify(); // whose commit it was
+    while (near.count + far.count < 2) await nextTurn();
+    vi.advanceTimersByTime(5 * POLL_MS);
+    await nextTurn();
+    expect([near.count, far.count]).toEqual([1, 1]);
+  });
+
   test('does not notify listeners of another file', async () => {
     const [one, other] = [file(), file()];
     const [listener, same] = [new CountingListener(), new CountingListener()];

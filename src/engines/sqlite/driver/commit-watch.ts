@@ -39,7 +39,7 @@ export class CommitWatch {
     this.#pollMs = isMainThread ? pollMs : Math.max(pollMs, THREAD_POLL_MS);
     this.#watchesFile = watchesFile && isMainThread;
     this.#threads = new BroadcastChannel(`commits ${resolve(db.path)}`);
-    this.#threads.onmessage = () => this.#notifyHere();
+    this.#threads.onmessage = () => this.#heard();
     this.#threads.unref();
   }
 
@@ -67,6 +67,12 @@ export class CommitWatch {
   close(): void {
     this.#stop();
     this.#threads.close();
+    this.#notifyHere();
+  }
+
+  /** Of another connection of this process: its commit is no news to the next poll. */
+  #heard(): void {
+    if (this.#timer !== undefined) this.#readVersion();
     this.#notifyHere();
   }
 
@@ -116,14 +122,17 @@ export class CommitWatch {
   }
 
   #poll(): void {
-    let version: number | undefined;
+    if (this.#readVersion()) this.notify();
+  }
+
+  /** Whether another connection has committed since the last look. */
+  #readVersion(): boolean {
+    const before = this.#version;
     try {
-      version = this.#db.dataVersion();
+      this.#version = this.#db.dataVersion();
     } catch {
-      // The timer has no caller to report to: the listeners are notified, and their next read fails with the error.
+      return true; // nobody to report to here: the listeners are notified, and their next read fails with the error
     }
-    if (version === this.#version) return;
-    if (version !== undefined) this.#version = version;
-    this.notify();
+    return this.#version !== before;
   }
 }

@@ -13,6 +13,8 @@ export interface SqliteGroupOptions {
   readonly group: string;
 }
 
+const MOVED_EVERY_MS = 1_000;
+
 /** What one claim has found. */
 export interface Claim {
   readonly events: readonly GroupEvent[];
@@ -73,6 +75,8 @@ export class SqliteGroup {
   readonly #statements: ReturnType<typeof prepareStatements>;
   /** The log has the event at the group's position. */
   #isKnownLog = false;
+  /** When this consumer has claimed last. */
+  #movedAtMs = 0;
 
   constructor({ db, store, clock, group }: SqliteGroupOptions) {
     this.#db = db;
@@ -84,20 +88,22 @@ export class SqliteGroup {
   }
 
   /** Claims messages that are due, then new events, so that `holder` has at most `bufferSize`. */
-  claim(holder: string, bufferSize: number): Promise<Claim> {
+  async claim(holder: string, bufferSize: number): Promise<Claim> {
+    const nothing = this.#lookForNothing();
+    if (nothing !== undefined) return nothing;
     return this.#db.write(() => {
       const group = this.#settings();
       const nowMs = this.#clock.now();
+      this.#movedAtMs = nowMs;
       const lease = { holder, leasedUntilMs: nowMs + group.ack_timeout_ms };
       const held = this.#statements.held.get(this.#name, nowMs, holder)?.held as number;
       const due = this.#takeDue(lease, nowMs, Math.max(0, bufferSize - held));
       const limit = due.more ? 0 : bufferSize - held - due.events.length;
       const fresh = limit > 0 ? this.#takeNew(group, lease, limit) : undefined;
-      const nextDueMs = (this.#statements.nextDue.get(this.#name)?.due_at as number | null) ?? Infinity;
       return {
         events: [...due.events, ...(fresh?.events ?? []).map((event) => ({ event, retryCount: 0 }))],
         leasedUntilMs: lease.leasedUntilMs,
-        nextDueMs,
+        nextDueMs: this.#nextDueMs(),
         more: due.more || fresh?.caughtUp === false,
       };
     });
@@ -133,6 +139,29 @@ export class SqliteGroup {
     return this.#db.write(() => {
       this.#statements.park.run(reason, this.#clock.now(), this.#name, event.event.position, holder);
     });
+  }
+
+  /**
+   * A claim that finds nothing, without the lock that it would take: every commit to the log wakes every group, and they
+   * would wait for each other. Past events that the group is not for it moves once a second.
+   */
+  #lookForNothing(): Claim | undefined {
+    this.#db.assertOpen();
+    const nowMs = this.#clock.now();
+    const { position, prefixes } = this.#settings();
+    const end = this.#store.end();
+    const dueMs = this.#nextDueMs();
+    if (dueMs <= nowMs || end < position || !this.#isKnownLog) return undefined;
+    const moveAtMs = end === position ? Infinity : this.#movedAtMs + MOVED_EVERY_MS;
+    if (moveAtMs <= nowMs) return undefined;
+    const first = { prefixes: JSON.parse(prefixes), after: position, limit: 1, unparsed: true };
+    const { events, caughtUp } = this.#store.readAll(first);
+    if (events.length > 0 || !caughtUp) return undefined;
+    return { events: [], leasedUntilMs: nowMs, nextDueMs: Math.min(dueMs, moveAtMs), more: false };
+  }
+
+  #nextDueMs(): number {
+    return (this.#statements.nextDue.get(this.#name)?.due_at as number | null) ?? Infinity;
   }
 
   #settings(): GroupRow {

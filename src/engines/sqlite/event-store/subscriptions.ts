@@ -47,7 +47,7 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
     this.#store = store;
     this.#clock = clock;
     this.#lookAtClockMs = lookAtClockMs ?? POLL_MS;
-    this.#commits = new CommitWatch(this.#db, { pollMs: POLL_MS });
+    this.#commits = new CommitWatch(this.#db, { pollMs: POLL_MS, watchesFile: false });
   }
 
   async ensureGroup(group: string, { prefixes, ackTimeoutMs }: GroupSettings): Promise<void> {
