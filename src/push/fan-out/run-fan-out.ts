@@ -37,11 +37,7 @@ export async function runFanOut({ fanOut, ...following }: RunFanOutOptions): Pro
     ...{ group: DELIVERIES_GROUP, settings, bufferSize: BUFFER, component },
     async handle(consumer, events, until) {
       const startedAtMs = world.elapsedMs();
-      const work = async () => {
-        const results = await fanOutEach(fanOut, events);
-        await world.nextTurn(); // the first attempts are written before this thread's next commit
-        await acknowledge(consumer, results, log);
-      };
+      const work = async () => acknowledge(consumer, await fanOutEach(fanOut, events), log);
       await retryWhileUnavailable(work, { log, signal, component, fields: { events: events.length } });
       const leftMs = startedAtMs + MANY_TOGETHER_MS - world.elapsedMs();
       if (events.length >= MANY && leftMs > 0) await pause(leftMs, until);
@@ -55,10 +51,8 @@ async function fanOutEach(fanOut: FanOut, events: readonly GroupEvent[]): Promis
   const failed = await isolateFailures(events, async (some) => {
     for (const result of await fanOut.handle(some)) results.push(result);
   });
-  return [
-    ...results,
-    ...failed.map(({ item, error }) => ({ kind: 'park', event: item, reason: reasonOf(error) }) as const),
-  ];
+  for (const { item, error } of failed) results.push({ kind: 'park', event: item, reason: reasonOf(error) });
+  return results;
 }
 
 async function acknowledge(
@@ -66,6 +60,7 @@ async function acknowledge(
   results: readonly FanOutResult[],
   log: Log,
 ): Promise<void> {
+  await world.nextTurn(); // the first attempts are written before this thread's next commit
   await consumer.ack(results.filter(({ kind }) => kind === 'ack').map(({ event }) => event));
   for (const result of results) {
     if (result.kind === 'ack') continue;
