@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../../src/base/clock.ts';
-import { storeIdentity } from '../../../src/event-store/store-identity.ts';
-import { projectEvent } from '../../../src/pull/record/project-event.ts';
-import { keyIssued, opened, webhookSet } from '../../support/accounts/account-samples.ts';
-import { listed } from '../../support/deliveries/listed.ts';
-import { flipData, flipPage } from '../../support/event-store/flip-bytes.ts';
-import { commandLine } from '../../support/service/command-line.ts';
-import { confirmed, linesOf, voided } from '../../support/transactions/e2e-samples.ts';
-import { rowIn } from '../../support/transactions/row-in.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { storeIdentity } from '../../src/event-store/store-identity.ts';
+import { projectEvent } from '../../src/pull/record/project-event.ts';
+import { keyIssued, opened, webhookSet } from '../support/accounts/account-samples.ts';
+import { listed } from '../support/deliveries/listed.ts';
+import { flipData, flipPage } from '../support/event-store/flip-bytes.ts';
+import { commandLine } from '../support/service/command-line.ts';
+import { confirmed, linesOf, voided } from '../support/transactions/e2e-samples.ts';
+import { rowIn } from '../support/transactions/row-in.ts';
 
 const COUNT = 60;
 const RESTORE = 'restore events.db from a backup';
