@@ -13,6 +13,7 @@ export interface SqliteGroupOptions {
   readonly group: string;
 }
 
+/** How often the position is stored while only events come that the group is not for. */
 const MOVED_EVERY_MS = 1_000;
 
 /** What one claim has found. */
