@@ -58,7 +58,7 @@ export interface SubscribeOptions {
   /** Ends the iteration without an error. */
   readonly signal: AbortSignal;
   /** The maximum number of events in one batch; each adapter has a default. */
-  readonly batchSize?: number;
+  readonly batchSize?: number | undefined;
   /** Data and metadata are the stored bytes (`Uint8Array`), which nobody has parsed; `Unreadable` where there are none. */
   readonly unparsed?: boolean;
 }

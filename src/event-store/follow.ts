@@ -15,6 +15,7 @@ export interface Follower {
   readonly streams: readonly string[];
   /** As in `SubscribeOptions`. */
   readonly unparsed?: boolean;
+  readonly batchSize?: number;
   /** Of several followers its holder is active, and the others are on standby. */
   readonly lease?: LeaseTerms;
   /** Everything up to here is handled. Asked at the start, after an outage, and after `restart`. */
@@ -53,12 +54,12 @@ export async function follow(follower: Follower): Promise<void> {
 
 /** Says whether it is done. */
 async function readLog(
-  { store, streams, unparsed = false, checkpoint, handle }: Follower,
+  { store, streams, unparsed = false, batchSize, checkpoint, handle }: Follower,
   until: AbortSignal,
   available: () => void,
 ): Promise<boolean> {
   while (!until.aborted) {
-    const log = { prefixes: streams, after: await checkpoint(), unparsed, signal: until };
+    const log = { prefixes: streams, after: await checkpoint(), unparsed, batchSize, signal: until };
     for await (const batch of store.subscribe(log)) {
       const next = await handle(batch, until);
       available();

@@ -15,7 +15,13 @@ import type { Position } from '../../../event-store/recorded-event.ts';
 import { assertCheckpoint, continuesAfter, storeIdentity } from '../../../event-store/store-identity.ts';
 import { type BuildProgress, buildProgress, type Checkpoint, isComplete } from '../checkpoint.ts';
 import { damagedEvents } from '../parked-events.ts';
-import { applyBatch, type ProjectorOptions, runProjector, VIEW_NAME } from '../projector.ts';
+import {
+  APPLIED_TOGETHER,
+  applyBatch,
+  type ProjectorOptions,
+  runProjector,
+  VIEW_NAME,
+} from '../projector.ts';
 import type { TransactionsView } from '../transactions-view.ts';
 import { compareViews, type ViewComparison } from './compare.ts';
 
@@ -106,7 +112,7 @@ async function rebuild(options: RebuildOptions): Promise<RebuildResult> {
     const checkpoint = () => positionOf(view, generation);
     const streams = [TRANSACTION_STREAMS];
     const how = { component: 'rebuild', log, signal, maxUnavailableMs: MAX_UNAVAILABLE_MS };
-    await follow({ ...how, store, streams, checkpoint, handle });
+    await follow({ ...how, store, streams, batchSize: APPLIED_TOGETHER, checkpoint, handle });
     return outcome !== 'interrupted';
   });
   if (outcome === 'switched') await record(options, comparison?.differing ?? 0);
