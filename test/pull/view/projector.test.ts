@@ -31,6 +31,17 @@ describe('a projector', () => {
     expect(await rowIn(view, 4)).toBeUndefined();
   });
 
+  test('that is far behind applies thousands of events in few commits', async () => {
+    const { append, start, shows, view } = openProjection();
+    const last = 1_200;
+    for (let id = 1; id <= last; id++) await append(`transaction-${id}`, confirmed(id));
+    const applied: number[] = [];
+    const counted = beforeCall(view, 'apply', (changes) => void applied.push((changes as unknown[]).length));
+    start({ view: counted });
+    await shows(last);
+    expect(Math.max(...applied)).toBe(last);
+  });
+
   test('continues from the checkpoint of a view that is there', async () => {
     const { append, start, shows, view, store, clock } = openProjection();
     await append('transaction-1', confirmed(1));
