@@ -31,7 +31,7 @@ describe('a projector', () => {
     expect(await rowIn(view, 4)).toBeUndefined();
   });
 
-  test('that is far behind applies thousands of events in few commits', async () => {
+  test('that is far behind applies more than a thousand events in one commit', async () => {
     const { append, start, shows, view } = openProjection();
     const last = 1_200;
     for (let id = 1; id <= last; id++) await append(`transaction-${id}`, confirmed(id));
