@@ -60,7 +60,7 @@ export interface SubscribeOptions {
   /** The maximum number of events in one batch; each adapter has a default. */
   readonly batchSize?: number | undefined;
   /** Data and metadata are the stored bytes (`Uint8Array`), which nobody has parsed; `Unreadable` where there are none. */
-  readonly unparsed?: boolean;
+  readonly unparsed?: boolean | undefined;
 }
 
 /** A part of a stream, in order of revision. */

@@ -2,20 +2,17 @@ import { type LeaseTerms, whileHolding } from '../base/coordination/while-holdin
 import type { Log } from '../base/log.ts';
 import { pause } from '../base/pause.ts';
 import { retryWhileUnavailable } from '../base/retry.ts';
-import type { EventStore, SubscriptionBatch } from './event-store.ts';
+import type { EventStore, SubscribeOptions, SubscriptionBatch } from './event-store.ts';
 import type { Position } from './recorded-event.ts';
 
 const STANDBY_CHECK_MS = 500;
 
-export interface Follower {
+export interface Follower extends Pick<SubscribeOptions, 'unparsed' | 'batchSize'> {
   /** As the log names it: `projector`. */
   readonly component: string;
   readonly store: Pick<EventStore, 'subscribe'>;
   /** What the names of the streams begin with. */
   readonly streams: readonly string[];
-  /** As in `SubscribeOptions`. */
-  readonly unparsed?: boolean;
-  readonly batchSize?: number;
   /** Of several followers its holder is active, and the others are on standby. */
   readonly lease?: LeaseTerms;
   /** Everything up to here is handled. Asked at the start, after an outage, and after `restart`. */
@@ -54,7 +51,7 @@ export async function follow(follower: Follower): Promise<void> {
 
 /** Says whether it is done. */
 async function readLog(
-  { store, streams, unparsed = false, batchSize, checkpoint, handle }: Follower,
+  { store, streams, unparsed, batchSize, checkpoint, handle }: Follower,
   until: AbortSignal,
   available: () => void,
 ): Promise<boolean> {

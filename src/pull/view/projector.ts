@@ -23,8 +23,8 @@ export const PROJECTOR_LEASE = 'projector-transactions';
 export const VIEW_NAME = 'transactions';
 
 const LEASE_MS = 3_000;
-/** Events of one commit while so many wait: the more they are, the fewer pages of the indexes are written again and again. */
-export const APPLIED_TOGETHER = 2_000;
+/** What a view follows; events of one commit while so many wait: the more, the less often the indexes' pages are written. */
+export const FOLLOWED = { streams: [TRANSACTION_STREAMS], batchSize: 2_000 };
 
 export interface ProjectorOptions {
   readonly store: EventStore;
@@ -51,8 +51,7 @@ export async function runProjector(options: ProjectorOptions): Promise<void> {
   const { store, view, coordination, holder, log, signal, gatherMs = 0, onOlderRendering } = options;
   let generation = 0;
   await follow({
-    ...{ component: 'projector', store, streams: [TRANSACTION_STREAMS], log, signal },
-    batchSize: APPLIED_TOGETHER,
+    ...{ ...FOLLOWED, component: 'projector', store, log, signal },
     lease: { coordination, lease: PROJECTOR_LEASE, holder, ttlMs: LEASE_MS },
     async checkpoint() {
       const checkpoint = await prepareView(options);

@@ -67,7 +67,7 @@ class DamageSearch {
     }
   }
 
-  /** Judges the rows one by one only where SQLite does not find all of them whole, which takes it a sixth of the time. */
+  /** Judges the rows one by one only where SQLite does not find all of them whole, which takes it a fraction of the time. */
   #readStep(after: Position, to: Position): void {
     const whole = this.#wholeRows(after, to);
     if (whole !== undefined) for (const position of whole) this.#mark(position);

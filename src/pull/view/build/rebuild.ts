@@ -5,7 +5,6 @@ import { whileHolding } from '../../../base/coordination/while-holding.ts';
 import { FuelError } from '../../../base/errors.ts';
 import { pause } from '../../../base/pause.ts';
 import { world } from '../../../base/world.ts';
-import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
 import type { EventStore } from '../../../event-store/event-store.ts';
 import { type Follower, follow } from '../../../event-store/follow.ts';
@@ -15,13 +14,7 @@ import type { Position } from '../../../event-store/recorded-event.ts';
 import { assertCheckpoint, continuesAfter, storeIdentity } from '../../../event-store/store-identity.ts';
 import { type BuildProgress, buildProgress, type Checkpoint, isComplete } from '../checkpoint.ts';
 import { damagedEvents } from '../parked-events.ts';
-import {
-  APPLIED_TOGETHER,
-  applyBatch,
-  type ProjectorOptions,
-  runProjector,
-  VIEW_NAME,
-} from '../projector.ts';
+import { applyBatch, FOLLOWED, type ProjectorOptions, runProjector, VIEW_NAME } from '../projector.ts';
 import type { TransactionsView } from '../transactions-view.ts';
 import { compareViews, type ViewComparison } from './compare.ts';
 
@@ -110,9 +103,8 @@ async function rebuild(options: RebuildOptions): Promise<RebuildResult> {
 
   await whileServedFollows(options, served === 'comparable', async (signal) => {
     const checkpoint = () => positionOf(view, generation);
-    const streams = [TRANSACTION_STREAMS];
     const how = { component: 'rebuild', log, signal, maxUnavailableMs: MAX_UNAVAILABLE_MS };
-    await follow({ ...how, store, streams, batchSize: APPLIED_TOGETHER, checkpoint, handle });
+    await follow({ ...how, ...FOLLOWED, store, checkpoint, handle });
     return outcome !== 'interrupted';
   });
   if (outcome === 'switched') await record(options, comparison?.differing ?? 0);

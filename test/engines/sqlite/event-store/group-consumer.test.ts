@@ -10,9 +10,40 @@ import { consume, openForTest, SETTINGS } from '../../../support/event-store/emb
 import { nameOf, record } from '../../../support/event-store/store-events.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
-import { within } from '../../../support/waiting.ts';
+import { until, within } from '../../../support/waiting.ts';
 
 describe('a consumer of an embedded group', () => {
+  test('writes nothing for events that the group is not for, but once a second how far it is', async () => {
+    const folder = temporaryFolder();
+    const clock = new FakeClock();
+    const { store, subscriptions } = openForTest(folder, clock);
+    await subscriptions.ensureGroup('g', SETTINGS);
+    await record(store, 'transaction-1', 'a');
+    const events = consume(subscriptions);
+    await events.consumer.ack([(await events.next()).value]);
+    const next = events.next();
+    await sleep(0);
+    const file = new DatabaseSync(join(folder, 'subscriptions.db'));
+    const changes = (): unknown => file.prepare('PRAGMA data_version').get()?.data_version;
+    const before = changes();
+    for (const name of ['b', 'c', 'd']) {
+      await record(store, 'account-1', name);
+      await sleep(0);
+    }
+    expect(changes()).toBe(before);
+    const passed = await store.head();
+    clock.advance(1_000);
+    await until(async () => (await subscriptions.status('g'))?.position === passed, 5_000);
+    const once = changes();
+    expect(once).not.toBe(before);
+    await sleep(100);
+    expect(changes()).toBe(once);
+    await record(store, 'transaction-2', 'e');
+    expect(nameOf((await next).value.event)).toBe('e');
+    file.close();
+    await events.return(undefined);
+  });
+
   test('is handed at once what another consumer retries', async () => {
     const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock(), 60_000);
     await subscriptions.ensureGroup('g', SETTINGS);

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { SqliteEventStore } from '../../../../src/engines/sqlite/event-store/event-store.ts';
@@ -22,7 +21,6 @@ import { flipPage } from '../../../support/event-store/flip-bytes.ts';
 import { nameOf, record } from '../../../support/event-store/store-events.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
-import { until } from '../../../support/waiting.ts';
 
 const CLAIMER = join(import.meta.dirname, '../../../support/event-store/claim-and-die.ts');
 
@@ -190,37 +188,6 @@ describe('the embedded persistent subscriptions', () => {
     const after = consume(subscriptions);
     expect(nameOf((await after.next()).value.event)).toBe('c');
     await after.return(undefined);
-  });
-
-  test('write nothing for events that the group is not for, but once a second how far it is', async () => {
-    const folder = temporaryFolder();
-    const clock = new FakeClock();
-    const { store, subscriptions } = openForTest(folder, clock);
-    await subscriptions.ensureGroup('g', SETTINGS);
-    await record(store, 'transaction-1', 'a');
-    const events = consume(subscriptions);
-    await events.consumer.ack([(await events.next()).value]);
-    const next = events.next();
-    await sleep(0);
-    const file = new DatabaseSync(join(folder, 'subscriptions.db'));
-    const changes = (): unknown => file.prepare('PRAGMA data_version').get()?.data_version;
-    const before = changes();
-    for (const name of ['b', 'c', 'd']) {
-      await record(store, 'account-1', name);
-      await sleep(0);
-    }
-    expect(changes()).toBe(before);
-    const passed = await store.head();
-    clock.advance(1_000);
-    await until(async () => (await subscriptions.status('g'))?.position === passed, 5_000);
-    const once = changes();
-    expect(once).not.toBe(before);
-    await sleep(100);
-    expect(changes()).toBe(once);
-    await record(store, 'transaction-2', 'e');
-    expect(nameOf((await next).value.event)).toBe('e');
-    file.close();
-    await events.return(undefined);
   });
 
   test('refuse to consume a group that does not exist', async () => {
