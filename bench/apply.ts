@@ -11,7 +11,7 @@ import { print, reportBelow, reportRatio, runPairs } from './support/pairs.ts';
 import { runFuel } from './support/run-fuel.ts';
 import { inScratchFolder } from './support/scratch.ts';
 
-/** Of the pairs; the command is given five times as many. */
+/** The accounts of one run of a pair. The command gets five times as many. */
 const ACCOUNTS = Number(process.env.BENCH_ACCOUNTS ?? 20_000);
 const MAX_SECONDS = 300;
 const MAX_PEAK_MB = 300;

@@ -13,7 +13,9 @@ const CONNECTIONS = 16;
 const RUN_MS = 2_000;
 const DRAWS = 200;
 
-/** The same page from 2,000,000 rows (`BENCH_ROWS` for fewer) as from 20,000, each in an API process of its own. */
+/**
+ * Measures the same page from 2,000,000 rows (`BENCH_ROWS` for fewer) and from 20,000, each in a separate API process.
+ */
 export async function run(): Promise<boolean> {
   return inScratchFolder(async (folder) => {
     const many = await startFilled(join(folder, 'many'), ROWS);

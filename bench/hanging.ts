@@ -15,7 +15,7 @@ const PER_SECOND = 200;
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 30);
 const WARM_UP = 1_000;
 
-/** The same load on ten webhooks, first with all of them answering, then with one that accepts and never answers. */
+/** Puts the same load on ten webhooks, first with all of them answering, then with one that never answers. */
 export async function run(): Promise<boolean> {
   return inScratchFolder(async (folder) => {
     const receivers = await startReceivers(folder, WEBHOOKS);
@@ -30,7 +30,7 @@ export async function run(): Promise<boolean> {
       await receivers.take(0);
       receivers.hang(HANGING);
       const withOne = await load(PER_SECOND * SECONDS);
-      const { pending } = await engines.queue().backlog(1_000_000);
+      const { pending } = await engines.queue().backlog({ nowMs: Date.now(), limit: 1_000_000 });
       print(
         `  ${SECONDS} s each of ${PER_SECOND} events/s; at the end ${pending} deliveries wait for the hanging one`,
       );
@@ -50,7 +50,7 @@ export async function run(): Promise<boolean> {
   });
 }
 
-/** From the call of `append` to the request at the receiver, of all but the one that hangs or will hang. */
+/** Measures from the call of `append` to the request, at all receivers except the one that hangs or will hang. */
 async function loadOthers(
   engines: Engines,
   receivers: Receivers,

@@ -22,11 +22,11 @@ const PAGES_AFTERWARDS = 500;
 const MAX_CATCH_UP_MS = 300_000;
 const PRELOAD = join(import.meta.dirname, 'support/loop-delay.ts');
 
-/** Import from standard input while the service projects and serves: what both keep in memory, how late the loop is. */
+/** Measures an import from standard input while the service runs: the memory of both, and the delay of the loop. */
 export async function run(): Promise<boolean> {
   return inScratchFolder(async (folder) => {
     const dataDir = join(folder, 'data');
-    // Made beforehand: the generator is no part of the service and would take a core from it.
+    // The file is made beforehand, since the generator is not part of the service and would take a core from it.
     const file = join(folder, 'sample.jsonl');
     await pipeline(sampleFile({ lines: TRANSACTIONS }), createWriteStream(file));
     const customers = await provisionEmpty(dataDir);
@@ -36,7 +36,7 @@ export async function run(): Promise<boolean> {
     const client = new PageClient(serve.url, 4);
     try {
       await serves(client, customers);
-      await readDelay(serve, delayFile); // forgets what starting took
+      await readDelay(serve, delayFile); // forgets the delays of the start
       const startedAtMs = performance.now();
       const busy = new AbortController();
       const pulling = pullPages(client, customers, busy.signal);
@@ -91,7 +91,7 @@ async function caughtUp(serve: RunningServe, dataDir: string): Promise<void> {
   await engines.close();
 }
 
-/** Until the projector has begun the view, pages answer 503. */
+/** Waits until pages are served. They answer 503 until the projector has begun the view. */
 async function serves(client: PageClient, customers: readonly Customer[]): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -104,7 +104,7 @@ async function serves(client: PageClient, customers: readonly Customer[]): Promi
   }
 }
 
-/** One page after the other, at a customer's pace, as long as it lasts; resolves with how many there were. */
+/** Pulls one page after the other at a customer's pace until it is stopped. Resolves with the number of pages. */
 async function pullPages(
   client: PageClient,
   customers: readonly Customer[],
@@ -118,7 +118,7 @@ async function pullPages(
   return pulled;
 }
 
-/** Follows the cursors of one month after the other, `pages` in all. */
+/** Follows the cursors of one month after the other, for `pages` pages in all. */
 async function pullOn(client: PageClient, customers: readonly Customer[], pages: number): Promise<void> {
   const range = `from=${new Date(END_MS - 31 * 86_400_000).toISOString()}&to=${new Date(END_MS).toISOString()}`;
   let cursor: string | null = null;

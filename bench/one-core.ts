@@ -22,8 +22,8 @@ const SERVICE_CORE = 0;
 const OTHERS_CORE = 1;
 
 /**
- * What `fuel serve` in all roles does on one core, the import, the receivers and the customers on another: figures that
- * another machine can multiply. No target; needs two cores and `taskset`.
+ * Measures what `fuel serve` in all roles does on one core, with the import, the receivers and the customers on
+ * another: figures that can be multiplied for other machines. It has no limit, and needs two cores and `taskset`.
  */
 export async function run(): Promise<boolean | 'not run'> {
   if (!pin(process.pid, OTHERS_CORE)) {
@@ -81,7 +81,7 @@ function report(what: string, rates: readonly number[], costs: readonly number[]
   );
 }
 
-/** All threads of a process, and what it starts from now on. */
+/** Pins all threads of a process, and those that it starts from now on, to a core. */
 function pin(pid: number, core: number): boolean {
   try {
     execFileSync('taskset', ['-acp', String(core), String(pid)], { stdio: 'ignore' });

@@ -3,10 +3,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openMasterKeys } from '../src/accounts/master-key.ts';
 import { systemClock } from '../src/base/clock.ts';
-import { ACCOUNT_STREAMS } from '../src/domain/account-events.ts';
 import { loadConfig, openEngines } from '../src/engines/engines.ts';
-import type { GroupEvent, PersistentSubscriptions } from '../src/event-store/event-store.ts';
-import { NOTICES_GROUP } from '../src/push/notices/notifier.ts';
+import { storeIdentity } from '../src/event-store/store-identity.ts';
+import { NOTICES } from '../src/push/notices/notifier.ts';
 import { recordAccounts } from './support/many-accounts.ts';
 import { median, print, reportBelow } from './support/pairs.ts';
 import { residentMb } from './support/process-figures.ts';
@@ -20,10 +19,9 @@ const MAX_SECONDS = { without: 15, with: 3, command: 0.5 };
 const MAX_MB = 450;
 const SETTLES_MS = 5_000;
 const MAX_SAVING_MS = 120_000;
-const ACKS = 1_000;
 
 /**
- * A start with many accounts, in all roles: without a stored directory, and with one. What it keeps in memory,
+ * Measures a start with many accounts, in all roles, without a stored directory and with one: the memory that it takes,
  * and how long commands on one account take meanwhile.
  */
 export async function run(): Promise<boolean> {
@@ -34,12 +32,14 @@ export async function run(): Promise<boolean> {
     const engines = await openEngines(config, systemClock);
     const prefix = await recordAccounts(engines.store(), openMasterKeys(config), ACCOUNTS);
     const events = await engines.store().head();
-    await noticesSeen(engines.subscriptions(), events);
+    // The same as for a service that has run since the first account.
+    const storeId = await storeIdentity(engines.store(), systemClock);
+    await engines.coordination().moveCheckpoint(NOTICES, { storeId, position: events, anchor: undefined });
     await engines.close();
     print(`  ${ACCOUNTS.toLocaleString('en')} accounts, ${events.toLocaleString('en')} events`);
 
     const first = await started(dataDir);
-    await directorySaved(dataDir);
+    await directorySaved(first.serve);
     await first.serve.stop();
     const seconds: number[] = [];
     for (let start = 1; start < STARTS; start++) {
@@ -73,27 +73,9 @@ async function started(dataDir: string): Promise<{ serve: RunningServe; tookSeco
   return { serve, tookSeconds: (performance.now() - startedAtMs) / 1_000 };
 }
 
-/** As a service that has run since the first account: of a million events the notices role would take minutes. */
-async function noticesSeen(subscriptions: PersistentSubscriptions, head: number): Promise<void> {
-  const settings = { prefixes: [ACCOUNT_STREAMS], ackTimeoutMs: 60_000 };
-  await subscriptions.ensureGroup(NOTICES_GROUP, settings);
-  const ended = new AbortController();
-  const consumer = subscriptions.consume(NOTICES_GROUP, { bufferSize: ACKS, signal: ended.signal });
-  let seen: GroupEvent[] = [];
-  for await (const event of consumer) {
-    seen.push(event);
-    const isLast = event.event.position === head;
-    if (seen.length < ACKS && !isLast) continue;
-    await consumer.ack(seen);
-    seen = [];
-    if (isLast) break;
-  }
-  ended.abort();
-}
-
-async function directorySaved(dataDir: string): Promise<void> {
+async function directorySaved({ logFile }: RunningServe): Promise<void> {
   const deadline = Date.now() + MAX_SAVING_MS;
-  while (!readFileSync(join(dataDir, 'serve.log'), 'utf8').includes('directory saved')) {
+  while (!readFileSync(logFile, 'utf8').includes('directory saved')) {
     if (Date.now() > deadline) throw new Error('the directory was not saved');
     await sleep(100);
   }

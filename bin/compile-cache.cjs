@@ -10,7 +10,7 @@ const { ownFolder } = require('./own-folder.cjs');
 
 const { FUEL_COMPILE_CACHE: requested, XDG_CACHE_HOME: caches, HOME: home } = process.env;
 const places = [
-  requested,
+  requested?.trim(),
   caches && isAbsolute(caches)
     ? join(caches, 'fuel-integration')
     : home && join(home, '.cache/fuel-integration'),

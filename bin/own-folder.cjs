@@ -6,10 +6,11 @@ const OTHERS_MAY_WRITE = 0o022;
 const STICKY = 0o1000;
 
 /**
- * The real path of a private folder of the user `uid`, created if missing: owned by the user, mode 0700, not a symbolic
- * link. Every folder above it belongs to the user or root and is not writable for others, unless the sticky bit protects
- * its entries (/tmp). So nobody else can write into it or replace it, now or later. `undefined` if that does not hold.
- * Symbolic links above it are followed only if they belong to the user or root.
+ * Returns the real path of a private folder of the user `uid`, creating it if it is missing: owned by the user, mode
+ * 0700, not a symbolic link. Every folder above it must belong to the user or root and must not be writable by others,
+ * unless the sticky bit protects its entries (/tmp). Nobody else can then write into it or replace it, now or later.
+ * Returns `undefined` if that does not hold. Symbolic links above it are followed only if they belong to the user or
+ * root.
  */
 exports.ownFolder = function ownFolder(path, uid, linksLeft = MAX_SYMLINKS) {
   const { root } = parse(resolve(path));
@@ -33,7 +34,7 @@ exports.ownFolder = function ownFolder(path, uid, linksLeft = MAX_SYMLINKS) {
   return at;
 };
 
-/** The folders above it were checked before, so that nothing is created in another user's folder. */
+/** Creates the folder. The folders above it have been checked, so nothing is created in another user's folder. */
 function createFolder(path) {
   mkdirSync(path, { mode: 0o700 });
   return lstatSync(path);

@@ -1,4 +1,4 @@
-/** Exits 0 where this container's operations listener answers 200 to the path given, `/healthz` or `/readyz`. */
+/** Exits 0 if this container's operations listener answers 200 for the given path, `/healthz` or `/readyz`. */
 const TIMEOUT_MS = 4_000;
 
 const path = process.argv[2] ?? '/healthz';

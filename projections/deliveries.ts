@@ -1,36 +1,36 @@
 import type { Account, AccountKey } from '../src/domain/account.ts';
 import type { AccountEvent, Environment } from '../src/domain/account-events.ts';
 
-/** What of a confirmed or external transaction decides who is owed it. */
+/** The facts of a confirmed or external transaction that decide who is owed it. */
 export interface AnnouncedTransaction {
   readonly createdAtMs: number;
-  /** When its event happened, by the event's metadata, which a copy of the event keeps. */
+  /** When its event happened, according to the metadata, which a copy of the event keeps. */
   readonly recordedAtMs: number;
 }
 
 export interface DeliveryTerms {
-  /** How long the delivery log keeps ended deliveries: after that a second delivery could not be recognised. */
+  /** The delivery log keeps ended deliveries for this long. After that a second delivery could not be recognised. */
   readonly retentionMs: number;
   readonly nowMs: number;
-  /** The deployment's: keys of the other one are unknown to it. */
+  /** The environment of the deployment, which does not know keys of the other one. */
   readonly environment: Environment;
 }
 
 export interface OwedDelivery {
   readonly prefix: string;
-  /** Whether the key shows drivers' mobile numbers. */
+  /** True if the key shows drivers' mobile numbers. */
   readonly mobileNumber: boolean;
 }
 
 export interface DeliveryDecision {
   readonly owed: readonly OwedDelivery[];
-  /** Every other key of the account, with why nothing is owed to it. */
+  /** Every other key of the account, with the reason why nothing is owed to it. */
   readonly notSent: readonly { readonly key: string; readonly reason: string }[];
 }
 
 /**
- * To which keys of the account a transaction is owed, and why not to the others. `account` is the state after its
- * events before the transaction's in the log; `undefined` where it was not open by then. Access checks 4 and 5 do not
+ * Decides to which keys of the account a transaction is owed, and why not to the others. `account` is the account as
+ * the events before the transaction's left it; `undefined` if it was not open by then. Access checks 4 and 5 do not
  * matter here: they hold a delivery, they do not cancel it.
  */
 export function decideDeliveries(
@@ -48,7 +48,7 @@ export function decideDeliveries(
   return { owed, notSent };
 }
 
-/** Whether the event is too old for a delivery to be made of it. */
+/** True if the event is too old for a delivery. */
 export function isPastRetention(
   recordedAtMs: number,
   { retentionMs, nowMs }: Pick<DeliveryTerms, 'retentionMs' | 'nowMs'>,
@@ -56,7 +56,7 @@ export function isPastRetention(
   return recordedAtMs < nowMs - retentionMs;
 }
 
-/** Why nothing may be sent to the key now, whatever the transaction; `undefined` where it may. */
+/** Returns why nothing may be sent to the key now, whatever the transaction; `undefined` if something may. */
 export function keyIneligibleReason(key: AccountKey, environment: Environment): string | undefined {
   if (key.environment !== environment) return `the key belongs to ${key.environment}`;
   if (!key.active) return 'the key is switched off';
@@ -79,12 +79,12 @@ function whyNot(
   return 'the transaction was recorded longer ago than the delivery log is kept';
 }
 
-/** What an event means for the deliveries of a key: those that are pending end, or its webhook has been enabled. */
+/** The effect of an event on the deliveries of a key: the pending ones end, or its webhook has been enabled. */
 export type DeliveryEffect =
   | { readonly kind: 'ended'; readonly prefix: string; readonly reason: string }
   | { readonly kind: 'enabled'; readonly prefix: string };
 
-/** `undefined` for an event that makes no difference to them. */
+/** Returns the effect of an event on deliveries; `undefined` if it has none. */
 export function deliveryEffect({ type, data }: AccountEvent): DeliveryEffect | undefined {
   switch (type) {
     case 'KeySwitchedOff':
@@ -100,7 +100,7 @@ export function deliveryEffect({ type, data }: AccountEvent): DeliveryEffect | u
   }
 }
 
-/** The reason of a delivery that was pending when its webhook was disabled. */
+/** The reason for the end of a delivery that was pending when its webhook was disabled. */
 export function disabledReason(reason: string): string {
   return `the webhook was disabled: ${reason}`;
 }

@@ -1,7 +1,7 @@
 import type { Account } from '../src/domain/account.ts';
 import type { AccountEvent } from '../src/domain/account-events.ts';
 
-/** No e-mail for older events: a rebuilt or copied store must not mail its history. */
+/** Older events cause no e-mail, since a rebuilt or copied store must not mail its history. */
 export const NOTICE_MAX_AGE_MS = 24 * 60 * 60 * 1000;
 
 type NoticeEvent = Extract<AccountEvent, { type: 'WebhookFailing' | 'WebhookDisabled' | 'WebhookEnabled' }>;
@@ -10,7 +10,7 @@ export type NoticeKind = 'failing' | 'disabled' | 'enabled';
 /** One e-mail about an event. */
 export interface Notice {
   readonly kind: NoticeKind;
-  /** The customer's own people, or the operator's: they can do different things about it. */
+  /** The customer's people or the operator's. They can do different things about it. */
   readonly audience: 'customer' | 'operator';
   /** At least one address. */
   readonly to: readonly string[];
@@ -18,37 +18,35 @@ export interface Notice {
   readonly accountName: string;
   readonly prefix: string;
   readonly keyLabel: string | null;
-  /** As it was when it happened. */
+  /** The URL at the time of the event. */
   readonly url: string | null;
-  /** When it happened, milliseconds. */
+  /** When the event happened, in milliseconds since the epoch. */
   readonly atMs: number;
-  /** Of a disabled webhook. */
+  /** Why the webhook was disabled, if it was. */
   readonly reason: string | null;
   readonly failedInARow: number;
-  /** ISO 8601 UTC; `null` where it is not known, or nothing failed. */
+  /** A time in ISO 8601 (UTC); `null` if it is not known or nothing failed. */
   readonly failingSince: string | null;
-  /** Newest first. */
+  /** The answers, newest first. */
   readonly lastAnswers: readonly string[];
 }
 
-/** Whether an event is of a kind that people are notified of, whatever its age. */
-export function needsNotice(event: AccountEvent): event is NoticeEvent {
-  return (
-    event.type === 'WebhookFailing' || event.type === 'WebhookDisabled' || event.type === 'WebhookEnabled'
-  );
+/** True if people are notified of events of this type, unless the events are old. */
+export function isNoticeType(type: string): type is NoticeEvent['type'] {
+  return type === 'WebhookFailing' || type === 'WebhookDisabled' || type === 'WebhookEnabled';
 }
 
 /**
- * The e-mails about an event: one to the account's contacts and one to the operator, each where there is an address,
- * when a webhook fails, is disabled or is enabled. None for an event more than 24 hours old. `now` is the account's present
- * state: today's contacts are notified. `atEvent` is its state when it happened.
+ * Returns the e-mails about an event: one to the account's contacts and one to the operator, if there are addresses,
+ * when a webhook fails, is disabled or is enabled. There are none for an event more than 24 hours old. `now` is the
+ * account's current state, since today's contacts are notified; `atEvent` is its state when the event happened.
  */
 export function noticesFor(
   { event, atMs }: { readonly event: AccountEvent; readonly atMs: number },
   { now: account, atEvent }: { readonly now: Account; readonly atEvent: Account | undefined },
   options: { readonly operatorEmail: string | null; readonly nowMs: number },
 ): Notice[] {
-  if (!needsNotice(event) || options.nowMs - atMs > NOTICE_MAX_AGE_MS) return [];
+  if (!isNotified(event) || options.nowMs - atMs > NOTICE_MAX_AGE_MS) return [];
   const key = account.keys.get(event.data.prefix);
   const common = {
     accountId: account.id,
@@ -65,6 +63,10 @@ export function noticesFor(
     notices.push({ ...common, audience: 'operator', to: [options.operatorEmail] });
   }
   return notices;
+}
+
+function isNotified(event: AccountEvent): event is NoticeEvent {
+  return isNoticeType(event.type);
 }
 
 function streakOf(event: NoticeEvent) {

@@ -1,32 +1,31 @@
 import { REDACTED } from '../src/domain/transaction.ts';
 
 /**
- * The transaction's record as JSON text, printed once, in segments between what varies per request: `head`, mobile
- * number, `fees`, image URLs. The members have the order of the specification. A view returns the segments of a page as
- * UTF-8 bytes, which are joined as they are.
+ * The transaction's record as JSON text. It is rendered once, in segments between the parts that vary per request:
+ * `head`, mobile number, `fees`, image URLs. The members have the order of the specification.
  */
-export interface RenderedRecord<Segment extends string | Uint8Array = string> {
-  /** From `{"id":` to the driver's name, without the driver's closing brace. */
-  readonly head: Segment;
-  /** A JSON string, `null` when none was recorded. */
-  readonly mobileNumber: Segment | null;
+export interface RenderedRecord {
+  /** The text from `{"id":` to the driver's name, without the driver's closing brace. */
+  readonly head: string;
+  /** A JSON string; `null` if none was recorded. */
+  readonly mobileNumber: string | null;
   /** The `fees` object. */
-  readonly fees: Segment;
-  /** Object keys in the photo store. */
+  readonly fees: string;
+  /** The object keys of the photos in the photo store. */
   readonly pump: string | null;
   readonly odometer: string | null;
 }
 
-/** The end of a record's head: its texts have no quotation mark that is not escaped. */
+/** Matches the end of a record's head. All quotation marks in its texts are escaped. */
 const DRIVER = /("driver":\{"id":\d+,"name":)"(?:[^"\\]|\\.)*"$/;
 const REDACTED_DRIVER = new RegExp(`"driver":\\{"id":\\d+,"name":"${REDACTED}"$`);
 
-/** Whether the record tells who drove: it is not redacted, nor emptied by an erasure. */
+/** True if the record names the driver: it is neither redacted nor emptied by an erasure. */
 export function namesDriver(record: RenderedRecord): boolean {
   return record.head !== '' && !isRedacted(record);
 }
 
-/** What is rendered of the record without its driver; the same object where that is so already, or it is empty. */
+/** Returns the record without its driver, or the same object if it does not name the driver. */
 export function redactedRecord<Rendered extends RenderedRecord>(record: Rendered): Rendered {
   if (!namesDriver(record)) return record;
   return { ...record, head: record.head.replace(DRIVER, `$1"${REDACTED}"`), mobileNumber: null };

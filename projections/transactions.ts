@@ -10,15 +10,14 @@ import { printDecimal } from '../src/domain/values/decimal.ts';
 import { isRedacted, type RenderedRecord, redactedRecord, sameRecord } from './record.ts';
 
 /**
- * Goes up whenever the rendered text changes: rows of another rendering are rebuilt from the events.
- * 2: a negative zero has no sign; an event with a text beyond the limit is not shown.
- * 3: neither is one with a text that is not Unicode, or an image's key with a segment . or ..
+ * The version of the rendered text. Raise it when the text changes: rows of another version are rebuilt from the
+ * events.
  */
-export const RENDERING_VERSION = 3;
+export const RENDERING_VERSION = 1;
 
 /**
- * What a record is found by, beside its account, its status and its time: the parameters of the API, and the columns of
- * views. Each is an integer of the record itself, or `null`.
+ * The references by which a record is found, besides its account, status and time: parameters of the API and columns of
+ * views. Each is an integer in the record itself, or `null`.
  */
 export const REFERENCES = ['corporate_group_id', 'corporate_id'] as const;
 export type Reference = (typeof REFERENCES)[number];
@@ -38,7 +37,7 @@ export interface TransactionRow extends RenderedRecord {
   readonly references: References;
 }
 
-/** What one event does to the view; `erase` leaves nothing of it, not even the account. */
+/** The change that one event makes to the view. `erase` leaves nothing of the transaction, not even the account. */
 export type TransactionChange =
   | { readonly kind: 'show'; readonly revision: number; readonly row: TransactionRow }
   | { readonly kind: 'hide'; readonly revision: number; readonly id: number; readonly accountId: number }
@@ -48,7 +47,7 @@ export function idOfChange(change: TransactionChange): number {
   return change.kind === 'show' ? change.row.id : change.id;
 }
 
-/** A value of an event that can not be shown. */
+/** A value in an event that can't be shown. */
 export class RecordFault extends Error {
   constructor(path: string, problem: string) {
     super(`${path}: ${problem}`);
@@ -57,8 +56,8 @@ export class RecordFault extends Error {
 }
 
 /**
- * The change that an event makes. Checks every value as it prints it, as strictly as the event's schema does, and
- * throws a `RecordFault` that names the first one that does not fit.
+ * Returns the change that an event makes. It checks every value while rendering it, as strictly as the event's schema,
+ * and throws a `RecordFault` that names the first value that does not fit.
  */
 export function projectTransaction(
   type: TransactionEventType,
@@ -71,12 +70,12 @@ export function projectTransaction(
     : hide(read, type === 'TransactionVoided' ? 'voided_at' : 'cancelled_at', revision);
 }
 
-/** The account of what was erased. */
+/** The account of an erased transaction. */
 export const NO_ACCOUNT = 0;
 
-/** What a view knows of a transaction. */
+/** A transaction as a view knows it. */
 export interface RowState {
-  /** Of the last event that was applied. */
+  /** The revision of the last event that was applied. */
   readonly revision: number;
   readonly accountId: number;
   /** `null` for a tombstone. */
@@ -84,8 +83,8 @@ export interface RowState {
 }
 
 /**
- * Whether a change applies to the row. `stale` changes nothing: the event, or the same one, was applied before. An
- * `illegal` event can't follow those before it: it is parked with the reason.
+ * Says if a change applies to the row. A `stale` change has no effect, since the event or the same one was applied
+ * before. An `illegal` event can't follow those before it, and is parked with the reason.
  */
 export function transition(
   before: RowState | undefined,
@@ -97,7 +96,7 @@ export function transition(
   const { accountId } = change.kind === 'show' ? change.row : change;
   if (before.accountId !== accountId) return { illegal: `it belongs to account ${before.accountId}` };
   if (change.kind === 'hide') return before.shown === null ? 'stale' : 'apply';
-  // An engine that can't change what it holds records a redacted transaction anew, at the end of its stream.
+  // An engine that can't change events records a redacted transaction again, at the end of its stream.
   if (before.shown === null)
     return isRedacted(change.row) ? 'stale' : { illegal: 'it was voided or cancelled before' };
   if (sameRecord(before.shown, change.row)) return 'stale';
@@ -106,7 +105,7 @@ export function transition(
     : { illegal: 'it was recorded before, with other content' };
 }
 
-/** The state of a transaction once a change has been applied. */
+/** Returns the state of a transaction after a change. */
 export function stateAfter(change: TransactionChange): RowState {
   const { revision } = change;
   if (change.kind === 'show') return { revision, accountId: change.row.accountId, shown: change.row };
@@ -230,7 +229,10 @@ function nullableInteger(value: unknown, path: string): string {
   throw new RecordFault(path, 'must be null or an integer within 2^53-1');
 }
 
-/** What JSON prints as it is: no control characters, quotation marks, backslashes, nor surrogates. Quicker to find out. */
+/**
+ * Matches text that JSON does not escape, which saves `JSON.stringify`. It has no control characters, quotes,
+ * backslashes or surrogates.
+ */
 const PLAIN = /^[ !#-[\]-\ud7ff\ue000-\uffff]*$/;
 
 function text(value: unknown, path: string): string {

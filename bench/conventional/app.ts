@@ -11,7 +11,7 @@ export interface Customer {
   corporateGroupIds: number[];
 }
 
-/** The pull API's page as it is usually written. */
+/** The pull API's page as it is conventionally written. */
 export function createApp(database: TransactionDatabase, customers: Map<string, Customer>): Koa {
   const app = new Koa();
   app.use(async (ctx, next) => {

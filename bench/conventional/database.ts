@@ -1,6 +1,6 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 
-/** A record as the API shows it, but for its images, which are object keys here. */
+/** A record as the API shows it, except for its images, which are object keys here. */
 export interface TransactionDocument {
   id: number;
   status: string;
@@ -66,7 +66,7 @@ export class TransactionDatabase {
     this.#db.exec('COMMIT; ANALYZE');
   }
 
-  /** One record more than the limit, where there is one: the caller sees by it whether another page follows. */
+  /** Finds one record more than the limit, if there is one, so that the caller knows if another page follows. */
   find(filter: PageFilter): TransactionDocument[] {
     const conditions = ['account_id = ?', 'created_at >= ?', 'created_at <= ?'];
     const values: SQLInputValue[] = [filter.accountId, filter.from.getTime(), filter.to.getTime()];

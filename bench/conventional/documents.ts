@@ -8,7 +8,7 @@ interface Stored {
 
 type Recorded = Extract<TransactionEvent, { type: 'TransactionConfirmed' | 'ExternalTransactionRecorded' }>;
 
-/** The visible transactions as documents: what a conventional service would have in its table. */
+/** Returns the visible transactions as documents, as a conventional service would have them in its table. */
 export function documentsOf(events: Iterable<TransactionEvent>): Iterable<Stored> {
   const documents = new Map<number, Stored>();
   for (const event of events) {

@@ -59,7 +59,7 @@ function decodeCursor(text: string): Cursor | undefined {
     const { createdAt, id } = JSON.parse(Buffer.from(text, 'base64').toString()) as Partial<Cursor>;
     return typeof createdAt === 'number' && typeof id === 'number' ? { createdAt, id } : undefined;
   } catch {
-    return undefined; // not JSON: the caller reports the cursor as malformed
+    return undefined; // it is not JSON, so the caller reports the cursor as malformed
   }
 }
 

@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { type Customer, createApp } from './app.ts';
 import { TransactionDatabase } from './database.ts';
 
-/** What the process is given, as JSON in its only argument. */
+/** The options of the process, as JSON in its only argument. */
 export interface ConventionalOptions {
   databasePath: string;
   certPath: string;
   keyPath: string;
-  /** By API key. */
+  /** The customers by API key. */
   customers: [string, Customer][];
 }
 

@@ -16,11 +16,11 @@ import { importSample } from '../support/import-sample.ts';
 import { print, reportRatio, runPairs } from '../support/pairs.ts';
 
 const LINES = 20_000;
-/** As many as `src/engines/eventstoredb/log/append.ts` has. */
+/** The number of appends in flight, as in `src/engines/eventstoredb/log/append.ts`. */
 const IN_FLIGHT = 128;
 const AUTHOR = { actor: 'bench', command: 'fuel transaction import' };
 
-/** Import into EventStoreDB, against a bare loop that reads each stream and appends to it with the plain client. */
+/** Measures the import into EventStoreDB, against a bare loop that reads and appends with the plain client. */
 export async function run(): Promise<Verdict> {
   return withEngines(async ({ EVENTSTORE_URL: url }) => {
     const store = openEventStoreDb({ url, clock: systemClock, log: silentLog });

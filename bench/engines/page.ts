@@ -4,7 +4,6 @@ import { Random } from '../../src/customers/sample/random.ts';
 import { sampleAccount } from '../../src/customers/sample/sample-directory.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
 import { loadConfig, openEngines } from '../../src/engines/engines.ts';
-import { pageSearches } from '../../src/engines/mongodb/view/page.ts';
 import { createPresigner, type Presigner } from '../../src/pull/images/presign.ts';
 import { readParameters } from '../../src/pull/parameters.ts';
 import { pageBody } from '../../src/pull/transactions.ts';
@@ -18,21 +17,27 @@ import { ACCOUNTS } from '../support/sample-events.ts';
 const ROWS = Number(process.env.BENCH_ROWS ?? 2_000_000);
 const DRAWS = 200;
 const VALID_FOR_SECONDS = 3_600;
-/** Pages of one run. */
+/** The pages of one run, by how many are in flight. */
 const PAGES = { 1: 200, 16: 800 } as const;
-/** Of the time of a page, by how many are in flight. */
+/** The limits for the time of a page, by how many are in flight. */
 const TARGETS = { 1: 1.3, 16: 1.25 } as const;
 
-interface PreparedPage {
+const HINTS: Readonly<Record<string, string>> = {
+  by_group: 'by_group',
+  by_corporate: 'by_corporate',
+  by_groupcorporate: 'by_group_and_corporate',
+};
+
+export interface PreparedPage {
   readonly query: PageQuery;
   /** The keys of its 100 photos. */
   readonly photos: readonly string[];
 }
 
-/** One page, start to end. */
-type ReadPage = (page: PreparedPage) => Promise<void>;
+/** Reads one page from start to end. */
+export type ReadPage = (page: PreparedPage) => Promise<void>;
 
-/** A page of 50 with 100 image URLs, against the bare query with as many URLs signed. */
+/** Measures a page of 50 with 100 image URLs, against the bare query with the same number of signed URLs. */
 export async function run(): Promise<Verdict> {
   return withMongodb(async (env) => {
     const engines = await openEngines(loadConfig({ ...env }, 'command'), systemClock);
@@ -79,12 +84,12 @@ async function compare(
   return reportRatio({ what, unit: 'ms a page', pairs, target: { ratio: TARGETS[inFlight], is: 'at most' } });
 }
 
-function readOurs(view: TransactionsView): ReadPage {
+export function readOurs(view: TransactionsView): ReadPage {
   const presigner = photoStore();
   return async ({ query }) => {
     const page = await view.page(query);
-    const { parts, expiresAtMs } = presigner.at(systemClock.now(), VALID_FOR_SECONDS);
-    const terms = { mobileNumber: true, urls: parts, expiresAt: formatDateTime(expiresAtMs) };
+    const { presign, expiresAtMs } = presigner.at(systemClock.now(), VALID_FOR_SECONDS);
+    const terms = { mobileNumber: true, presign, expiresAt: formatDateTime(expiresAtMs) };
     const body = pageBody(page.rows, terms, '{}');
     if (page.rows.length !== PAGE_RECORDS || body.length < PAGE_RECORDS) throw new Error('not a full page');
   };
@@ -93,22 +98,32 @@ function readOurs(view: TransactionsView): ReadPage {
 function readBare(rows: Collection): ReadPage {
   const presigner = photoStore();
   return async ({ query, photos }) => {
-    const [search, ...others] = pageSearches(query);
-    if (search === undefined || others.length > 0) throw new Error('a page of the draws is one query');
+    const { hint, filter } = searchOf(query);
     const limit = PAGE_RECORDS + 1;
-    const options = { hint: search.index, limit, batchSize: limit + 1, raw: true };
-    const found = await rows
-      .find(search.filter as Document, options)
-      .sort({ place: -1 })
-      .toArray();
+    const options = { hint, limit, batchSize: limit + 1, raw: true };
+    const found = await rows.find(filter, options).sort({ created_at: -1, _id: -1 }).toArray();
     const { presign } = presigner.at(systemClock.now(), VALID_FOR_SECONDS);
     const urls = photos.map(presign);
     if (found.length < PAGE_RECORDS || urls.length !== 2 * PAGE_RECORDS) throw new Error('not a full page');
   };
 }
 
-/** Walks to each draw's depth; a list that ends before ends the walk at its last full page. */
-async function preparePages(view: TransactionsView): Promise<readonly PreparedPage[]> {
+function searchOf({ accountId, fromMs, toMs, statuses, references = {}, after }: PageQuery) {
+  const { corporate_group_id: group, corporate_id: corporates } = references;
+  const hint = `by_${group === undefined ? '' : 'group'}${corporates === undefined ? '' : 'corporate'}`;
+  const filter: Document = {
+    account_id: accountId,
+    status: { $in: statuses },
+    created_at: { $gte: new Date(fromMs), $lte: new Date(after?.createdAtMs ?? toMs) },
+    ...(group !== undefined && { corporate_group_id: group }),
+    ...(corporates !== undefined && { corporate_id: { $in: [corporates].flat() } }),
+    ...(after && { $or: [{ created_at: { $lt: new Date(after.createdAtMs) } }, { _id: { $lt: after.id } }] }),
+  };
+  return { filter, hint: HINTS[hint] ?? 'by_account' };
+}
+
+/** Walks to each draw's depth. If a list ends earlier, the walk ends at its last full page. */
+export async function preparePages(view: TransactionsView): Promise<readonly PreparedPage[]> {
   const [first, ...rest] = ACCOUNTS.map((id) => ({ account: sampleAccount(id), key: '' }));
   if (first === undefined) throw new Error('there must be an account');
   const pages: PreparedPage[] = [];

@@ -14,18 +14,18 @@ import { projectAll } from '../support/project-all.ts';
 
 const LINES = 40_000;
 const BATCH_EVENTS = 1_000;
-/** As `src/engines/eventstoredb/driver/events.ts` has it. */
+/** The window of `src/engines/eventstoredb/driver/events.ts`. */
 const SEARCH_WINDOW = 2_000;
 const LOOK_EVERY_MS = 20;
 const PAIRS = 5;
 
-/** What both sides work on: events of this run alone, however many others the node holds. */
+/** The work of both sides: events of this run alone, however many others the node has. */
 interface Task {
   readonly engines: Engines;
   readonly after: Position;
 }
 
-/** The view in MongoDB built from the log in EventStoreDB, against a bare loop over the plain drivers. */
+/** Measures building the view in MongoDB from the log in EventStoreDB, against a bare loop with the plain drivers. */
 export async function run(): Promise<Verdict> {
   return withEngines(async (env) => {
     const config = loadConfig({ ...env }, 'command');
@@ -52,7 +52,7 @@ export async function run(): Promise<Verdict> {
   });
 }
 
-/** Says where the log ended before. */
+/** Records the sample. Returns where the log ended before. */
 async function recordSample(engines: Engines): Promise<Position> {
   const store = engines.store();
   await storeIdentity(store, systemClock);
@@ -83,7 +83,7 @@ interface BareTask {
   readonly indexes: IndexDescription[];
 }
 
-/** The rows and the indexes are those that the service has made. */
+/** Makes the task of the bare loop, with the rows and indexes that the service has made. */
 async function bareTask(options: {
   readonly mongo: MongoClient;
   readonly env: EngineEnv;

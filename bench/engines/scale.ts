@@ -22,12 +22,12 @@ const WARM_UP = 200;
 const PAIRS = 3;
 const CONNECTIONS = 8;
 const PAGES_MS = 4_000;
-/** On one machine everything shares its cores: more processes must not cost much more. */
+/** The limit. On one machine everything shares the cores, so more processes must not cost much more. */
 const TARGET = { ratio: 0.85, is: 'at least' } as const;
 
 type Role = 'webhooks' | 'api' | 'projector';
 type Part = Role | 'EventStoreDB' | 'MongoDB' | 'import';
-/** Processor time of each part, in µs for one delivery or page. */
+/** The processor time of each part in µs for one delivery or page. */
 type Costs = Partial<Record<Part, number>>;
 
 interface Figures {
@@ -38,8 +38,8 @@ interface Figures {
 }
 
 /**
- * A dispatcher, an API process and a projector on the engines, against two dispatchers, two API processes and a
- * projector; then, by processor time, what each would do on a core of its own with the engines on other machines.
+ * Compares a dispatcher, an API process and a projector on the engines with two dispatchers, two API processes and a
+ * projector. Then estimates by processor time what each would do on its own core with the engines on other machines.
  */
 export async function run(): Promise<Verdict> {
   return withEngines(async (env, folder) => {
@@ -89,7 +89,7 @@ class ScaleBench {
     this.#pids = [...pidOf('EventStoreDB', EVENTSTORE_URL), ...pidOf('MongoDB', MONGODB_URL)];
   }
 
-  /** With so many dispatchers and API processes. */
+  /** Measures with this many dispatchers and API processes. */
   async measure(count: number): Promise<Figures> {
     const roles: Role[] = [
       'projector',
@@ -104,7 +104,7 @@ class ScaleBench {
         ...running.map(({ role, serve }) => [role, serve.pid] as const),
         ['import', process.pid] as const,
       ];
-      await this.#push(WARM_UP); // processes that were just started
+      await this.#push(WARM_UP); // for processes that were just started
       const sent = await costing(pids, () => this.#push(TRANSACTIONS));
       const apis = running.filter(({ role }) => role === 'api').map(({ serve }) => serve.url);
       const read = await costing(pids, () => this.#pull(apis));
@@ -119,17 +119,18 @@ class ScaleBench {
     }
   }
 
-  /** Each in a folder of its own: the certificate and the log are not shared. */
+  /** Starts a process in its own folder, since the certificate and the log are not shared. */
   async #start(role: Role): Promise<RunningServe> {
     const dataDir = join(this.#parts.folder, `${role}-${this.#starts++}`);
     mkdirSync(dataDir, { mode: 0o700 });
-    const env = { ...this.#parts.setUp.env, FUEL_DATA_DIR: dataDir, FUEL_API_THREADS: '1' };
+    const env = { ...this.#parts.setUp.env, FUEL_DATA_DIR: dataDir };
     return startServe({ dataDir, roles: [role], env });
   }
 
   /**
-   * Imports transactions; how many deliveries a second arrived, up to the 99th of each hundred. With a dozen processes on
-   * two cores the receivers get no processor time for half a second now and then, and what they missed comes later.
+   * Imports transactions. Returns how many deliveries a second arrived, up to the 99th of each hundred. With a dozen
+   * processes on two cores the receivers sometimes get no processor time for half a second, and the deliveries they
+   * miss come later.
    */
   async #push(count: number): Promise<number> {
     const { engines, receivers, setUp } = this.#parts;
@@ -144,7 +145,7 @@ class ScaleBench {
     return (0.99 * count * 1_000) / (percentile(timesMs, 99) - percentile(timesMs, 0));
   }
 
-  /** Pages a second of all of them together. */
+  /** Returns the pages a second of all API processes together. */
   async #pull(urls: readonly string[]): Promise<number> {
     const draw = newestPages(this.#parts.setUp.keys);
     const loads = urls.map(async (url) => {

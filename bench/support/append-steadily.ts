@@ -6,7 +6,7 @@ import { machineTimeMs } from './machine-time.ts';
 import type { WebhookTransaction } from './webhook-sample.ts';
 
 /**
- * Appends one transaction after the other at an even rate; gives the moment of each call of `append`, by the
+ * Appends one transaction after the other at an even rate. Returns the moment of each call of `append`, by the
  * machine's clock, by the id of the delivery that is owed.
  */
 export async function appendSteadily(

@@ -8,7 +8,7 @@ const PER_SECOND = 100;
 const SECONDS = 10;
 const WARM_UP = 500;
 
-/** From the call of `append` to the request at the receiver, each of the events that count, in milliseconds. */
+/** Measures from the call of `append` to the request at the receiver, for each counted event, in milliseconds. */
 export async function appendToArrival(
   { config, next }: WebhookSetUp,
   receivers: Receivers,

@@ -4,7 +4,7 @@ import { inBatches, openBare } from './bare-database.ts';
 
 export type StoredEvent = readonly [string, number, string, string, number, string, string];
 
-/** A bare loop that appends the same bytes to a fresh table, `batchSize` in one commit; milliseconds. */
+/** Appends the same bytes to a fresh table in a bare loop, `batchSize` in one commit. Returns milliseconds. */
 export async function appendBare(
   path: string,
   events: readonly StoredEvent[],

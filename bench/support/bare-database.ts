@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 
 /**
- * A file that the service has made, opened without any of its code, with the settings that it uses: see
+ * Opens a file that the service has made without any of its code, but with the settings that it uses: see
  * src/engines/sqlite/driver/database.ts. The page size is the file's own.
  */
 export function openBare(path: string, durability: 'FULL' | 'NORMAL'): DatabaseSync {

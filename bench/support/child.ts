@@ -7,16 +7,16 @@ export interface ChildOptions {
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Takes the child's standard output. */
+  /** The file for the child's standard output. */
   readonly outputFile: string;
 }
 
 export interface Child {
   readonly process: ChildProcess;
   readonly pid: number;
-  /** Waits for a line of output that `find` makes something of. */
+  /** Waits for a line of output for which `find` returns a value. */
   line<T>(find: (line: string) => T | undefined): Promise<T>;
-  /** Asks it to end and waits until it has. */
+  /** Asks the process to end and waits until it has. */
   stop(): Promise<void>;
 }
 

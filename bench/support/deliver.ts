@@ -9,7 +9,7 @@ import type { WebhookTransaction } from './webhook-sample.ts';
 const MAX_SETTLE_MS = 60_000;
 const MAX_COUNTED = 1_000_000;
 
-/** Imports transactions beside the running service; resolves when each delivery arrived once and is recorded. */
+/** Imports transactions while the service runs. Resolves when each delivery has arrived once and is recorded. */
 export async function deliver(
   engines: Engines,
   receivers: Receivers,
@@ -23,7 +23,9 @@ export async function deliver(
   return arrivals;
 }
 
-/** A retry arrives half a minute after the rest: says why the attempt before it did not count. */
+/**
+ * Checks that nothing came again. A retry arrives half a minute late; this says why its first attempt did not count.
+ */
 async function nothingCameAgain(engines: Engines, receivers: Receivers): Promise<void> {
   const again = await receivers.take(0);
   const [first] = again;
@@ -37,11 +39,11 @@ async function nothingCameAgain(engines: Engines, receivers: Receivers): Promise
   throw new Error(`${again.length} deliveries came again, one of them after: ${told.join('; ')}`);
 }
 
-/** What is done behind the last arrival must not weigh on the next run. */
+/** Waits for the work after the last arrival, so that it does not slow down the next run. */
 async function settled(engines: Engines): Promise<void> {
   const head = await engines.store().head();
   for (const deadline = Date.now() + MAX_SETTLE_MS; ; ) {
-    const { pending } = await engines.queue().backlog(MAX_COUNTED);
+    const { pending } = await engines.queue().backlog({ nowMs: Date.now(), limit: MAX_COUNTED });
     const { deliveries: failed } = await engines.queue().page({ state: 'failed' }, { limit: 1 });
     if (failed.length > 0) throw new Error('deliveries failed');
     const projectedTo = (await engines.view().checkpoint())?.position ?? 0;
@@ -51,7 +53,7 @@ async function settled(engines: Engines): Promise<void> {
   }
 }
 
-/** From the first arrival to the last. */
+/** Returns the deliveries a second, from the first arrival to the last. */
 export function rateOf(arrivals: readonly Arrival[]): number {
   const times = arrivals.map(({ atMs }) => atMs).sort((a, b) => a - b);
   return ((times.length - 1) * 1_000) / ((times.at(-1) ?? 0) - (times[0] ?? 0));

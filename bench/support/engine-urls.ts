@@ -1,10 +1,13 @@
 /**
- * Where the engines are, taken out of the environment: the embedded benchmarks and the processes that they start
+ * The addresses of the engines, removed from the environment: the embedded benchmarks and the processes that they start
  * must not find them there. Imported before any benchmark.
  */
-export const engineUrls: Readonly<Record<'EVENTSTORE_URL' | 'MONGODB_URL', string | undefined>> = {
+export const engineUrls: Readonly<
+  Record<'EVENTSTORE_URL' | 'MONGODB_URL' | 'POSTGRES_URL', string | undefined>
+> = {
   EVENTSTORE_URL: take('EVENTSTORE_URL'),
   MONGODB_URL: take('MONGODB_URL'),
+  POSTGRES_URL: take('POSTGRES_URL'),
 };
 
 function take(name: string): string | undefined {

@@ -20,7 +20,7 @@ import { setUpWebhooks, type WebhookSetUp } from './webhook-sample.ts';
 
 const AUTHOR = { actor: 'bench', command: 'bench' };
 
-/** Webhooks on the engines, for accounts and transactions that no earlier run had. */
+/** Starts webhooks on the engines, for accounts and transactions that no earlier run had. */
 export async function startEngineWebhooks(
   dataDir: string,
   receivers: Receivers,
@@ -33,8 +33,8 @@ export async function startEngineWebhooks(
 }
 
 /**
- * The node may belong to the delivery log of an earlier run, which is gone: from here on this one counts. The view
- * begins here too, or a projector that builds it from all that other benchmarks recorded would run beside.
+ * The node may name the delivery log of an earlier run, which is gone, so a new one begins here. The view
+ * begins here too, or a projector would build it from everything that other benchmarks recorded meanwhile.
  */
 async function beginHere(config: Config): Promise<void> {
   const engines = await openEngines(config, systemClock);
@@ -48,7 +48,7 @@ async function beginHere(config: Config): Promise<void> {
   await engines.close();
 }
 
-/** Nothing is owed of what other benchmarks have recorded, and reading it all would take minutes. */
+/** Skips the events of other benchmarks, for which nothing is owed. Reading them all would take minutes. */
 async function passOverHistory(url: string): Promise<void> {
   const client = EventStoreDBClient.connectionString(url);
   const settings = persistentSubscriptionToAllSettingsFromDefaults({ startFrom: END });
@@ -56,7 +56,7 @@ async function passOverHistory(url: string): Promise<void> {
   try {
     await client.createPersistentSubscriptionToAll(DELIVERIES_GROUP, settings, { filter });
   } catch (error) {
-    if (!(error instanceof PersistentSubscriptionExistsError)) throw error; // an earlier run's: it is at the end
+    if (!(error instanceof PersistentSubscriptionExistsError)) throw error; // from an earlier run, and at the end of the log
   } finally {
     await client.dispose();
   }

@@ -7,7 +7,7 @@ import { sampleEvents } from './sample-events.ts';
 
 const BATCH_EVENTS = 2_000;
 
-/** Fills a view with the sample's events, both photos on each, as the projector does; says which generation it is. */
+/** Fills a view with the sample's events, each with both photos, like the projector. Returns the generation. */
 export async function fillView(view: TransactionsView, lines: number): Promise<number> {
   const { generation } = await view.reset('bench', lines);
   const say = progress(lines);

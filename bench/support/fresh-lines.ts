@@ -2,13 +2,13 @@ import { generateTransactions } from '../../src/customers/sample/generator.ts';
 import type { TransactionEvent } from '../../src/domain/transaction-events.ts';
 import { ACCOUNTS, DAYS, END_MS } from './sample-events.ts';
 
-/** A recorded transaction, each with a stream of its own. */
+/** The event that records a transaction. Each has its own stream. */
 export type Recording = Extract<
   TransactionEvent,
   { readonly type: 'TransactionConfirmed' | 'ExternalTransactionRecorded' }
 >;
 
-/** Seeded recordings of the sample's accounts under new ids: nothing of them is in any store yet. */
+/** Makes seeded recordings for the sample's accounts with new ids, which are in no store yet. */
 export function freshRecordings(count: number, firstId: number): Recording[] {
   const recordings: Recording[] = [];
   const options = { seed: 1, count: 2 * count, days: DAYS, endMs: END_MS, accountIds: ACCOUNTS };
@@ -25,7 +25,7 @@ export function freshRecordings(count: number, firstId: number): Recording[] {
   return recordings;
 }
 
-/** As the bytes of a file of JSON lines, in chunks as a file gives them. */
+/** Yields the bytes of a file of JSON lines, in chunks like those of a file. */
 export async function* linesOf(events: readonly TransactionEvent[]): AsyncGenerator<Buffer> {
   const chunkLines = 200;
   for (let from = 0; from < events.length; from += chunkLines) {

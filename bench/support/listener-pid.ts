@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 const LISTENS = '0A';
 
-/** The process of this machine that listens on a TCP port; `undefined` where it is another user's, or elsewhere. */
+/** Returns the process that listens on a TCP port; `undefined` if it is another user's or on another machine. */
 export function listenerPid(port: number): number | undefined {
   const inode = inodeOf(port);
   if (inode === undefined) return undefined;
@@ -29,6 +29,6 @@ function openFiles(pid: number): string[] {
     const folder = `/proc/${pid}/fd`;
     return readdirSync(folder).map((name) => readlinkSync(`${folder}/${name}`));
   } catch {
-    return []; // it has ended, or is another user's
+    return []; // it has ended or belongs to another user
   }
 }

@@ -9,8 +9,9 @@ export interface Logged {
 }
 
 /**
- * What `work` writes to the write-ahead log of an embedded file. A reader prevents meanwhile that the log starts over, so
- * its size tells; each commit behind the first 16 MB then also looks in vain for a checkpoint: not for a timed run.
+ * Measures what `work` writes to the write-ahead log of an embedded file. A reader keeps the log from starting over
+ * meanwhile, so that its size is the answer. Each commit after the first 16 MB then also tries a checkpoint in vain, so
+ * don't time this run.
  */
 export async function loggedBy(path: string, work: () => Promise<unknown>): Promise<Logged> {
   const reader = new DatabaseSync(path, { timeout: 10_000 });
@@ -18,7 +19,7 @@ export async function loggedBy(path: string, work: () => Promise<unknown>): Prom
     const pageBytes = reader.prepare('PRAGMA page_size').get()?.page_size as number;
     reader.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     reader.exec('BEGIN');
-    reader.prepare('SELECT count(*) FROM sqlite_schema').get(); // from here on it holds its place
+    reader.prepare('SELECT count(*) FROM sqlite_schema').get(); // from now on it holds its place in the log
     const before = sizeOf(path);
     await work();
     const bytes = sizeOf(path) - before;

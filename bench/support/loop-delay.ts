@@ -3,9 +3,9 @@ import { isMainThread } from 'node:worker_threads';
 import { percentile } from './pairs.ts';
 
 /**
- * Preloaded into a process (`--import`): measures how late its main loop gets to a timer. A late tick also
- * counts for the ticks that it swallowed, so that one long stall weighs as much as it lasted. On SIGUSR2 the
- * figures since the last one go to the file that `BENCH_LOOP_DELAY_FILE` names.
+ * Preloaded into a process (`--import`) to measure how late its main loop gets to a timer. A late tick also
+ * counts for the ticks that it delayed, so that one long stall weighs as much as it lasted. On SIGUSR2 the
+ * figures since the last signal go to the file that `BENCH_LOOP_DELAY_FILE` names.
  */
 const TICK_MS = 2;
 const file = process.env.BENCH_LOOP_DELAY_FILE;

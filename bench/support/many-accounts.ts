@@ -12,7 +12,7 @@ import { commandsFor } from './provision.ts';
 const ACCOUNTS_A_COMMIT = 1_000;
 const AUTHOR = { actor: 'bench', command: 'bench', correlationId: randomUUID() };
 
-/** Records accounts, each with its groups, corporates, a key and a webhook; the prefix of the last key. */
+/** Records accounts, each with groups, corporates, a key and a webhook. Returns the prefix of the last key. */
 export async function recordAccounts(
   store: Pick<EventStore, 'append'>,
   masterKeys: MasterKeys,

@@ -3,7 +3,7 @@ import type { PageRequest } from './page-client.ts';
 
 const DAY_MS = 86_400_000;
 
-/** Draws the first page of each key in turn: of what was created in the last two days, and until tomorrow. */
+/** Draws the first page of each key in turn, from two days ago until tomorrow. */
 export function newestPages(keys: readonly string[]): () => PageRequest {
   const toMs = Date.now() + DAY_MS;
   const path = `/transactions?from=${formatDateTime(toMs - 3 * DAY_MS)}&to=${formatDateTime(toMs)}`;

@@ -2,7 +2,7 @@ import { Pool } from 'undici';
 import { percentile } from './pairs.ts';
 
 export interface PageRequest {
-  /** Path and query behind the base address. */
+  /** The path and query after the base address. */
   readonly path: string;
   readonly key: string;
 }
@@ -18,7 +18,7 @@ export interface Load {
   readonly p99Ms: number;
 }
 
-/** A client of one API over kept-alive TLS connections, which spends as little as it can on the answers. */
+/** A client of one API over kept-alive TLS connections that spends as little as possible on the answers. */
 export class PageClient {
   readonly #pool: Pool;
   readonly #basePath: string;
@@ -31,7 +31,7 @@ export class PageClient {
     this.#connections = connections;
   }
 
-  /** One page, parsed. Rejects when the answer is not a page. */
+  /** Gets and parses one page. Rejects if the answer is not a page. */
   async page(request: PageRequest): Promise<Page> {
     const { statusCode, body } = await this.#pool.request({
       path: this.#basePath + request.path,
@@ -43,7 +43,7 @@ export class PageClient {
     return JSON.parse(text) as Page;
   }
 
-  /** Every connection asks for one page after the other until the time is over. `next` draws the request. */
+  /** Makes every connection ask for one page after the other until the time is over. `next` draws the request. */
   async load(options: { readonly durationMs: number; readonly next: () => PageRequest }): Promise<Load> {
     const startedAtMs = performance.now();
     const endsAtMs = startedAtMs + options.durationMs;

@@ -5,12 +5,12 @@ import { DAYS, END_MS } from './sample-events.ts';
 
 export const PAGE_RECORDS = 50;
 
-/** What is asked for, apart from whose answer it is: the same for both servers. */
+/** A request that can be made to both servers. */
 export interface PageDraw {
   readonly accountId: number;
-  /** Without the cursor. */
+  /** The query without the cursor. */
   readonly query: string;
-  /** How many pages lie before it. */
+  /** The number of pages before it. */
   readonly depth: number;
 }
 
@@ -49,8 +49,8 @@ function drawFilter(random: Random, { corporates, groups }: Customer['account'])
 }
 
 /**
- * Walks to each draw's depth on one server, since cursors are its own. A list that ends before ends the walk
- * at its last full page. `undefined` for a draw that has no full page at all.
+ * Walks to each draw's depth on one server, since each has its own cursors. If a list ends earlier, the walk ends
+ * at its last full page. Returns `undefined` for a draw without any full page.
  */
 export async function prepareRequests(
   client: PageClient,
@@ -90,7 +90,7 @@ async function walk(
   return full;
 }
 
-/** The draws that are full pages on both servers. */
+/** Returns the draws that are full pages on both servers. */
 export function fullOnBoth(
   ours: readonly (PreparedPage | undefined)[],
   baseline: readonly (PreparedPage | undefined)[],
@@ -105,7 +105,7 @@ export function fullOnBoth(
   return both;
 }
 
-/** 50 records with 100 image URLs. */
+/** True for a page of 50 records with 100 image URLs. */
 function isFull({ data }: Page): boolean {
   if (data.length < PAGE_RECORDS) return false;
   const signed = data.every(({ images }) =>

@@ -6,7 +6,7 @@ export const PAIRS = 7;
 export interface PairOptions<T> {
   readonly baseline: () => Promise<T>;
   readonly ours: () => Promise<T>;
-  /** Counted pairs; the warm-up pair comes on top. */
+  /** The number of counted pairs, besides the warm-up pair. */
   readonly pairs?: number;
 }
 
@@ -16,15 +16,15 @@ export interface Pairs<T> {
 }
 
 export interface Target {
-  /** Of ours to the baseline. */
+  /** The ratio of ours to the baseline. */
   readonly ratio: number;
   readonly is: 'at least' | 'at most';
 }
 
 /**
- * Runs baseline and ours in turn, the order alternating from pair to pair, so that a machine that slows down
- * or speeds up meets both alike. A first pair warms up and is not counted. Garbage is collected before each
- * run: neither pays for the other's.
+ * Runs baseline and ours in turn, alternating the order from pair to pair, so that a machine that slows down
+ * or speeds up affects both alike. A first pair warms up and is not counted. Garbage is collected before each
+ * run, so that neither pays for the other's.
  */
 export async function runPairs<T>({ baseline, ours, pairs = PAIRS }: PairOptions<T>): Promise<Pairs<T>> {
   const counted = { baseline: [] as T[], ours: [] as T[] };
@@ -45,7 +45,7 @@ export async function runPairs<T>({ baseline, ours, pairs = PAIRS }: PairOptions
   return counted;
 }
 
-/** Prints both medians and the ratio of the pairs beside the target; says whether the target was met. */
+/** Prints both medians and the ratio of the pairs with the floor or limit. Returns true if it was met. */
 export function reportRatio(options: {
   readonly what: string;
   readonly unit: string;
@@ -61,12 +61,12 @@ export function reportRatio(options: {
   );
   print(
     `  ratio ${ratio.toFixed(3)} (min ${Math.min(...ratios).toFixed(3)}, max ${Math.max(...ratios).toFixed(3)}, ` +
-      `${ratios.length} pairs), target ${target.is} ${target.ratio}: ${verdict(met)}`,
+      `${ratios.length} pairs), ${target.is === 'at least' ? 'floor' : 'limit'} ${target.ratio}: ${verdict(met)}`,
   );
   return met;
 }
 
-/** Prints one figure beside the value that it must stay below; says whether it did. */
+/** Prints one figure with the value that it must stay below. Returns true if it did. */
 export function reportBelow(options: {
   readonly what: string;
   readonly unit: string;
@@ -75,7 +75,7 @@ export function reportBelow(options: {
 }): boolean {
   const { what, unit, value, limit } = options;
   const met = value < limit;
-  print(`${what}: ${show(value)} ${unit}, target below ${limit} ${unit}: ${verdict(met)}`);
+  print(`${what}: ${show(value)} ${unit}, limit ${limit} ${unit}: ${verdict(met)}`);
   return met;
 }
 
@@ -83,7 +83,7 @@ export function median(values: readonly number[]): number {
   return percentile(values, 50);
 }
 
-/** The value that `percent` of the values do not exceed. */
+/** Returns the value that `percent` of the values do not exceed. */
 export function percentile(values: readonly number[], percent: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   const index = Math.max(0, Math.ceil((sorted.length * percent) / 100) - 1);

@@ -1,18 +1,20 @@
 import { readFileSync } from 'node:fs';
 
-/** The largest resident set that a living process has had, in MB; `undefined` once it has ended. */
+/** Returns the largest resident set that a living process has had, in MB; `undefined` once it has ended. */
 export function peakResidentMb(pid: number): number | undefined {
   return statusMb(pid, 'VmHWM');
 }
 
-/** The present resident set of a living process, in MB; `undefined` once it has ended. */
+/** Returns the current resident set of a living process, in MB; `undefined` once it has ended. */
 export function residentMb(pid: number): number | undefined {
   return statusMb(pid, 'VmRSS');
 }
 
-/** Processor time that a living process has used so far, all threads, in ms (the kernel counts in 10 ms). */
+/**
+ * Returns the processor time of all threads of a living process so far, in ms (the kernel counts in steps of 10 ms).
+ */
 export function processorTimeMs(pid: number): number {
-  // The name, in parentheses, may hold spaces; user and system time are the 12th and 13th field behind it.
+  // The name, in parentheses, may contain spaces. User and system time are the 12th and 13th field after it.
   const fields =
     read(`/proc/${pid}/stat`)
       ?.replace(/^.*\) /s, '')

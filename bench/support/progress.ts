@@ -1,4 +1,4 @@
-/** One line each ten per cent, for work that takes minutes. */
+/** Prints a line for every ten per cent of work that takes minutes. */
 export function progress(lines: number): (what: string, count: number) => void {
   let said = '';
   return (what, count) => {

@@ -9,13 +9,13 @@ import type { TransactionsView } from '../../src/pull/view/transactions-view.ts'
 
 const LOOK_EVERY_MS = 2;
 
-/** Runs the service's own projector until the view holds everything up to the log's present end. */
+/** Runs the service's own projector until the view has everything up to the current end of the log. */
 export async function projectAll(options: {
   readonly store: EventStore;
   readonly view: TransactionsView;
   readonly coordination: Coordination;
   readonly onProgress?: (position: Position) => void;
-  /** How often the view is asked how far it is; each time costs a round trip where it is on a server. */
+  /** How often the view is asked for its position. Each time costs a round trip if it is on a server. */
   readonly lookEveryMs?: number;
 }): Promise<void> {
   const { store, view, coordination, lookEveryMs = LOOK_EVERY_MS } = options;

@@ -14,7 +14,7 @@ export interface Customer {
   readonly key: string;
 }
 
-/** High enough never to be met. */
+/** A limit that is never reached. */
 const RATE_LIMIT = 1_000_000_000;
 
 /** Opens the sample accounts with access and a key each, through the commands behind `fuel account` and `fuel key`. */
@@ -30,7 +30,7 @@ export async function provision(store: EventStore, accountIds: readonly number[]
   return customers;
 }
 
-/** What opens the account with access and the key. */
+/** Returns the commands that open the account with access and the key. */
 export function commandsFor(
   account: SampleAccount,
   key: { readonly prefix: string; readonly secretSha256: string },

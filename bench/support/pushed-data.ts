@@ -14,14 +14,14 @@ const RETENTION_MS = 90 * 86_400_000;
 const AUTHOR = { actor: 'bench', command: 'bench' };
 
 /**
- * Fills a data directory with transactions of which each is owed to the one key of its account, and with these
- * deliveries. Their webhooks were set before all of them.
+ * Fills a data directory with transactions, each owed to the one key of its account, and with their
+ * deliveries. The webhooks were set before all of them.
  */
 export async function buildPushedData(dataDir: string, lines: number): Promise<void> {
   const config = loadConfig({ FUEL_DATA_DIR: dataDir, FUEL_WEBHOOK_ALLOW_PRIVATE: 'true' }, 'command');
   const env = { clock: systemClock, environment: 'staging', retentionMs: RETENTION_MS } as const;
   const engines = await openEngines(config, systemClock);
-  await engines.queue().logId(); // the log begins before what is owed
+  await engines.queue().logId(); // the delivery log begins before the transactions
   await buildData(dataDir, lines, async (store, customers) => {
     const writer = { store, clock: { now: () => 0 }, author: AUTHOR };
     const names = createNameLookup({ resolve: resolveName, clock: performance });

@@ -3,18 +3,25 @@ import { openBare } from './bare-database.ts';
 
 const BATCH = 500;
 
-/** Reads every event of the log, parsed, every row of the view and every delivery of a data directory; compares nothing. */
+/**
+ * Reads and parses every event of the log, every row of the view and every delivery of a data directory, without
+ * comparing.
+ */
 const [folder = ''] = process.argv.slice(2);
 const events = readAll(
   'events.db',
   'SELECT * FROM events WHERE position > ? ORDER BY position LIMIT ?',
   'position',
 );
-const rows = readAll('transactions.db', 'SELECT * FROM transactions WHERE id > ? ORDER BY id LIMIT ?', 'id');
+const rows = readAll(
+  'transactions-1.db',
+  'SELECT * FROM transactions_1 WHERE id > ? ORDER BY id LIMIT ?',
+  'id',
+);
 const deliveries = readAll(
   'deliveries.db',
-  'SELECT * FROM deliveries WHERE seq > ? ORDER BY seq LIMIT ?',
-  'seq',
+  'SELECT * FROM deliveries LEFT JOIN "deliveries aside record" USING (_row) WHERE _row > ? ORDER BY _row LIMIT ?',
+  '_row',
 );
 process.stdout.write(`${JSON.stringify({ events, rows, deliveries })}\n`);
 

@@ -4,15 +4,15 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { machineTimeMs } from './machine-time.ts';
 
-/** A process of webhook receivers, each with a port of its own: answers 200 and notes what arrived. */
+/** A request that arrived at one of the webhook receivers of this process. Each has its own port and answers 200. */
 export interface Arrival {
-  /** Its number, from 0. */
+  /** The number of the receiver, from 0. */
   readonly receiver: number;
-  /** The delivery id, read off the body. */
+  /** The delivery id in the body. */
   readonly id: string;
-  /** When the request's head was there, by the machine's clock. */
+  /** When the head of the request had arrived, by the machine's clock. */
   readonly atMs: number;
-  /** Only while requests are kept. */
+  /** The request, while requests are kept. */
   readonly request?: KeptRequest;
 }
 
@@ -22,10 +22,10 @@ export interface KeptRequest {
 }
 
 export type Order =
-  /** Hand over what arrived since the last time, as soon as it is this many. */
+  /** Hand over the arrivals since the last time, as soon as there are this many. */
   | { readonly kind: 'take'; readonly count: number }
   | { readonly kind: 'keep requests'; readonly keep: boolean }
-  /** From now on, accept and never answer. */
+  /** Accept connections from now on, but never answer. */
   | { readonly kind: 'hang'; readonly receiver: number };
 
 export type News =
@@ -63,7 +63,7 @@ function receive(receiver: number, request: IncomingMessage, response: ServerRes
   });
 }
 
-/** Without what the connection adds of itself. */
+/** Returns the request without the headers of the connection. */
 function kept({ headers }: IncomingMessage, body: string): KeptRequest {
   const { host: _host, connection: _connection, 'content-length': _length, ...own } = headers;
   return { headers: own as Record<string, string>, body };

@@ -8,26 +8,26 @@ import type { Arrival, News, Order } from './receiver.ts';
 const RECEIVER = join(import.meta.dirname, 'receiver.ts');
 const HOST = '127.0.0.1';
 const MAX_WAIT_MS = 60_000;
-/** Anything that is sent a second time on purpose of nobody shows within it. */
+/** The time in which anything that is sent twice by mistake shows. */
 const SETTLE_MS = 300;
 
 export interface Receivers {
   /** One webhook URL for each. */
   readonly urls: readonly string[];
-  /** PEM file that their senders have to trust. */
+  /** The PEM file that their senders have to trust. */
   readonly caFile: string;
-  /** What arrived since the last call, at least `count`; rejects where they do not come within a minute. */
+  /** Returns the arrivals since the last call, at least `count`. Rejects if they do not come within a minute. */
   take(count: number): Promise<readonly Arrival[]>;
   /** Takes exactly these deliveries, each once, in any order, and rejects on anything else. */
   takeExactly(ids: ReadonlySet<string>): Promise<readonly Arrival[]>;
-  /** From now on arrivals come with their requests, or come without. */
+  /** Makes arrivals contain their requests from now on, or not. */
   keepRequests(keep: boolean): void;
-  /** This one accepts from now on and never answers; nothing of it counts as arrived. */
+  /** Makes this receiver accept without ever answering from now on. Its requests don't count as arrived. */
   hang(receiver: number): void;
   stop(): Promise<void>;
 }
 
-/** Starts TLS receivers in a process of their own, with a certificate of their own in `folder`. */
+/** Starts TLS receivers in a separate process, with their own certificate in `folder`. */
 export async function startReceivers(folder: string, count: number): Promise<Receivers> {
   const caFile = join(folder, 'receivers.pem');
   const keyFile = join(folder, 'receivers.key');
@@ -76,12 +76,19 @@ function assertExactly(arrivals: readonly Arrival[], ids: ReadonlySet<string>): 
   }
 }
 
-async function writeCertificate(certificateFile: string, keyFile: string): Promise<void> {
+/** Writes a certificate for both names of this machine, and its key. */
+export async function writeCertificate(certificateFile: string, keyFile: string): Promise<void> {
   const { cert, private: key } = await generate([{ name: 'commonName', value: HOST }], {
     keyType: 'ec',
     extensions: [
       { name: 'basicConstraints', cA: true },
-      { name: 'subjectAltName', altNames: [{ type: 7, ip: HOST }] },
+      {
+        name: 'subjectAltName',
+        altNames: [
+          { type: 7, ip: HOST },
+          { type: 2, value: 'localhost' },
+        ],
+      },
     ],
   });
   await writeFile(certificateFile, cert);

@@ -6,15 +6,23 @@ import { peakResidentMb } from './process-figures.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** `fuel … < file`, to its end, which must be 0. */
+/** Runs `fuel … < file` to its end. It must exit with 0. */
 export async function runFuel(
   args: readonly string[],
-  { dataDir, stdin }: { readonly dataDir: string; readonly stdin: string },
+  {
+    dataDir,
+    stdin,
+    env = {},
+  }: {
+    readonly dataDir: string;
+    readonly stdin: string;
+    readonly env?: Readonly<Record<string, string>>;
+  },
 ): Promise<{ readonly peakMb: number; readonly tookMs: number }> {
   const startedAtMs = performance.now();
   const input = openSync(stdin, 'r');
   const command = spawn(join(ROOT, 'bin/fuel'), args, {
-    env: { ...process.env, FUEL_DATA_DIR: dataDir },
+    env: { ...process.env, ...env, FUEL_DATA_DIR: dataDir },
     stdio: [input, 'ignore', 'inherit'],
   });
   closeSync(input);

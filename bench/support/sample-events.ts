@@ -6,13 +6,13 @@ export const END_MS = Date.parse('2026-09-30T00:00:00Z');
 export const DAYS = 60;
 
 export interface SampleOptions {
-  /** Lines, withdrawals included. */
+  /** The number of lines, including withdrawals. */
   readonly lines: number;
-  /** Both photos on every record, so that each has two URLs to sign. */
+  /** Puts both photos on every record, so that each has two URLs to sign. */
   readonly withPhotos?: boolean;
 }
 
-/** Seeded events of four accounts over 60 days. */
+/** Yields seeded events of four accounts over 60 days. */
 export function* sampleEvents({ lines, withPhotos = false }: SampleOptions): Generator<TransactionEvent> {
   let made = 0;
   const options = { seed: 1, count: lines, days: DAYS, endMs: END_MS, accountIds: ACCOUNTS };
@@ -22,7 +22,7 @@ export function* sampleEvents({ lines, withPhotos = false }: SampleOptions): Gen
   }
 }
 
-/** The same as the bytes of a file of JSON lines, in chunks as a file gives them. */
+/** Yields the same as the bytes of a file of JSON lines, in chunks like those of a file. */
 export async function* sampleFile(options: SampleOptions): AsyncGenerator<Buffer> {
   const chunkLines = 200;
   let chunk: string[] = [];

@@ -6,17 +6,20 @@ const FUEL = join(import.meta.dirname, '../../bin/fuel');
 const MAX_WAIT_MS = 120_000;
 
 export interface RunningServe extends Child {
-  /** Base address of the pull API; empty without the role `api`. */
+  /** The base address of the pull API; empty without the role `api`. */
   readonly url: string;
   readonly opsUrl: string;
+  /** The file with its log. */
+  readonly logFile: string;
 }
 
-/** Starts `fuel serve` on free ports with its settings as they come, its log in a file, and waits until it is ready. */
+/** Starts `fuel serve` on free ports with default settings and its log in a file, and waits until it is ready. */
 export async function startServe(options: {
   readonly dataDir: string;
   readonly roles?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }): Promise<RunningServe> {
+  const logFile = join(options.dataDir, `serve-${++started}.log`);
   const child = startChild({
     command: FUEL,
     args: ['serve', ...(options.roles ?? []).flatMap((role) => ['--role', role])],
@@ -26,12 +29,15 @@ export async function startServe(options: {
       FUEL_OPS_LISTEN: '127.0.0.1:0',
       ...options.env,
     },
-    outputFile: join(options.dataDir, 'serve.log'),
+    outputFile: logFile,
   });
   const { api, ops } = await child.line(readListening);
   await untilReady(ops);
-  return { ...child, url: api, opsUrl: ops };
+  return { ...child, url: api, opsUrl: ops, logFile };
 }
+
+/** The number of started processes, so that processes in one folder do not share a log file. */
+let started = 0;
 
 /** Waits until the service with this address for operators says that it is ready. */
 export async function untilReady(opsUrl: string): Promise<void> {

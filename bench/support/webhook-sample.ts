@@ -19,7 +19,7 @@ const FIRST_ACCOUNT = 7;
 const FIRST_TRANSACTION = 1_000_001;
 const RECORDINGS = new Set<string>(['TransactionConfirmed', 'ExternalTransactionRecorded']);
 
-/** One account with one key, whose webhook is the receiver of that number. */
+/** One account with one key, whose webhook leads to the receiver with that number. */
 export interface WebhookCustomer {
   readonly accountId: number;
   readonly prefix: string;
@@ -27,7 +27,7 @@ export interface WebhookCustomer {
   readonly receiver: number;
 }
 
-/** One transaction, of which exactly one delivery is owed. */
+/** One transaction that is owed exactly one delivery. */
 export interface WebhookTransaction {
   readonly event: TransactionEvent;
   readonly id: number;
@@ -39,16 +39,16 @@ export interface WebhookSetUp {
   readonly config: Config;
   /** The same settings for another process. */
   readonly env: Readonly<Record<string, string>>;
-  /** One of each customer, for the pull API. */
+  /** One key of each customer, for the pull API. */
   readonly keys: readonly string[];
-  /** Draws new transactions, created now, of all customers alike. */
+  /** Draws new transactions, created now, spread evenly over all customers. */
   next(count: number): WebhookTransaction[];
 }
 
 export interface WebhookPlace {
-  /** Of the engines, where they are not the embedded ones. */
+  /** The settings of the engines, unless they are embedded. */
   readonly env?: Readonly<Record<string, string>>;
-  /** The first ids, where the engines may hold others' events. */
+  /** The first ids to use, if the engines may contain events of others. */
   readonly firstAccount?: number;
   readonly firstTransaction?: number;
 }
@@ -56,7 +56,7 @@ export interface WebhookPlace {
 /** Opens one account with access, a key and a webhook for each receiver, in a new data directory. */
 export async function setUpWebhooks(
   dataDir: string,
-  receivers: Receivers,
+  receivers: Pick<Receivers, 'urls' | 'caFile'>,
   place: WebhookPlace = {},
 ): Promise<WebhookSetUp> {
   const { firstAccount = FIRST_ACCOUNT, firstTransaction = FIRST_TRANSACTION } = place;
@@ -69,7 +69,7 @@ export async function setUpWebhooks(
     FUEL_WEBHOOK_CA: receivers.caFile,
   };
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  // A log line of each delivery would stand between the figures where the service runs in this process.
+  // If the service runs in this process, a log line for each delivery would appear between the figures.
   const config = loadConfig({ ...env, FUEL_LOG_LEVEL: 'warn' }, 'serve');
   const customers = await openCustomers(config, receivers, firstAccount);
   let firstId = firstTransaction;
@@ -87,7 +87,7 @@ export async function setUpWebhooks(
 
 async function openCustomers(
   config: Config,
-  { urls }: Receivers,
+  { urls }: Pick<Receivers, 'urls'>,
   firstAccount: number,
 ): Promise<WebhookCustomer[]> {
   const engines = await openEngines(config, systemClock);
@@ -133,7 +133,7 @@ function drawTransactions(
   return drawn;
 }
 
-/** The sample's own times lie before the webhook was set. */
+/** Sets the times to now, since the sample's own times are before the webhook was set. */
 function createdNow(
   event: TransactionEvent,
   { id, now }: { readonly id: number; readonly now: string },

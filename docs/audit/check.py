@@ -3,7 +3,8 @@
 
     python3 check.py DIR 'NAME+ID+KEY[,NAME+ID+KEY…]'
 
-Needs Python 3.9 and, for Ed25519, the package `cryptography`. Exits 0 where everything is proven, else 1 with what is not.
+Needs Python 3.9 and the package `cryptography` for Ed25519. Exits 0 if everything is proven; otherwise it prints what is not
+proven, and exits 1.
 The tree is that of RFC 6962, 2.1; the checkpoint is a signed note of C2SP. docs/audit.md says what an entry is.
 """
 import base64, hashlib, json, os, re, sys

@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs';
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
 import type { Transaction } from './transaction.ts';
 
-/** How long another process's write is waited for: shorter than the 500 ms in which a webhook must be answered. */
+/** How long to wait for another process's write: less than the 500 ms in which a webhook must be answered. */
 const LOCK_WAIT_MS = 300;
-/** A webhook may come before the pull channel shows its transaction: so long it is not taken for a vanished one. */
+/** A webhook may arrive before the pull channel shows its transaction. For this long it does not count as vanished. */
 const PUSHED_GRACE_MS = 10 * 60_000;
-/** How long a delivery's id is remembered: longer than the operator can send it again. */
+/** How long a delivery's id is remembered: longer than the operator can redeliver it. */
 const DELIVERY_DAYS = 100;
 const DAY_MS = 86_400_000;
 const VERSION = 1;
@@ -64,7 +64,7 @@ const UPSERT = `
     price_per_liter = excluded.price_per_liter, amount = excluded.amount, total_fees = excluded.total_fees,
     total_vat = excluded.total_vat, total_amount = excluded.total_amount, record = excluded.record,
     stored_at = excluded.stored_at, round = excluded.round, pulled = max(pulled, excluded.pulled)`;
-/** What is in the window, was stored before it began, and no page of it has shown. */
+/** Selects transactions in the window that were stored before it began and that no page of it has shown. */
 const VANISHED = `created_at BETWEEN :from AND :to AND round < :round AND (pulled = 1 OR stored_at < :recent)`;
 
 /** A part of a sync: at most 31 days, both ends inclusive. */
@@ -72,16 +72,16 @@ export interface Window {
   readonly round: number;
   readonly from: string;
   readonly to: string;
-  /** Of the page to ask for next; `null` for the first. */
+  /** The cursor of the page to ask for next; `null` for the first page. */
   readonly cursor: string | null;
-  /** Where the whole sync ends. */
+  /** The end of the whole sync. */
   readonly target: string;
 }
 
 export interface Page {
   readonly transactions: readonly Transaction[];
   readonly nextCursor: string | null;
-  /** Where the window after this one ends; `null` if it is the last. Counts with the last page. */
+  /** The end of the next window; `null` if this is the last one. It takes effect with the last page. */
   readonly nextWindowTo: string | null;
 }
 
@@ -91,12 +91,12 @@ export interface PageCounts {
   readonly removed: number;
 }
 
-/** What a person has to decide or repair. Its message says what to do. */
+/** A problem that a person has to decide or repair. Its message says what to do. */
 export class LedgerError extends Error {}
 
 /**
- * Your transactions in one file of SQLite. The receiver and the sync client may use the same one at the same time. Each
- * method is one transaction: a process that is killed leaves it done or not done.
+ * Your transactions in one SQLite file. The receiver and the sync client may use the same file at the same time. Each
+ * method is one transaction, so a process that is killed leaves it done completely or not at all.
  */
 export class Ledger {
   readonly #db: DatabaseSync;
@@ -107,7 +107,7 @@ export class Ledger {
     this.#atOnce(() => {
       const version = Number(this.#row('PRAGMA user_version').user_version);
       if (version === 0) this.#db.exec(SCHEMA);
-      else if (version !== VERSION) throw new LedgerError(`${file} is of another version (${version})`);
+      else if (version !== VERSION) throw new LedgerError(`${file} has another version (${version})`);
     });
   }
 
@@ -115,7 +115,7 @@ export class Ledger {
     this.#db.close();
   }
 
-  /** Stores what a webhook brought, once per delivery; durable when it returns. */
+  /** Stores the transaction of a webhook, once per delivery. It is durable when this returns. */
   receive(deliveryId: string, transaction: Transaction): 'stored' | 'stored before' {
     return this.#atOnce(() => {
       const now = new Date();
@@ -124,7 +124,7 @@ export class Ledger {
         deliveryId,
         now.toISOString(),
       );
-      // Not stored again: it may have been voided and removed since.
+      // It is not stored again, since it may have been voided and removed in the meantime.
       if (isNew === 0) return 'stored before';
       const remembered = new Date(now.getTime() - DELIVERY_DAYS * DAY_MS).toISOString();
       this.#run('DELETE FROM deliveries WHERE received_at < ?', remembered);
@@ -133,13 +133,13 @@ export class Ledger {
     });
   }
 
-  /** The range that is synced; `null` before the first sync has ended. */
+  /** Returns the range that has been synced; `null` before the first sync has ended. */
   synced(): { readonly from: string; readonly to: string } | null {
     const { synced_from: from, synced_to: to } = this.#row('SELECT * FROM sync');
     return from === null || to === null ? null : { from: String(from), to: String(to) };
   }
 
-  /** The window of a sync that was interrupted; `null` if none was. */
+  /** Returns the window of an interrupted sync; `null` if there is none. */
   interrupted(): Window | null {
     const row = this.#row('SELECT * FROM sync');
     if (row.target === null) return null;
@@ -161,14 +161,15 @@ export class Ledger {
     });
   }
 
-  /** Begins the window again: its cursor is of no use any more. */
+  /** Starts the window again, since its cursor is no longer valid. */
   restart({ from, to }: Window): Window {
     return this.#atOnce(() => this.#beginWindow(from, to));
   }
 
   /**
-   * Stores a page and where to continue. With the last page of a window, what vanished from it is removed, and the next
-   * window begins or the sync ends. Throws where that would remove much, unless `removeMuch`: the key may be another account's.
+   * Stores a page and where to continue. With the last page of a window, vanished transactions are removed, and the
+   * next window begins or the sync ends. Throws if that would remove many, unless `removeMuch`: the key may be another
+   * account's.
    */
   store(window: Window, page: Page, removeMuch: boolean): PageCounts {
     return this.#atOnce(() => {
@@ -178,7 +179,7 @@ export class Ledger {
         window.round,
         window.cursor,
       );
-      if (moved === 0) throw new LedgerError('another sync client works on this file: let one of them end');
+      if (moved === 0) throw new LedgerError('another sync client is using this file: stop one of them');
       let [added, changed] = [0, 0];
       for (const transaction of page.transactions) {
         const outcome = this.#upsert(transaction, 1);
@@ -197,7 +198,7 @@ export class Ledger {
     return Number(this.#row('SELECT count(*) AS n FROM transactions').n);
   }
 
-  /** Every record as JSON, newest first. */
+  /** Yields every record as JSON, newest first. */
   *records(): Generator<string> {
     const rows = this.#db.prepare('SELECT record FROM transactions ORDER BY created_at DESC, id DESC');
     for (const { record } of rows.iterate()) yield String(record);
@@ -229,7 +230,7 @@ export class Ledger {
     const all = Number(this.#row(`${count} created_at BETWEEN :from AND :to`, { from, to }).n);
     if (vanished > 20 && vanished > all / 4 && !removeMuch) {
       throw new LedgerError(
-        `${vanished} of ${all} transactions from ${from} to ${to} are gone: is API_KEY of the same account? ` +
+        `${vanished} of ${all} transactions from ${from} to ${to} have disappeared: does API_KEY belong to the right account? ` +
           'If they were voided, run it once with REMOVE_MUCH=yes',
       );
     }
@@ -264,7 +265,7 @@ export class Ledger {
     return this.#db.prepare(sql).get(...(values as [])) ?? {};
   }
 
-  /** How many rows it changed. */
+  /** Runs a statement. Returns how many rows it changed. */
   #run(sql: string, ...values: Values): number {
     return Number(this.#db.prepare(sql).run(...(values as [])).changes);
   }
@@ -284,13 +285,13 @@ export class Ledger {
 
 type Values = readonly (string | number | null | Readonly<Record<string, string | number | null>>)[];
 
-/** Prints the ledger's records, one a line: `node ledger.ts fuel.db`. */
-/** Of a pipe that takes no more, as `| head` does. */
+/** Ends quietly when the reader of a pipe has ended, as `| head` does. */
 function endQuietly(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
   process.exit();
 }
 
+/** Prints the ledger's records, one a line: `node ledger.ts fuel.db`. */
 function main(file: string | undefined): void {
   if (file === undefined || !existsSync(file)) {
     process.stderr.write(`ledger: ${file === undefined ? 'name a file' : `there is no ${file}`}\n`);

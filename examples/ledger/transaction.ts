@@ -1,4 +1,4 @@
-/** A record as `parseExactly` reads it: decimals are text. */
+/** A record as `parseExactly` returns it, with decimals as text. */
 export interface Transaction {
   readonly id: number;
   readonly status: string;
@@ -13,8 +13,8 @@ export interface Transaction {
 }
 
 /**
- * Reads JSON with its decimals as text, `"45.20"`: as a float, 45.20 is 45.2, and longer ones are rounded. Integers stay
- * numbers.
+ * Parses JSON with decimals as text, such as `"45.20"`. As a float, 45.20 becomes 45.2, and longer ones are rounded.
+ * Integers stay numbers.
  */
 export function parseExactly(text: string): unknown {
   return JSON.parse(text, (_name: string, value: unknown, { source = '' }: { source?: string } = {}) =>

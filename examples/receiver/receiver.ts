@@ -10,17 +10,17 @@ const MAX_BODY_BYTES = 256 * 1024;
 const SIGNATURE = /^t=(\d{1,12}),v1=([0-9a-f]{64})$/;
 
 export interface ReceiverOptions {
-  /** The webhook secrets that count, as the operator gave them to you: two while you change keys. */
+  /** The valid webhook secrets, as the operator gave them to you. There are two while you change keys. */
   readonly secrets: readonly string[];
-  /** PEM. */
+  /** The certificate, in PEM. */
   readonly cert: string;
   readonly key: string;
   readonly ledger: Ledger;
-  /** For tests: this many first requests are answered with 503. */
+  /** How many of the first requests are answered with 503, for tests. */
   readonly failFirst?: number;
   /** Called after the answer to each accepted event. */
   readonly onEvent?: (event: WebhookEvent, outcome: 'stored' | 'stored before' | 'ignored') => void;
-  /** Called with each request that is not accepted, and why. */
+  /** Called with each request that is not accepted, and the reason. */
   readonly onRefused?: (status: number, reason: string) => void;
 }
 
@@ -38,7 +38,7 @@ export interface Receiver {
   failNext(count: number): void;
 }
 
-/** Whether one of the secrets made the signature, not too long ago: over the raw bytes, compared in constant time. */
+/** True if one of the secrets signed the raw bytes, not too long ago. The comparison takes constant time. */
 export function isGenuine(header: string, rawBody: Buffer, secrets: readonly string[]): boolean {
   const [, t, v1] = SIGNATURE.exec(header) ?? [];
   if (t === undefined || v1 === undefined) return false;
@@ -49,27 +49,30 @@ export function isGenuine(header: string, rawBody: Buffer, secrets: readonly str
   });
 }
 
-/** An HTTPS server that receives webhooks on any path: verifies, stores, then answers. Slow work comes afterwards. */
+/**
+ * Creates an HTTPS server that receives webhooks on any path. It verifies, stores, then answers; slow work comes later.
+ */
 export function createReceiver(options: ReceiverOptions): Receiver {
   const { secrets, cert, key, ledger, failFirst = 0, onEvent, onRefused } = options;
   let failuresLeft = failFirst;
 
   function receive(header: string, rawBody: Buffer): { status: number; after: () => void } {
     const refuse = (status: number, reason: string) => ({ status, after: () => onRefused?.(status, reason) });
-    if (!isGenuine(header, rawBody, secrets)) return refuse(401, 'the signature is not genuine, or too old');
+    if (!isGenuine(header, rawBody, secrets))
+      return refuse(401, 'the signature is not genuine or is too old');
     if (failuresLeft > 0) {
       failuresLeft -= 1;
-      return refuse(503, 'it was told to fail');
+      return refuse(503, 'FAIL_FIRST is set');
     }
     try {
       const event = parseExactly(rawBody.toString('utf8')) as WebhookEvent;
       const { transaction } = event.data;
-      // New types may be added: accept and ignore them.
+      // New types may be added. Accept and ignore them.
       const isTransaction = transaction !== undefined && event.type.startsWith('transaction.');
       const outcome = isTransaction ? ledger.receive(event.id, transaction) : 'ignored';
       return { status: 204, after: () => onEvent?.(event, outcome) };
     } catch (error) {
-      // It will be sent again. What it is, is in the log of this program and not in the answer.
+      // It will be sent again. The reason is in the log of this program, not in the answer.
       return refuse(503, `it could not be stored: ${(error as Error).message}`);
     }
   }
@@ -95,7 +98,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   };
 }
 
-/** The bytes as they came: parsed and printed again, they would have another signature. */
+/** Reads the exact bytes. If they were parsed and printed again, the signature would not match. */
 async function readBody(request: IncomingMessage): Promise<Buffer | 'too large'> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -135,7 +138,7 @@ function main(env: NodeJS.ProcessEnv): void {
     try {
       server.setSecureContext(certificate());
     } catch (error) {
-      process.stderr.write(`receiver: the former certificate stays in use: ${(error as Error).message}\n`);
+      process.stderr.write(`receiver: the old certificate stays in use: ${(error as Error).message}\n`);
     }
   });
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {

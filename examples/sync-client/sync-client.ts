@@ -14,16 +14,18 @@ const MAX_RESTARTS = 3;
 const LOCK_WAIT_MS = 30_000;
 
 export interface SyncOptions {
-  /** Ends with `/api/v1/integration`. */
+  /** The base URL, which ends with `/api/v1/integration`. */
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly ledger: Ledger;
   /** The first moment of `created_at` that you want, in milliseconds. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** How far before the end of the last sync this one begins, to find what was voided or recorded late. */
+  /**
+   * How far before the end of the last sync this one begins, to find transactions that were voided or recorded late.
+   */
   readonly overlapMs?: number;
-  /** Allows that many transactions vanish from a window. */
+  /** Allows many transactions to vanish from a window. */
   readonly removeMuch?: boolean;
   readonly onPage?: (progress: Progress) => void;
   /** Replace the global `fetch` and the real wait. */
@@ -37,7 +39,7 @@ export interface Progress {
   readonly transactions: number;
   readonly added: number;
   readonly changed: number;
-  /** Voided or cancelled: no longer in the answer for its time. */
+  /** The number of voided or cancelled transactions, which are no longer in the answer for their time. */
   readonly removed: number;
 }
 
@@ -47,9 +49,9 @@ interface Page {
 }
 
 /**
- * Brings the ledger to what the service shows: every transaction from `fromMs` to `toMs` the first time, later what is
- * new and the overlap before it. A sync that was interrupted is ended first, from the last stored page: what changed in
- * pages before that one since then is found by the sync after it.
+ * Brings the ledger up to date with the service: the first time with every transaction from `fromMs` to `toMs`, later
+ * with new ones and the overlap before them. An interrupted sync is finished first, from the last stored page. Changes
+ * in earlier pages since then are found by the next sync.
  */
 export async function sync(options: SyncOptions): Promise<Omit<Progress, 'window'>> {
   const { ledger } = options;
@@ -58,7 +60,7 @@ export async function sync(options: SyncOptions): Promise<Omit<Progress, 'window
   return pull(begin(options), counts, options);
 }
 
-/** Pulls from this window's next page to the end of its sync; returns the counts with those of before. */
+/** Pulls from this window's next page to the end of its sync. Returns the counts, including earlier ones. */
 async function pull(
   first: Window | null,
   before: Omit<Progress, 'window'>,
@@ -70,7 +72,7 @@ async function pull(
   for (let window = first; window !== null; ) {
     const page = await get(window, options);
     if (page === 'cursor refused') {
-      if (++restarts > MAX_RESTARTS) throw new SyncError('the service refuses the cursors that it gives');
+      if (++restarts > MAX_RESTARTS) throw new SyncError('the service keeps refusing its own cursors');
       window = ledger.restart(window);
       continue;
     }
@@ -85,7 +87,7 @@ async function pull(
       removed: counts.removed + stored.removed,
     };
     onPage?.({ window, ...counts });
-    window = ledger.interrupted(); // what remains, until the sync has ended
+    window = ledger.interrupted(); // the rest, until the sync has ended
   }
   return counts;
 }
@@ -99,13 +101,15 @@ function begin({ ledger, fromMs, toMs, overlapMs = OVERLAP_MS }: SyncOptions): W
   return ledger.begin({ from, to: endOf(from, target), target });
 }
 
-/** Both ends of a window are inclusive: the next one begins where the last one ends. */
+/** Returns the end of a window. Both ends are inclusive: the next window begins where the last one ends. */
 function endOf(from: string, target: string): string {
   const end = new Date(Date.parse(from) + WINDOW_MS).toISOString();
   return end < target ? end : target;
 }
 
-/** Retries 429 after `Retry-After`, and 5xx and broken connections with growing waits; other answers are final. */
+/**
+ * Gets a page. Retries 429 after `Retry-After`, and 5xx and broken connections with growing waits. Others are final.
+ */
 async function get({ from, to, cursor }: Window, options: SyncOptions): Promise<Page | 'cursor refused'> {
   const { baseUrl, apiKey, fetch: send = fetch, wait = sleep } = options;
   const query = new URLSearchParams({ from, to, limit: `${PAGE_SIZE}`, ...(cursor !== null && { cursor }) });
@@ -137,7 +141,7 @@ async function get({ from, to, cursor }: Window, options: SyncOptions): Promise<
 function readPage(text: string): Page {
   const page = parseExactly(text) as Partial<Page> | null;
   if (Array.isArray(page?.data) && page.pagination !== undefined) return page as Page;
-  throw new SyncError('the answer is no page of transactions: is BASE_URL right?');
+  throw new SyncError('the answer is not a page of transactions: is BASE_URL right?');
 }
 
 interface Refusal {
@@ -151,7 +155,7 @@ function readRefusal(text: string): Refusal {
   try {
     return (JSON.parse(text) as { error?: Refusal }).error ?? {};
   } catch {
-    return {}; // a proxy's page, for instance
+    return {}; // for example a page from a proxy
   }
 }
 
@@ -160,15 +164,15 @@ function describe(status: number, { code = '', message = '', request_id: id, fie
   return `${status} ${code} ${message}${named.join('')}${id === undefined ? '' : ` (request ${id})`}`.trim();
 }
 
-/** Of `fetch failed` the cause says why. */
+/** Returns the reason of an error. For `fetch failed` the cause has it. */
 function reasonOf(error: unknown): string {
   const { cause, message } = error as Error;
   const { code, message: why } = (cause ?? {}) as NodeJS.ErrnoException;
-  const hint = code?.includes('CERT') ? ': name its certificate in NODE_EXTRA_CA_CERTS' : '';
+  const hint = code?.includes('CERT') ? ': set NODE_EXTRA_CA_CERTS to its certificate' : '';
   return `${why || code || message}${hint}`;
 }
 
-/** What a retry does not change. Its message says what is wrong. */
+/** A problem that a retry does not solve. Its message says what is wrong. */
 export class SyncError extends Error {}
 
 /** A setting that is missing or wrong. */
@@ -195,7 +199,7 @@ function settingsOf(env: NodeJS.ProcessEnv): Omit<SyncOptions, 'ledger' | 'onPag
   };
 }
 
-/** Runs it with the settings from the environment: see README.md. */
+/** Runs the sync with the settings from the environment; see README.md. */
 async function main(env: NodeJS.ProcessEnv): Promise<void> {
   const settings = settingsOf(env);
   const file = env.DATABASE ?? 'fuel.db';

@@ -3,7 +3,7 @@ import type { Account, AccountKey } from '../domain/account.ts';
 import type { Environment } from '../domain/account-events.ts';
 import { matches } from './key-text.ts';
 
-/** A key that the directory knows, with its account as far as its events can be read. */
+/** A key that the directory knows, with its account as far as the account's events can be read. */
 export interface KnownKey {
   readonly key: AccountKey;
   readonly entry: {
@@ -12,20 +12,20 @@ export interface KnownKey {
   };
 }
 
-/** What a request needs of the directory. */
+/** The part of the directory that a request needs. */
 export interface AccessDirectory {
   key(prefix: string): KnownKey | undefined;
 }
 
-/** Who the caller claims to be, before any check. */
+/** The caller that a request claims to come from, before any check. */
 export interface Caller {
-  /** Of the presented key, known or not. Not secret: logs name a key by it. */
+  /** The prefix of the presented key, known or not. It is not secret: logs name a key by it. */
   readonly prefix: string | undefined;
-  /** Found by prefix; the other environment's keys are unknown here. */
+  /** The key with that prefix. Keys of the other environment are unknown here. */
   readonly known: KnownKey | undefined;
-  /** Whether the secret is the known key's own. */
+  /** True if the secret is that of the known key. */
   readonly proven: boolean;
-  /** What requests are counted by: a hash of the whole presented key, since the secret is kept nowhere. */
+  /** The id under which requests are counted: a hash of the whole presented key, since the secret is stored nowhere. */
   readonly countingId: string;
 }
 

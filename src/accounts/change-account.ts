@@ -18,13 +18,13 @@ export interface AccountWriter {
 }
 
 export interface AccountChange {
-  /** What was recorded; nothing where it was so already. */
+  /** The events that were recorded; empty if the account already was as the commands ask. */
   readonly events: readonly AccountEvent[];
   readonly account: Account;
 }
 
 /**
- * Decides commands on the account's present state, in order, and records all their events or none. After a conflict
+ * Decides commands on the account's current state, in order, and records all their events or none. After a conflict
  * with another writer they are decided again. Throws `REFUSED` with the reason.
  */
 export async function changeAccount(
@@ -49,7 +49,7 @@ export async function changeAccount(
   throw new FuelError('REFUSED', `account ${accountId} is being changed by others all the time: try again`);
 }
 
-/** What `changeAccount` would record now. Throws `REFUSED` as it does. */
+/** Returns what `changeAccount` would record now. Throws `REFUSED` in the same cases. */
 export async function decideOnAccount(
   { store, clock }: Pick<AccountWriter, 'store' | 'clock'>,
   accountId: number,

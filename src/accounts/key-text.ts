@@ -11,7 +11,7 @@ export interface GeneratedKey {
   /** `svc_live_<prefix>_<secret>` or `svc_test_…`. */
   readonly key: string;
   readonly prefix: string;
-  /** Lower-case hex; all that is stored of the secret. */
+  /** The hash of the secret in lower-case hex, which is all that is stored of it. */
   readonly secretSha256: string;
 }
 
@@ -22,13 +22,14 @@ export function generateKey(environment: Environment): GeneratedKey {
   return { key: `svc_${form}_${prefix}_${secret}`, prefix, secretSha256: hash('sha256', secret) };
 }
 
-/** 43 characters of `[A-Za-z0-9]`; their bytes are the signing key. */
+/** Generates 43 characters of `[A-Za-z0-9]`. Their bytes are the signing key. */
 export function generateWebhookSecret(): string {
   return randomText(ALPHANUMERIC, SECRET_LENGTH);
 }
 
 /**
- * Whether a presented secret has this SHA-256 (hex), in constant time. A stored text that is no SHA-256 matches nothing.
+ * Checks in constant time whether a presented secret has this SHA-256 (hex). A stored text that is not a SHA-256
+ * matches nothing.
  */
 export function matches(secret: string, secretSha256: string): boolean {
   const stored = Buffer.from(secretSha256, 'hex');

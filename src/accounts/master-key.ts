@@ -23,7 +23,7 @@ interface MasterKey {
   readonly bytes: Buffer;
 }
 
-/** What identifies a master key without disclosing it; ciphertexts name the id. */
+/** The identity of a master key, which does not disclose the key. Ciphertexts contain the id. */
 export interface MasterKeyIdentity {
   readonly fingerprint: string;
   readonly master_key_id: string;
@@ -34,7 +34,7 @@ export class MasterKeys {
   readonly #keys: readonly MasterKey[];
   readonly #current: MasterKey;
 
-  /** At least one key of 32 bytes. */
+  /** Takes at least one key, each of 32 bytes. */
   constructor(keys: readonly Buffer[]) {
     this.#keys = keys.map((bytes) => ({ id: hash('sha256', bytes).slice(0, 8), bytes }));
     const [current] = this.#keys;
@@ -58,17 +58,17 @@ export class MasterKeys {
     };
   }
 
-  /** Whether the master key with this id is among them. */
+  /** True if one of the master keys has this id. */
   has(id: string): boolean {
     return this.#keys.some((key) => key.id === id);
   }
 
-  /** Whether the first master key encrypted this. */
+  /** True if the first master key encrypted this. */
   isCurrent({ master_key_id: id }: Ciphertext): boolean {
     return id === this.#current.id;
   }
 
-  /** Throws `SECRET_UNREADABLE` where no master key fits, or the text is not what was encrypted for the prefix. */
+  /** Throws `SECRET_UNREADABLE` if the master key is missing, or the text is not what was encrypted for the prefix. */
   decryptSecret(prefix: string, encrypted: Ciphertext): string {
     const masterKey = this.#keys.find((key) => key.id === encrypted.master_key_id);
     if (masterKey === undefined) {
@@ -91,7 +91,7 @@ export class MasterKeys {
     }
   }
 
-  /** In the same order. */
+  /** The identities of the keys, in the same order. */
   identities(): MasterKeyIdentity[] {
     const derived = this.deriveKeys(FINGERPRINT);
     return this.#keys.map(({ id }, at) => ({
@@ -100,22 +100,23 @@ export class MasterKeys {
     }));
   }
 
-  /** Keys of 32 bytes for one purpose, by HKDF-SHA256: one for each master key, the first is current. */
+  /** Derives keys of 32 bytes for one purpose by HKDF-SHA256, one from each master key. The first one is current. */
   deriveKeys(purpose: string): Buffer[] {
     return this.#keys.map(({ bytes }) => Buffer.from(hkdfSync('sha256', bytes, '', purpose, KEY_BYTES)));
   }
 }
 
 /**
- * The configured master keys; in staging without any, the one in `master.key` of the data directory, which is created
- * on first use. Throws `CONFIG_INVALID` in production without one, and where that file has no valid key.
+ * Returns the configured master keys. In staging, if none is configured, it takes the one in `master.key` in the data
+ * directory, which is created on first use. Throws `CONFIG_INVALID` in production if none is configured, and if that
+ * file holds no valid key.
  */
 export function openMasterKeys(config: KeyConfig): MasterKeys {
   const { FUEL_DATA_DIR: dataDir } = config;
   return findMasterKeys(config) ?? new MasterKeys([toKey(create(dataDir, join(dataDir, FILE)), dataDir)]);
 }
 
-/** As `openMasterKeys`, but `undefined` where it would create one. */
+/** Does the same as `openMasterKeys`, but returns `undefined` instead of creating a key. */
 export function findMasterKeys(config: KeyConfig): MasterKeys | undefined {
   if (config.FUEL_MASTER_KEY !== undefined) return new MasterKeys(config.FUEL_MASTER_KEY);
   if (config.FUEL_ENVIRONMENT === 'production') {
@@ -126,7 +127,7 @@ export function findMasterKeys(config: KeyConfig): MasterKeys | undefined {
   return text === undefined ? undefined : new MasterKeys([toKey(text, dataDir)]);
 }
 
-/** Keys for one purpose, for processes of which some may do without a master key (see `SealKeys`). */
+/** Derives keys for one purpose. A process may run without a master key as long as it only checks (see `MacKeys`). */
 export function keysFor(purpose: string, config: KeyConfig): { known(): Buffer[]; current(): Buffer } {
   const mayBeWithout = config.FUEL_ENVIRONMENT === 'production' && config.FUEL_MASTER_KEY === undefined;
   return {
@@ -140,8 +141,8 @@ export function keysFor(purpose: string, config: KeyConfig): { known(): Buffer[]
 }
 
 /**
- * Path of a `master.key` whose key is not in FUEL_MASTER_KEY: a process that runs without that setting would take it.
- * `undefined` where there is none, and in production, which takes no key from a file.
+ * Returns the path of a `master.key` whose key is not in FUEL_MASTER_KEY: a process without that setting would use it.
+ * Returns `undefined` if there is no such file, and in production, where no key is taken from a file.
  */
 export function otherKeyFile({
   FUEL_ENVIRONMENT,
@@ -168,7 +169,7 @@ function toKey(text: string, dataDir: string): Buffer {
   return key;
 }
 
-/** A power cut must not lose it: secrets encrypted with the key would be lost with it. */
+/** Writes a new key so that a power cut can't lose it: the secrets encrypted with it would be lost too. */
 function create(dataDir: string, path: string): string {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   assertOwn(dataDir, 'folder');
@@ -176,7 +177,7 @@ function create(dataDir: string, path: string): string {
   return readFileSync(path, 'utf8');
 }
 
-/** Throws `REFUSED` where others may replace it, or look into its folder. */
+/** Reads the key file, if there is one. Throws `REFUSED` if others could replace it or look into its folder. */
 function readIfThere(path: string): string | undefined {
   assertOwn(dirname(path), 'folder');
   assertOwn(path, 'file');

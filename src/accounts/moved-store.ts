@@ -13,19 +13,19 @@ import { readOperations, recordOperations } from '../event-store/operations.ts';
 import type { RecordedEvent } from '../event-store/recorded-event.ts';
 
 const FILE = 'moved.json';
-/** What to do where a store was moved. */
+/** The advice in errors about a moved store. */
 export const USE_THE_OTHER =
   'set the settings of the engines to those (docs/operations/engines.md); to use it here again, while nothing uses ' +
   'the other: fuel store unmark --reason …';
 
-/** Where a store was moved to, and when. */
+/** The new addresses of a store, and when it was moved there. */
 export interface Move {
   /** Addresses without credentials. */
   readonly to: readonly string[];
   readonly at: string;
 }
 
-/** What it takes to mark an embedded store as moved, or to take the mark away. */
+/** The parts needed to mark an embedded store as moved, or to remove the mark. */
 export interface MarkOptions {
   readonly folder: string;
   readonly store: Pick<EventStore, 'readStream' | 'append'>;
@@ -33,7 +33,7 @@ export interface MarkOptions {
   readonly clock: Clock;
 }
 
-/** An engine's address as a mark tells it: no user, no password, no options. */
+/** An engine's address as a mark shows it: without user, password and options. */
 export function addressOf(url: string): string {
   return url.replace(/^([a-z+]+:\/\/)(?:.*@)?([^/?]*).*$/s, '$1$2');
 }
@@ -42,7 +42,7 @@ export function isMark({ stream, type }: Pick<RecordedEvent, 'stream' | 'type'>)
   return stream === OPERATIONS_STREAM && (type === 'StoreMoved' || type === 'StoreUnmarked');
 }
 
-/** What the store's log says; `undefined` where it was never moved, or the mark was taken away. */
+/** The move that the store's log records; `undefined` if it was never moved or the mark was removed. */
 export async function moveInLog(store: Pick<EventStore, 'readStream'>): Promise<Move | undefined> {
   let move: Move | undefined;
   for (const { type, data, recorded } of await readOperations(store)) {
@@ -52,7 +52,7 @@ export async function moveInLog(store: Pick<EventStore, 'readStream'>): Promise<
   return move;
 }
 
-/** Marks the store as moved: in its log, then in its folder. What is marked already stays as it is. */
+/** Marks the store as moved: in its log, then in its folder. An existing mark in the log stays as it is. */
 export async function markMoved(to: readonly string[], options: MarkOptions): Promise<void> {
   const { folder, store, clock } = options;
   const before = await moveInLog(store);
@@ -61,7 +61,7 @@ export async function markMoved(to: readonly string[], options: MarkOptions): Pr
   await writeMark(folder, before ?? { to, at: formatDateTime(clock.now()) });
 }
 
-/** Takes the mark away: in the log, then in the folder. Throws `REFUSED` where there is none. */
+/** Removes the mark: in the log, then in the folder. Throws `REFUSED` if there is none. */
 export async function unmark(
   reason: string,
   { folder, ...options }: Omit<MarkOptions, 'store'> & { readonly store: EventStore | undefined },
@@ -76,15 +76,15 @@ export async function unmark(
   return move;
 }
 
-/** What a configuration would use: its folder, and the stores that are files in it. */
-type Place = Pick<Config, 'FUEL_DATA_DIR'> & { readonly embedded: readonly string[] };
+/** The embedded stores of a configuration: their folder, and which of the stores are files in it. */
+type EmbeddedStores = Pick<Config, 'FUEL_DATA_DIR'> & { readonly embedded: readonly string[] };
 
 /**
- * Where the embedded stores that this configuration would use were moved to, by the folder or by the log. `store` is
+ * Returns where the embedded stores of this configuration were moved to, according to the folder or the log. `store` is
  * the embedded event store, if there is one.
  */
 export async function moveOf(
-  { FUEL_DATA_DIR, embedded }: Place,
+  { FUEL_DATA_DIR, embedded }: EmbeddedStores,
   store: Pick<EventStore, 'readStream'> | undefined,
 ): Promise<Move | undefined> {
   if (embedded.length === 0) return undefined;
@@ -93,20 +93,23 @@ export async function moveOf(
   return moveInLog(store);
 }
 
-/** Throws `STORE_MOVED`, with where it went and what to do, where `moveOf` finds a move. */
-export async function assertNotMoved(place: Place, store: Parameters<typeof moveOf>[1]): Promise<void> {
-  const move = await moveOf(place, store);
-  if (move !== undefined) throw new FuelError('STORE_MOVED', textOf(move, place));
+/** Throws `STORE_MOVED`, saying where the store is now and what to do, if `moveOf` finds a move. */
+export async function assertNotMoved(
+  stores: EmbeddedStores,
+  store: Parameters<typeof moveOf>[1],
+): Promise<void> {
+  const move = await moveOf(stores, store);
+  if (move !== undefined) throw new FuelError('STORE_MOVED', textOf(move, stores));
 }
 
-function textOf({ to, at }: Move, { FUEL_DATA_DIR }: Place): string {
+function textOf({ to, at }: Move, { FUEL_DATA_DIR }: EmbeddedStores): string {
   return (
     `the store in ${resolve(FUEL_DATA_DIR)} was moved to ${to.join(' and ')} at ${at}, and takes no changes: ` +
     USE_THE_OTHER
   );
 }
 
-/** A mark that can't be read is one: it does not say where to. */
+/** Reads the mark in the folder. A mark that can't be read still counts; it just does not say where the store is. */
 function moveInFolder(folder: string): Move | undefined {
   const path = join(folder, FILE);
   if (!existsSync(path)) return undefined;
@@ -118,10 +121,10 @@ function moveInFolder(folder: string): Move | undefined {
   }
 }
 
-/** Whole or not at all, also after a power cut. */
+/** Writes the mark completely or not at all, even if the power fails. */
 async function writeMark(folder: string, move: Move): Promise<void> {
   const [partial, path] = [join(folder, `${FILE}.partial`), join(folder, FILE)];
-  await rm(partial, { force: true }); // of a run that was interrupted
+  await rm(partial, { force: true }); // left by an interrupted run
   const text = `${JSON.stringify(move, null, 2)}\n`;
   await writeFile(partial, text, { flag: 'wx', mode: 0o600, flush: true });
   await rename(partial, path);

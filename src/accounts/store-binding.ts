@@ -11,7 +11,7 @@ import { storeIdentity } from '../event-store/store-identity.ts';
 import type { Directory } from './directory/fold/directory.ts';
 import { findMasterKeys, type MasterKeyIdentity, type MasterKeys, openMasterKeys } from './master-key.ts';
 
-/** Keys whose secrets can't be read. */
+/** A message names at most this many keys with unreadable secrets. */
 const MAX_NAMED = 5;
 const AUTHOR: Author = { actor: 'system', command: 'store open' };
 
@@ -19,29 +19,29 @@ type BindingConfig = Pick<Config, 'FUEL_ENVIRONMENT' | 'FUEL_MASTER_KEY' | 'FUEL
 
 export interface RecordedMasterKey {
   readonly fingerprint: string;
-  /** As ciphertexts name it; `undefined` for one that was recorded before ids were, and not given since. */
-  readonly id: string | undefined;
+  /** The id that ciphertexts contain. */
+  readonly id: string;
 }
 
-/** What the stream `operations` records about the deployment that the store belongs to. */
+/** The deployment that the store belongs to, as recorded in the stream `operations`. */
 interface Binding {
-  /** By the first event that sets one: nothing that is appended later moves the store. */
+  /** Set by the first `EnvironmentSet` event. Later ones can't move the store to another environment. */
   readonly environment: Environment | undefined;
-  /** Revisions of later events that set another. */
+  /** The revisions of later events that set another environment. */
   readonly ignored: readonly number[];
   /** Every master key that the store ever had, by fingerprint, in the order in which they were recorded. */
   readonly masterKeys: ReadonlyMap<string, RecordedMasterKey>;
-  /** A master key was lost and replaced: some secrets may be unreadable. */
+  /** True if a master key was lost and replaced, so that some secrets may be unreadable. */
   readonly hasLostKey: boolean;
   /** The stream's last revision. */
   readonly revision: number | undefined;
 }
 
 /**
- * Checks that this configuration belongs to the store, before anything is recorded: the same environment, and one of
- * the master keys that it knows. The first start records both; a further key is recorded when it is first given.
- * Rejects with `STORE_MISMATCH` otherwise. A process that neither writes nor reads secrets (`withoutSecrets`) needs no
- * master key. Returns the store's id.
+ * Checks that this configuration belongs to the store before anything is recorded: it must have the same environment
+ * and one of the store's master keys, else it rejects with `STORE_MISMATCH`. The first start records both, and a
+ * further key is recorded when it is first given. A process that neither writes nor reads secrets (`withoutSecrets`)
+ * needs no master key. Returns the store's id.
  */
 export async function bindStore(
   store: EventStore,
@@ -57,17 +57,17 @@ export async function bindStore(
     const missing = missingOf(binding, config, needsKey ? openMasterKeys(config).identities() : []);
     if (missing.length === 0) return storeId;
     const events = missing.map((event) => newEvent(event, AUTHOR, clock.now()));
-    const expected = binding.revision ?? 'none'; // of several processes that start at once only one records it
+    const expected = binding.revision ?? 'none'; // if several processes start at once, only one records it
     await store.append([{ stream: OPERATIONS_STREAM, expected, events }]);
   }
 }
 
-/** As `bindStore`, but records nothing. */
+/** Does the same checks as `bindStore`, but records nothing. */
 export async function assertBinding(store: EventStore, config: BindingConfig): Promise<void> {
   assertBound(await readBinding(store), config);
 }
 
-/** What was appended to move the store to another environment, each as a text: it has no effect. */
+/** Describes each event that was appended to move the store to another environment. Such events have no effect. */
 export async function ignoredEnvironments(store: EventStore): Promise<string[]> {
   const { ignored } = await readBinding(store);
   return ignored.map(
@@ -80,13 +80,13 @@ export async function recordedMasterKeys(store: EventStore): Promise<RecordedMas
   return [...(await readBinding(store)).masterKeys.values()];
 }
 
-/** Whether a ciphertext that names this master key may be the store's own: not where all of its keys are known. */
+/** True if the store may have had this master key: it is one of the recorded keys, or no key is recorded at all. */
 export function mayHaveHad(recorded: readonly RecordedMasterKey[], masterKeyId: string): boolean {
-  return recorded.length === 0 || recorded.some(({ id }) => id === undefined || id === masterKeyId);
+  return recorded.length === 0 || recorded.some(({ id }) => id === masterKeyId);
 }
 
 /**
- * Records the present master key as one of the store's, after the former one was lost. Rejects with `STORE_MISMATCH` in
+ * Records the current master key as one of the store's, after the former one was lost. Rejects with `STORE_MISMATCH` in
  * another environment.
  */
 export async function trustMasterKey(
@@ -103,10 +103,10 @@ export async function trustMasterKey(
 }
 
 /**
- * Checks that every webhook's secret can be read with these master keys, before a delivery is attempted: otherwise each
- * one would fail. Rejects with `SECRET_UNREADABLE` where a master key of this store is missing; once `fuel store
- * trust-key` has recorded a loss, it logs an error instead. So it does where the store never had that master key: this
- * concerns the key that names it, and no other.
+ * Checks that every webhook's secret can be read with these master keys before a delivery is attempted, since each one
+ * would fail otherwise. Rejects with `SECRET_UNREADABLE` if a master key of this store is missing. It only logs an
+ * error once `fuel store trust-key` has recorded a loss, or if the store never had that master key: then just the
+ * customer's key that names it is affected.
  */
 export async function assertSecretsReadable(
   store: EventStore,
@@ -131,7 +131,7 @@ export async function assertSecretsReadable(
   }
 }
 
-/** The prefixes of keys whose webhook can't be signed for, by the id of the master key that it takes. */
+/** Returns the prefixes of keys whose webhooks can't be signed for, by the id of the missing master key. */
 function unreadableSecrets(
   directory: Pick<Directory, 'accounts'>,
   masterKeys: MasterKeys,
@@ -160,7 +160,7 @@ async function readBinding(store: EventStore): Promise<Binding> {
       if (data.environment !== environment) ignored.push(recorded.revision);
     }
     if (type === 'MasterKeyAdded') {
-      const { fingerprint, master_key_id: id = masterKeys.get(fingerprint)?.id } = data;
+      const { fingerprint, master_key_id: id } = data;
       masterKeys.set(fingerprint, { fingerprint, id });
       hasLostKey ||= data.reason !== null;
     }
@@ -173,7 +173,7 @@ function assertBound(binding: Binding, config: BindingConfig): void {
   if (binding.masterKeys.size === 0) return;
   const keys = findMasterKeys(config)?.identities();
   if (keys?.some(({ fingerprint }) => binding.masterKeys.has(fingerprint))) return;
-  const known = [...binding.masterKeys.values()].map(({ fingerprint, id }) => id ?? fingerprint).join(', ');
+  const known = [...binding.masterKeys.values()].map(({ id }) => id).join(', ');
   const given = keys?.map(({ master_key_id }) => master_key_id).join(', ');
   const found = given === undefined ? 'there is none' : `given is ${given}`;
   throw new FuelError(
@@ -198,7 +198,7 @@ function missingOf(
   { FUEL_ENVIRONMENT: environment }: BindingConfig,
   given: readonly MasterKeyIdentity[],
 ): OperationsEvent[] {
-  const added = given.filter(({ fingerprint }) => binding.masterKeys.get(fingerprint)?.id === undefined);
+  const added = given.filter(({ fingerprint }) => !binding.masterKeys.has(fingerprint));
   return [
     ...(binding.environment === undefined
       ? [{ type: 'EnvironmentSet', data: { environment } } as const]

@@ -1,14 +1,13 @@
 import type { Coordination } from '../base/coordination/coordination.ts';
 import { FuelError } from '../base/errors.ts';
-import { DAY_MS } from '../domain/values/date-time.ts';
 
 const LEASE = 'store copy';
-/** Ten years: a copy may be interrupted for as long as its operator likes. */
-const LEASE_MS = 10 * 365 * DAY_MS;
+/** The lease never expires: a copy may be interrupted for as long as the operator likes. */
+const LEASE_MS = Number.POSITIVE_INFINITY;
 
 /**
- * Throws `REFUSED` while a copy into these stores has begun and is not finished. A half copied delivery log knows
- * only half of what receivers have: deliveries would be sent twice.
+ * Throws `REFUSED` while a copy into these stores is not finished. A half-copied delivery log knows only some of what
+ * receivers already have, so deliveries would be sent twice.
  */
 export async function assertNoUnfinishedCopy(coordination: Coordination): Promise<void> {
   if ((await coordination.holder(LEASE)) === undefined) return;
@@ -18,7 +17,7 @@ export async function assertNoUnfinishedCopy(coordination: Coordination): Promis
   );
 }
 
-/** Marks the stores as being copied into, also through interruptions. Throws `REFUSED` for another store's copy. */
+/** Marks the stores as being copied into until `endCopy`. Throws `REFUSED` while another store's copy is unfinished. */
 export async function beginCopy(coordination: Coordination, storeId: string): Promise<void> {
   if (await coordination.acquire(LEASE, storeId, LEASE_MS)) return;
   const holder = (await coordination.holder(LEASE))?.holder;

@@ -1,4 +1,5 @@
 import { world } from './world.ts';
+
 /** The source of time, replaced in tests. Milliseconds since the epoch, UTC. */
 export interface Clock {
   now(): number;
@@ -7,10 +8,13 @@ export interface Clock {
 export const systemClock: Clock = { now: () => world.now() };
 
 /**
- * Milliseconds since the boot, for what lasts: it runs on evenly when the time of day is corrected. The same in all
- * threads.
+ * Milliseconds since the machine booted, for measuring durations: it is not affected when the time of day is corrected.
+ * It is the same in all threads.
  */
 export const sinceBoot: Clock = { now: () => world.sinceBootMs() };
+
+/** Milliseconds with fractions, on a clock of this thread that never jumps. */
+export const steadyClock: Clock = { now: () => world.elapsedMs() };
 
 /** Time and timers together, so that a test can control both. */
 export interface Scheduler extends Clock {
@@ -18,7 +22,7 @@ export interface Scheduler extends Clock {
   setTimer(delayMs: number, run: () => void): () => void;
 }
 
-const MAX_MS = 2 ** 31 - 1; // Node fires a longer timer at once; the callers look at the clock again
+const MAX_MS = 2 ** 31 - 1; // Node fires a longer timer at once; callers look at the clock again when it fires
 
 export const systemScheduler: Scheduler = {
   now: () => world.now(),

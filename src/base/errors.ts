@@ -1,6 +1,6 @@
 /**
- * Every error that this service raises on purpose, by code. They end an operation; outcomes that a caller distinguishes
- * are typed results. HTTP statuses are in src/pull/answers.ts alone.
+ * Every error that this service throws on purpose, by code. An error ends an operation; outcomes that a caller has to
+ * distinguish are typed results. HTTP statuses are only in src/pull/answers.ts.
  */
 export const errorCodes = {
   STORE_CLOSED: 'a store was used after it was closed',
@@ -22,7 +22,7 @@ export type ErrorCode = keyof typeof errorCodes;
 
 export class FuelError extends Error {
   readonly code: ErrorCode;
-  /** What to do, where more is known than the code says. */
+  /** The remedy, if more is known than the code says. */
   readonly remedy: string | undefined;
   constructor(code: ErrorCode, message: string, options?: ErrorOptions & { readonly remedy?: string }) {
     super(message, options);
@@ -33,12 +33,16 @@ export class FuelError extends Error {
 }
 
 /**
- * What to do about an error. `unavailable`: a store can’t be reached or is locked, wait and retry. `closed`: the caller
- * is stopping. `refused`: this item can't be stored: isolate and park it, and continue with the others. `fault`: of the
- * program; a retry changes nothing.
+ * The kinds of errors, by what to do about them.
+ *
+ * - `unavailable`: a store can't be reached or is locked. Wait and retry.
+ * - `closed`: the caller is stopping.
+ * - `refused`: this item can't be stored. Isolate and park it, and continue with the others.
+ * - `fault`: the program is at fault. A retry changes nothing.
  *
  * Each driver's errors are mapped in the file of its connection: src/engines/mongodb/driver/connection.ts,
- * src/engines/eventstoredb/driver/errors.ts, src/engines/sqlite/driver/database.ts.
+ * src/engines/postgresql/driver/errors.ts, src/engines/eventstoredb/driver/errors.ts,
+ * src/engines/sqlite/driver/database.ts.
  */
 export type ErrorKind = 'unavailable' | 'closed' | 'refused' | 'fault';
 
@@ -67,7 +71,7 @@ export function reasonOf(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
 
-/** The error of a worker thread as it was thrown there: what arrives is no `FuelError`, but has its fields. */
+/** Restores the error that a worker thread threw: the copy that arrives is not a `FuelError` but has its fields. */
 export function errorOfThread(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof FuelError) return error;
   const { code } = error as { readonly code?: unknown };
@@ -76,8 +80,8 @@ export function errorOfThread(error: unknown): unknown {
 }
 
 /**
- * The error of a connection string that its driver does not take, with what the driver says unless that has a part of the
- * password.
+ * The error for a connection string that its driver rejects. It quotes the driver's message, unless that contains a
+ * part of the password.
  */
 export function refusedConnectionString(
   { setting, url }: { readonly setting: string; readonly url: string },

@@ -6,9 +6,9 @@ export interface FailedItem<T> {
 }
 
 /**
- * Does the work for all items together. If an item makes it fail, does it for each half, and so on, until the items that
- * fail alone are known: returns these; the work is done for all others. The work must be safe to repeat. Rejects if a
- * store is unavailable or closed: then the caller can retry with the same items.
+ * Does the work for all items together. If it fails, does it for each half, and so on, until the items that fail by
+ * themselves are known. Returns those; the work is done for all others. The work must be safe to repeat. Rejects if a
+ * store is unavailable or closed: the caller can then retry with the same items.
  */
 export async function isolateFailures<T>(
   items: readonly T[],

@@ -1,4 +1,4 @@
-import { type AddressInfo, createServer, type Server } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 import { FuelError } from './errors.ts';
 import { world } from './world.ts';
 
@@ -7,20 +7,17 @@ interface ListenAddress {
   readonly port: number;
 }
 
-/**
- * Where a server listens. With `reusePort` other servers of this user may listen on the port too, and the system gives
- * each its share of the connections. `fd` is a socket that another program opened, and keeps open when this one ends.
- */
-export type ListenPlace = (ListenAddress & { readonly reusePort?: boolean }) | { readonly fd: number };
+/** The place at which a server listens. `fd` is a socket that another program has opened and keeps open. */
+export type ListenPlace = ListenAddress | { readonly fd: number };
 
-/** Resolves with the real address once the server accepts connections (port 0 picks a free one). Rejects with `REFUSED`. */
+/** Resolves with the actual address once the server listens (port 0 picks a free port). Rejects with `REFUSED`. */
 export async function listen(server: Server, place: ListenPlace): Promise<AddressInfo> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const refuse = (cause: Error): void => {
     const what =
       'fd' in place
-        ? `socket ${place.fd}, which was passed to this process: it must be one of TCP that listens`
-        : `${place.host}:${place.port}: name another address`;
+        ? `socket ${place.fd}, which was passed to this process: it must be a listening TCP socket`
+        : `${place.host}:${place.port}: use another address`;
     reject(new FuelError('REFUSED', `can't listen on ${what}`, { cause }));
   };
   server.once('error', refuse);
@@ -30,26 +27,15 @@ export async function listen(server: Server, place: ListenPlace): Promise<Addres
   return server.address() as AddressInfo;
 }
 
-/**
- * Finds out whether a port is free, which a server with `reusePort` does not notice where the other one has it too.
- * Resolves with the real address. Rejects with `REFUSED`.
- */
-export async function claimPort(address: ListenAddress): Promise<ListenAddress> {
-  const server = createServer();
-  const { port } = await listen(server, address);
-  await new Promise<void>((resolve) => server.close(() => resolve()));
-  return { host: address.host, port };
-}
-
-/** The first of the sockets that a service manager passes to a process: sd_listen_fds(3). */
+/** The file descriptor of the first socket that a service manager passes to a process: sd_listen_fds(3). */
 export const FIRST_PASSED_SOCKET = 3;
 
-/** How many sockets a service manager opened for this process and passed to it; most often 0. */
+/** How many sockets a service manager has passed to this process; usually none. */
 export function passedSockets({ LISTEN_PID, LISTEN_FDS }: NodeJS.ProcessEnv = process.env): number {
-  return LISTEN_PID === String(world.self().pid) ? Number(LISTEN_FDS) : 0; // of another process: they were not for this one
+  return LISTEN_PID === String(world.self().pid) ? Number(LISTEN_FDS) : 0; // a child inherits its parent's variables
 }
 
-/** A host as in a URL: IPv6 in brackets. */
+/** A host as it is written in a URL, with brackets around an IPv6 address. */
 export function urlHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }

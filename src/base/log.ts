@@ -5,28 +5,28 @@ import { sharedNumber } from './thread.ts';
 
 export type Log = Logger;
 
-/** How much waits for standard output; further lines are dropped. */
+/** How many bytes may wait for standard output. Further lines are dropped. */
 const MAX_WAITING_BYTES = 1024 * 1024;
-/** What a pipe takes in one piece (PIPE_BUF): the lines of several threads must not be mixed. */
+/** The bytes that a pipe writes atomically (PIPE_BUF), so that the lines of several threads are not mixed. */
 const MAX_WRITE_BYTES = 4096;
 const STANDARD_OUTPUT = 1;
-/** Before a pipe that is full is tried again. */
+/** The wait before a full pipe is tried again. */
 const BUSY_MS = 100;
-/** Before a full disk is. */
+/** The wait before a full disk is tried again. */
 const RETRY_MS = 1_000;
-/** A reader that has stalled must not keep the process from ending. */
+/** The time to write the last lines at the end. A stalled reader must not keep the process from ending. */
 const MAX_FLUSH_MS = 1_000;
 const DROPPED = 'fuel: dropped log lines';
 
 /**
- * One JSON line per entry on standard output. Entries have identifiers, never secrets or personal data. `error` means:
- * alert someone. Lines are written asynchronously, so that a slow disk or pipe does not delay requests. While they can't
- * be written, lines beyond the limit are dropped, and a line says how many once they can be again. Lines that still wait
- * when the process ends are written then, if that is possible.
+ * Writes one JSON line per entry to standard output. Entries contain identifiers, never secrets or personal data.
+ * `error` means: alert someone. Lines are written asynchronously, so that a slow disk or pipe does not delay requests.
+ * While they can't be written, lines beyond the limit are dropped; once they can be written again, a line says how many
+ * were. Lines that still wait when the process ends are written then, if possible.
  */
 export function createLog(level: string, fields: Readonly<Record<string, unknown>> = {}): Log {
   const output = new LogOutput((dropped) =>
-    log.warn({ dropped }, 'log lines were dropped: standard output took none'),
+    log.warn({ dropped }, 'log lines were dropped: standard output did not accept them'),
   );
   process.once('exit', () => output.flushSync());
   const log = pino(
@@ -37,8 +37,8 @@ export function createLog(level: string, fields: Readonly<Record<string, unknown
 }
 
 /**
- * Standard output for a log. Not pino's destination: that ends the process at a full disk, or waits for ever in
- * `flushSync`, as it does for a reader that has stalled.
+ * Standard output for a log. It replaces pino's own destination, which ends the process if the disk is full, and waits
+ * forever in `flushSync` if the disk is full or the reader has stalled.
  */
 class LogOutput implements pino.DestinationStream {
   readonly #onDropped: (lines: number) => void;
@@ -70,7 +70,7 @@ class LogOutput implements pino.DestinationStream {
     if (!this.#isInFlight && this.#retry === undefined) this.#writeNext();
   }
 
-  /** Writes what waits, if that is possible within a second. What is in flight comes in its own time. */
+  /** Writes the waiting lines, if that is possible within a second. A write in flight finishes by itself. */
   flushSync(): void {
     const deadlineMs = performance.now() + MAX_FLUSH_MS;
     let bytes = this.#takeWaiting();
@@ -95,7 +95,7 @@ class LogOutput implements pino.DestinationStream {
     return bytes;
   }
 
-  /** Whole lines, as many as are written in one piece. */
+  /** Takes as many whole lines as one write may hold. */
   #takeNext(): Buffer<ArrayBuffer> {
     let bytes = 0;
     const beyond = this.#waiting.findIndex((line, index) => {
@@ -129,13 +129,13 @@ class LogOutput implements pino.DestinationStream {
 
   #failed(error: NodeJS.ErrnoException): void {
     if (error.code === 'EPIPE') {
-      this.#isClosed = true; // nobody will read it
+      this.#isClosed = true; // the reader is gone for good
       this.#takeWaiting();
     } else if (isBusy(error)) {
       this.#retry = setTimeout(() => this.#writeNext(), BUSY_MS);
     } else {
       if (!this.#isFailing) {
-        process.stderr.write(`fuel: the log can not be written, which is tried again: ${error.message}\n`);
+        process.stderr.write(`fuel: can not write the log, retrying: ${error.message}\n`);
       }
       this.#isFailing = true;
       this.#retry = setTimeout(() => this.#writeNext(), RETRY_MS).unref();
@@ -155,7 +155,7 @@ function isBusy(error: unknown): boolean {
   return code === 'EAGAIN' || code === 'EBUSY';
 }
 
-/** For callers without a log. */
+/** A log that writes nothing, for callers without one. */
 export const silentLog: Log = pino({ level: 'silent' });
 
 /** How many lines all threads of this process have dropped. */

@@ -13,7 +13,7 @@ export interface BackoffOptions {
   readonly jitter?: boolean;
 }
 
-/** Waits between tries in milliseconds: each twice as long as the one before, up to a limit. */
+/** The waits between tries in milliseconds, each twice as long as the one before, up to a limit. */
 export function* backoff(options: BackoffOptions = {}): Generator<number, never> {
   const { firstMs = FIRST_PAUSE_MS, maxMs = MAX_PAUSE_MS, jitter = false } = options;
   for (let ms = firstMs; ; ms = Math.min(2 * ms, maxMs)) yield jitter ? ms * (0.5 + world.random() / 2) : ms;
@@ -23,18 +23,18 @@ export interface RetryOptions {
   readonly log: Log;
   /** Ends the waiting. */
   readonly signal: AbortSignal;
-  /** Which part waits, as the log names it: `projector`. */
+  /** The name of the waiting part in log lines, such as `projector`. */
   readonly component: string;
   /** Further fields of its log lines. */
   readonly fields?: Readonly<Record<string, unknown>>;
   readonly backoff?: BackoffOptions;
-  /** Rethrows the error after a store was unavailable for so long; waits without limit unless given. */
+  /** Rethrows the error once a store has been unavailable for this long. By default it waits without limit. */
   readonly maxUnavailableMs?: number;
   /** Replaces the real wait in tests. Resolves early when the signal aborts. */
   readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
-/** The retries of one part that needs a store: waits while the store is unavailable, and logs the begin and the end. */
+/** The retries of one part that needs a store: waits while the store is unavailable, and logs the start and the end. */
 export class Retry {
   readonly #options: RetryOptions;
   #waits: Iterator<number, never>;
@@ -45,7 +45,7 @@ export class Retry {
     this.#waits = backoff(options.backoff);
   }
 
-  /** The store has answered. */
+  /** Notes that the store has answered. */
   succeeded(): void {
     if (this.#sinceMs === undefined) return;
     this.#waits = backoff(this.#options.backoff);

@@ -4,7 +4,7 @@ export class SerialWork {
 
   run<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#last.then(work);
-    this.#last = result.catch(() => undefined); // reported to the caller
+    this.#last = result.catch(() => undefined); // the caller gets the error
     return result;
   }
 

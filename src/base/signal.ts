@@ -1,5 +1,6 @@
 import { world } from './world.ts';
-/** Wakes one waiter. A notification while nobody waits is remembered, so that none is lost between read and wait. */
+
+/** Wakes one waiter. A notification is remembered while nobody waits, so none is lost between reading and waiting. */
 export class Signal {
   #notified = false;
   #wake: (() => void) | undefined;

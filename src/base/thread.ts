@@ -3,35 +3,35 @@ import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads';
 import { errorOfThread } from './errors.ts';
 import { world } from './world.ts';
 
-/** Of its heap. V8 lets it grow to the limit before it collects. */
+/** The limits of a thread's heap. V8 lets it grow to the limit before it collects garbage. */
 export interface ThreadMemory {
-  /** The young generation: what a batch of work creates and drops should fit, or is copied again and again. */
+  /** The young generation. The garbage of one batch of work should fit, or it is copied again and again. */
   readonly youngMb: number;
-  /** The old generation: well above what is kept. */
+  /** The old generation. It should be well above what the thread keeps. */
   readonly oldMb: number;
 }
 
 export interface ThreadOptions<Message> {
-  /** Names it in the error of its end: `the thread of the role projector`. */
+  /** The thread's name in the error of its end, such as `the thread of the role projector`. */
   readonly name: string;
   readonly entry: URL;
   readonly data: object;
   readonly memory: ThreadMemory;
-  /** Asks the thread to stop, by a message. */
+  /** Aborting it sends the thread a message that asks it to stop. */
   readonly signal?: AbortSignal;
   readonly onMessage?: (message: Message) => void;
 }
 
 export interface Thread {
-  /** Resolves when it has ended; rejects with its error, or when it ended with another code than 0. */
+  /** Resolves when the thread has ended. Rejects with its error, or if it ended with a code other than 0. */
   readonly ended: Promise<void>;
   post(message: unknown): void;
 }
 
-/** Starts a thread. Someone has to handle its end. */
+/** Starts a thread. The caller has to handle its end. */
 export function startThread<Message = never>(options: ThreadOptions<Message>): Thread {
   const { name, entry, data, memory, signal, onMessage } = options;
-  // bin/fuel keeps the main thread's young generation small by this flag, which would override that of each thread.
+  // bin/fuel uses this flag to keep the main thread's young generation small. It would override the limit of each thread.
   setFlagsFromString('--max-semi-space-size=0');
   const resourceLimits = { maxYoungGenerationSizeMb: memory.youngMb, maxOldGenerationSizeMb: memory.oldMb };
   const worker = world.thread(entry, { workerData: data, resourceLimits });
@@ -52,7 +52,7 @@ export function startThread<Message = never>(options: ThreadOptions<Message>): T
   return { ended, post: (message) => worker.postMessage(message) };
 }
 
-/** One number of this name for the whole process: threads inherit it as environment data. Begins with 0. */
+/** One number of this name for the whole process, initially 0. Threads inherit it as environment data. */
 export function sharedNumber(name: string): Uint32Array {
   const known = getEnvironmentData(name);
   if (known instanceof Uint32Array) return known;

@@ -6,24 +6,23 @@ import { Worker, type WorkerOptions } from 'node:worker_threads';
 
 const singles = new Map<new () => unknown, unknown>();
 
-/** A thread as who starts it sees it. */
+/** A thread as seen by its starter. */
 export type RunningThread = Pick<Worker, 'on' | 'once' | 'postMessage'>;
 
 /**
- * What decides and is no argument: time, timers and chance, and what a process has of its machine: its number, threads and
- * listeners.
- * The core takes them from here alone, so that the simulation (`test/simulation`) can replace them, and one seed gives one
- * history.
+ * Everything non-deterministic that the core uses: time, timers, random numbers, and what a process gets from its
+ * machine (process id, threads, listeners). The core uses them only from here, so that the simulation
+ * (`test/simulation`) can replace them and one seed gives one history.
  */
 export const world = {
   /** Milliseconds since the epoch, UTC. */
   now: (): number => Date.now(),
-  /** Milliseconds, for what lasts: it runs on evenly when the time of day is corrected. */
+  /** Milliseconds for measuring durations. It is not affected when the time of day is corrected. */
   elapsedMs: (): number => performance.now(),
-  /** As `elapsedMs`, from the boot on: the same in all threads. */
+  /** Like `elapsedMs`, but counted from the boot and the same in all threads. */
   sinceBootMs: (): number => Number(process.hrtime.bigint() / 1_000_000n),
   get setTimeout() {
-    return setTimeout; // what it is at the call: tests have others
+    return setTimeout; // read at each call, since tests replace it
   },
   get clearTimeout() {
     return clearTimeout;
@@ -43,7 +42,7 @@ export const world = {
   },
   random: (): number => Math.random(),
   ...{ randomBytes, randomInt, randomUUID },
-  /** Which process this is, on which machine. */
+  /** The process id and the name of the machine. */
   self: (): { readonly pid: number; readonly host: string } => ({ pid: process.pid, host: hostname() }),
   thread: (entry: URL, options: WorkerOptions): RunningThread => new Worker(entry, options),
   listen: (server: Server, place: object, listening: () => void): void =>

@@ -23,12 +23,12 @@ interface Named {
   readonly name: string;
 }
 
-/** What is left out stays as it is; a new thing needs it, but may be in no group and without an end. */
-type AsItIs<T> = { readonly [Member in keyof T]?: T[Member] | undefined };
+/** A change of some members; the others stay as they are. A new thing needs them, except its group and its end. */
+type Change<T> = { readonly [Member in keyof T]?: T[Member] | undefined };
 
 /**
- * What can be done to an account. Values were checked before: ids are ids, allow-list entries are addresses or CIDR
- * ranges, URLs may be called. Times are milliseconds since the epoch.
+ * A command that changes an account. Its values have been checked: ids are ids, allow-list entries are addresses or
+ * CIDR ranges, and URLs may be called. Times are milliseconds since the epoch.
  */
 export type AccountCommand =
   | (ForAccount & Named & { readonly type: 'OpenAccount' })
@@ -38,10 +38,10 @@ export type AccountCommand =
   | (ForAccount & { readonly type: 'SetContacts'; readonly emails: readonly string[] })
   | (ForAccount & { readonly type: 'EnableIntegration' })
   | (ForAccount & GivenReason & { readonly type: 'DisableIntegration' })
-  | (ForAccount & AsItIs<ProfilePeriod> & { readonly type: 'SetChargingProfile'; readonly profile: string })
-  | (ForAccount & AsItIs<Named> & { readonly type: 'SetCorporateGroup'; readonly groupId: number })
+  | (ForAccount & Change<ProfilePeriod> & { readonly type: 'SetChargingProfile'; readonly profile: string })
+  | (ForAccount & Change<Named> & { readonly type: 'SetCorporateGroup'; readonly groupId: number })
   | (ForAccount &
-      AsItIs<Named & { readonly groupId: number | null }> & {
+      Change<Named & { readonly groupId: number | null }> & {
         readonly type: 'SetCorporate';
         readonly corporateId: number;
       })
@@ -51,8 +51,8 @@ type AccountDecision = Decision<AccountEvent>;
 type Command<Type extends AccountCommand['type']> = Extract<AccountCommand, { type: Type }>;
 
 /**
- * The events of several commands, each decided on what those before it make of the account, and that account. Refused
- * as a whole, with every reason. `atMs`: when they would be recorded.
+ * Decides several commands in order, each on the account as the commands before it leave it. Returns their events and
+ * the resulting account, or refuses all of them with every reason. `atMs` is when the events would be recorded.
  */
 export function decideAll(
   commands: Iterable<AccountCommand>,
@@ -79,8 +79,8 @@ export function decideAll(
 }
 
 /**
- * The events that a command causes in the account's state. Pure. A command that was carried out before is `unchanged`,
- * one that is not possible is refused with what to do instead.
+ * Decides which events a command causes in the account's state. Pure. A command without an effect is `unchanged`; one
+ * that is not possible is refused, with what to do instead.
  */
 export function decide(command: AccountCommand, account: Account | undefined): AccountDecision {
   const fault = textsOf(command)
@@ -136,7 +136,7 @@ function openAccount(command: Command<'OpenAccount'>, account: Account | undefin
   );
 }
 
-/** What ends the pending deliveries of a key, and its access, is that it is switched off. */
+/** Closes the account. Its keys are switched off first, which ends their access and their pending deliveries. */
 function closeAccount({ accountId, reason }: Command<'CloseAccount'>, account: Account): AccountDecision {
   if (account.closed !== null) return unchanged;
   const data = { account_id: accountId, reason };
@@ -149,7 +149,9 @@ function closeAccount({ accountId, reason }: Command<'CloseAccount'>, account: A
   );
 }
 
-/** The secrets of a closed account are encrypted anew too, so that a former master key can be removed. */
+/**
+ * True for a command that a closed account accepts. Its secrets are re-encrypted too, so that old master keys can go.
+ */
 function isForClosed({ type }: AccountCommand): boolean {
   return type === 'CloseAccount' || type === 'ReopenAccount' || type === 'RewrapWebhookSecret';
 }
@@ -207,7 +209,7 @@ function setCorporate(command: Command<'SetCorporate'>, account: Account): Accou
   return events.length === 0 ? unchanged : record(...events);
 }
 
-/** Of an address its own rule says how long it may be. */
+/** The texts of a command whose length is checked. A webhook URL has a rule of its own. */
 function textsOf(command: AccountCommand): readonly string[] {
   if (command.type === 'SetWebhookUrl') return [];
   return Object.values(command)

@@ -1,24 +1,24 @@
 import { array, boolean, enums, type Infer, nullable, optional, string, type } from 'superstruct';
-import { dateTime, id, integer, text } from './values/primitives.ts';
+import { dateTime, id, integer, perSecond, text } from './values/primitives.ts';
 
 const ENVIRONMENTS = ['production', 'staging'] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
 
-/** Which deliveries of a key are made again. */
-export const REDELIVERABLE = ['failed', 'delivered', 'all'] as const;
+/** The states of deliveries that can be redelivered. */
+export const REDELIVERABLE = ['failed', 'delivered'] as const;
 export type Redeliverable = (typeof REDELIVERABLE)[number];
 
 const account = { account_id: id };
 const key = { ...account, prefix: text };
 const corporateGroup = { ...account, corporate_group_id: id };
 const corporate = { ...account, corporate_id: id };
-/** Why the operator switched something off, where a reason was given. */
+/** Why the operator switched something off, if a reason was given. */
 const givenReason = { reason: optional(nullable(text)) };
 
-/** AES-256-GCM, parts in base64, bound to the key's prefix. */
+/** A text encrypted with AES-256-GCM and bound to the key's prefix. The parts are in base64. */
 const ciphertext = type({ master_key_id: string(), nonce: string(), ciphertext: string(), tag: string() });
 
-/** Why a webhook was warned about or disabled: its failure streak and the last answers. */
+/** Why the operator was warned about a webhook, or why it was disabled: its failure streak and the last answers. */
 const failureEvidence = {
   failed_in_a_row: integer,
   failing_since: nullable(dateTime),
@@ -28,14 +28,14 @@ const failureEvidence = {
 export const accountEvents = {
   AccountOpened: type({ ...account, name: string() }),
   AccountRenamed: type({ ...account, name: string() }),
-  /** Recorded with `IntegrationDisabled` and a `KeySwitchedOff` for each key, before it, where they were on. */
+  /** Recorded together with, and after, `IntegrationDisabled` and a `KeySwitchedOff` for each key, if they were on. */
   AccountClosed: type({ ...account, reason: text }),
-  /** Switches nothing on again. */
+  /** Reopening does not switch anything on again. */
   AccountReopened: type({ ...account, reason: text }),
   AccountContactsSet: type({ ...account, emails: array(string()) }),
   IntegrationEnabled: type(account),
   IntegrationDisabled: type({ ...account, ...givenReason }),
-  /** The same profile again replaces its period: renewed or shortened. `to` null: open-ended. */
+  /** Setting a profile again replaces its period, to renew or shorten it. If `to` is null, it is open-ended. */
   ChargingProfileSet: type({ ...account, profile: string(), from: dateTime, to: nullable(dateTime) }),
   CorporateGroupAdded: type({ ...corporateGroup, name: string() }),
   CorporateGroupRenamed: type({ ...corporateGroup, name: string() }),
@@ -56,10 +56,12 @@ export const accountEvents = {
   KeyAllowListSet: type({ ...key, allow_list: array(string()) }),
   KeyRateLimitSet: type({ ...key, rate_limit: integer }),
   KeyDriverMobileSet: type({ ...key, enabled: boolean() }),
-  /** `secret` is the one made with this event, null where the key keeps the one it has. */
+  /** `secret` is the secret made with this event, or null if the key keeps the one it has. */
   WebhookUrlSet: type({ ...key, url: string(), set_at: dateTime, secret: nullable(ciphertext) }),
-  /** The same secret under another master key. */
+  /** `secret` is the same secret, encrypted with another master key. */
   WebhookSecretRewrapped: type({ ...key, secret: ciphertext }),
+  /** `per_second` is the maximum number of deliveries a second, or null if there is none. */
+  WebhookRateSet: type({ ...key, per_second: nullable(perSecond) }),
   WebhookRemoved: type({ ...key, ...givenReason }),
   WebhookTestRequested: type({ ...key, delivery_id: string() }),
   WebhookFailing: type({ ...key, ...failureEvidence }),
@@ -71,10 +73,10 @@ export const accountEvents = {
     since: nullable(dateTime),
     until: nullable(dateTime),
     force: boolean(),
-    /** Of the key's, where no ids are given: the failed ones unless it says otherwise. */
+    /** The deliveries of the key to redeliver if no ids are given; by default the failed ones. */
     which: optional(enums(REDELIVERABLE)),
   }),
-  /** What of the redelivered ones is still to be sent ends as failed. */
+  /** Redeliveries that are still pending end as failed. */
   RedeliveryCancelled: type({ ...key, ...givenReason }),
 } as const;
 
@@ -82,7 +84,7 @@ export type AccountEventType = keyof typeof accountEvents;
 type RecordedAccountEvent = {
   [T in AccountEventType]: { readonly type: T; readonly data: Infer<(typeof accountEvents)[T]> };
 }[AccountEventType];
-/** In place of an event that the operator has skipped; it is never recorded. */
+/** Stands in place of an event that the operator has skipped. It is never recorded. */
 interface SkippedAccountEvent {
   readonly type: 'EventSkipped';
   readonly data: { readonly account_id: number };

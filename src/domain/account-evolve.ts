@@ -11,9 +11,9 @@ export class EventOrderFault extends Error {
 }
 
 /**
- * An account under construction by the one who owns it. A change costs the same however many corporates the
- * account has, where a copy of the maps for each event would make a long stream quadratic. The entries of the
- * maps never change; they are replaced.
+ * An account that its owner may change in place. A change costs the same however many corporates the account has;
+ * copying the maps for each event would make a long stream quadratic. The entries of the maps never change; they are
+ * replaced.
  */
 export type AccountDraft = {
   -readonly [Field in keyof Account]: Account[Field] extends ReadonlyMap<infer K, infer V>
@@ -24,7 +24,8 @@ export type AccountDraft = {
 type KeyEvent = Exclude<Extract<AccountEvent, { data: { prefix: string } }>, { type: 'KeyIssued' }>;
 
 /**
- * The account after one more event of the stream of account `id`; or why that event can not follow, with the draft unchanged.
+ * Returns the account after one more event of the stream of account `id`, or why that event can't follow; the draft is
+ * then unchanged.
  */
 export function nextDraft(
   draft: AccountDraft | undefined,
@@ -40,7 +41,7 @@ export function nextDraft(
   }
 }
 
-/** The account after one more event: changes the draft and returns it. A draft is unchanged when this throws. */
+/** Changes the draft by one more event and returns it. The draft is unchanged if this throws. */
 export function evolveDraft(
   draft: AccountDraft | undefined,
   event: AccountEvent,
@@ -196,13 +197,17 @@ function evolveKey(key: AccountKey, event: KeyEvent, atMs: number): AccountKey {
       return { ...key, webhookSecret: event.data.secret };
     case 'WebhookRemoved':
       return { ...key, webhook: null };
-    // Failures are counted concurrently with the operator's commands: the webhook may just have been removed.
+    // Failures are counted concurrently with the operator's commands, so the webhook may just have been removed.
     case 'WebhookDisabled': {
       const disabled = { reason: event.data.reason, sinceMs: atMs };
       return key.webhook === null ? key : { ...key, webhook: { ...key.webhook, disabled } };
     }
     case 'WebhookEnabled':
       return key.webhook === null ? key : { ...key, webhook: { ...key.webhook, disabled: null } };
+    case 'WebhookRateSet': {
+      const ratePerSecond = event.data.per_second;
+      return key.webhook === null ? key : { ...key, webhook: { ...key.webhook, ratePerSecond } };
+    }
     case 'WebhookTestRequested':
     case 'WebhookFailing':
     case 'RedeliveryRequested':
@@ -218,8 +223,10 @@ function setWebhook(key: AccountKey, { data }: Extract<KeyEvent, { type: 'Webhoo
   if (webhookSecret === null) {
     throw new EventOrderFault(`WebhookUrlSet brings no secret, and key ${key.prefix} has none`);
   }
-  const disabled = key.webhook?.disabled ?? null; // a new address does not switch it on again
-  return { ...key, webhook: { url: data.url, setAtMs: instant(data.set_at), disabled }, webhookSecret };
+  // A new address neither enables the webhook again nor raises its rate.
+  const { disabled = null, ratePerSecond = null } = key.webhook ?? {};
+  const webhook = { url: data.url, setAtMs: instant(data.set_at), disabled, ratePerSecond };
+  return { ...key, webhook, webhookSecret };
 }
 
 function assertNew(event: AccountEvent, isThere: boolean): void {
@@ -238,7 +245,7 @@ function instant(text: string): number {
   return ms;
 }
 
-/** A draft that begins as the account, which stays as it is. */
+/** Makes a draft from an account, which stays as it is. */
 export function draftOf(account: Account): AccountDraft {
   return {
     ...account,

@@ -1,24 +1,24 @@
 import type { Ciphertext, Environment } from './account-events.ts';
 
-/** What an account is after the events of its stream. */
+/** An account as the events of its stream make it. */
 export interface Account {
   readonly id: number;
   readonly name: string;
-  /** A closed account takes no change but its reopening; that every key and the integration are off are events before. */
+  /** A closed account can only be reopened. Earlier events have switched off its integration and all of its keys. */
   readonly closed: { readonly reason: string; readonly sinceMs: number } | null;
   readonly emails: readonly string[];
   readonly integration: { readonly enabled: boolean; readonly sinceMs: number };
-  /** By profile name. */
+  /** The periods of its charging profiles by profile name. */
   readonly profiles: ReadonlyMap<string, ProfilePeriod>;
-  /** When a profile was last set so that none was current any more. */
+  /** When a change of a profile last left the account without a current one. */
   readonly noProfileSinceMs: number | null;
   readonly groups: ReadonlyMap<number, { readonly name: string }>;
   readonly corporates: ReadonlyMap<number, { readonly name: string; readonly groupId: number | null }>;
-  /** By prefix. */
+  /** The keys by prefix. */
   readonly keys: ReadonlyMap<string, AccountKey>;
 }
 
-/** Active from `fromMs`, inclusive, to `toMs`, exclusive; `null` is open-ended. */
+/** A profile is active from `fromMs`, inclusive, to `toMs`, exclusive; `null` means open-ended. */
 export interface ProfilePeriod {
   readonly fromMs: number;
   readonly toMs: number | null;
@@ -34,7 +34,7 @@ export interface AccountKey {
   readonly rateLimit: number;
   readonly driverMobile: boolean;
   readonly webhook: AccountWebhook | null;
-  /** Made when a URL is first set, and kept when the webhook is removed. */
+  /** Created when a URL is first set, and kept when the webhook is removed. */
   readonly webhookSecret: Ciphertext | null;
 }
 
@@ -42,16 +42,19 @@ export interface AccountWebhook {
   readonly url: string;
   readonly setAtMs: number;
   readonly disabled: { readonly reason: string; readonly sinceMs: number } | null;
+  readonly ratePerSecond: number | null; // the limit of deliveries that the operator has set
 }
 
 /** An account's charging profiles at one moment. */
 export type ProfileAccess =
-  /** Since the first of the profiles that are current began. Access ends with the last of them; `null` is open-ended. */
+  /** `sinceMs` is when the first current profile began. Access ends with the last one; `null` means open-ended. */
   | { readonly active: true; readonly sinceMs: number; readonly endsAtMs: number | null }
-  /** Since the last one ended, or was taken away; `undefined` where there was none. `startsAtMs`: of the next one. */
+  /**
+   * `sinceMs` is when the last profile ended, or a change left none current; `startsAtMs` is when the next one begins.
+   */
   | { readonly active: false; readonly sinceMs: number | undefined; readonly startsAtMs: number | undefined };
 
-/** Check 5. A profile is active from `fromMs`, inclusive, to `toMs`, exclusive. */
+/** Check 5: which charging profiles are current, and for how long. */
 export function profileAccess(account: Account, nowMs: number): ProfileAccess {
   const current = { sinceMs: nowMs, endsAtMs: Number.NEGATIVE_INFINITY };
   let endedAtMs = account.noProfileSinceMs ?? undefined;
@@ -70,19 +73,19 @@ export function profileAccess(account: Account, nowMs: number): ProfileAccess {
   return { active: false, sinceMs: endedAtMs, startsAtMs };
 }
 
-/** Whether requests of an account are answered, or with which code they are refused. */
+/** Says if requests of an account are answered, or with which code they are refused. */
 export type Access =
   | { readonly open: true; readonly account: Account; readonly endsAtMs: number | null }
   | {
       readonly open: false;
       readonly code: 'SERVICE_UNAVAILABLE' | 'API_INTEGRATION_NOT_ENABLED' | 'NO_ACTIVE_CHARGING_PROFILE';
-      /** `undefined` where it is not known. */
+      /** When access ended, if that is known. */
       readonly sinceMs?: number;
-      /** When a charging profile that is known now gives access. */
+      /** When the next charging profile that is set gives access. */
       readonly opensAtMs?: number | undefined;
     };
 
-/** Checks 4 and 5 of the acceptance order, in that order, at one moment. `undefined`: an account that can't be read. */
+/** Checks 4 and 5, in that order, at one moment. The account is `undefined` if it can't be read. */
 export function accessOf(account: Account | undefined, nowMs: number): Access {
   if (account === undefined) return { open: false, code: 'SERVICE_UNAVAILABLE' };
   const { enabled, sinceMs } = account.integration;

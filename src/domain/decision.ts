@@ -1,4 +1,4 @@
-/** The result of a command: events to record, nothing because it is so already, or why it is not possible. */
+/** The result of a command: events to record, no change because it has no effect, or why it is not possible. */
 export type Decision<Event> =
   | { readonly kind: 'events'; readonly events: readonly Event[] }
   | Unchanged
@@ -24,12 +24,12 @@ export function record<Event>(...events: readonly Event[]): Decision<Event> {
   return { kind: 'events', events };
 }
 
-/** Of a command that switches something off: why, in the operator's words. */
+/** A command that switches something off, with the operator's reason. */
 export interface GivenReason {
   readonly reason?: string | undefined;
 }
 
-/** The member of the event's data that keeps it; none where no reason was given. */
+/** The member of the event's data that holds the reason; empty if none was given. */
 export function reasonOf({ reason }: GivenReason): { readonly reason?: string } {
   return reason === undefined ? {} : { reason };
 }

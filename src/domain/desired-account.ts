@@ -2,12 +2,14 @@ import { array, enums, type Infer, nullable, object, optional } from 'superstruc
 import type { Account } from './account.ts';
 import { type AccountCommand, decideAll } from './account-commands.ts';
 import type { AccountEvent } from './account-events.ts';
-import { type Decision, refused, unchanged } from './decision.ts';
+import { type Decision, type GivenReason, refused, unchanged } from './decision.ts';
 import { faultsOf } from './events.ts';
 import { parseDateTime } from './values/date-time.ts';
 import { dateTime, email, id, name } from './values/primitives.ts';
 
-/** Of one desired account, so that they can be recorded together: EventStoreDB takes 1 MiB in one append. */
+/**
+ * The maximum of events for one desired account. They are recorded together, and EventStoreDB takes 1 MiB in an append.
+ */
 export const MAX_DESIRED_EVENTS = 1_000;
 
 const desiredAccount = object({
@@ -23,18 +25,18 @@ const desiredAccount = object({
 });
 
 /**
- * An account as it should be. What is left out stays as it is: a member, a profile, a group, a corporate, and a member
- * of these. A list of contacts replaces the one before.
+ * An account as it should be. Anything that is left out stays as it is: a member, a profile, a group, a corporate, or a
+ * member of one of these. A list of contacts replaces the previous one.
  */
 export type DesiredAccount = Infer<typeof desiredAccount>;
 
-/** Every fault of the members, none where they are a `DesiredAccount`. */
+/** Returns every fault of the members; none if they are a `DesiredAccount`. */
 export function faultsOfDesired(members: unknown): string[] {
   const faults = faultsOf(desiredAccount, members);
   return faults.length > 0 ? faults : repeatedIn(members as DesiredAccount);
 }
 
-/** The second of two would undo the first each time. */
+/** Returns a fault for everything that is listed twice, since the second would undo the first each time. */
 function repeatedIn({ profiles = [], groups = [], corporates = [] }: DesiredAccount): string[] {
   const lists: Readonly<Record<string, readonly (string | number)[]>> = {
     profiles: profiles.map(({ profile }) => profile),
@@ -48,7 +50,7 @@ function repeatedIn({ profiles = [], groups = [], corporates = [] }: DesiredAcco
   });
 }
 
-/** What makes an account as it should be, and what it is then. */
+/** The decision on a desired account: the events that make it so and the resulting account, no change, or a refusal. */
 export type DesiredDecision = Exclude<Decision<AccountEvent>, { kind: 'events' }> | DecidedAccount;
 interface DecidedAccount {
   readonly kind: 'events';
@@ -56,17 +58,13 @@ interface DecidedAccount {
   readonly account: Account;
 }
 
-interface Why {
-  readonly reason?: string | undefined;
-}
-
 /**
- * The events that make the account what it should be, decided as the single commands are. Pure. Refused as a whole
- * with every reason where a part is not possible. `reason`: why the integration is switched off, where it is. `atMs`: when
- * they would be recorded.
+ * Decides the events that make the account what it should be, like the single commands. Pure. If a part is not
+ * possible, all of it is refused with every reason. `reason` is why the integration is switched off, if it is; `atMs`
+ * is when the events would be recorded.
  */
 export function decideDesired(
-  desired: DesiredAccount & Why,
+  desired: DesiredAccount & GivenReason,
   before: Account | undefined,
   atMs: number,
 ): DesiredDecision {
@@ -85,8 +83,8 @@ export function decideDesired(
   return events.length === 0 ? unchanged : { kind: 'events', events, account };
 }
 
-/** In an order in which each can follow those before it: groups come before the corporates in them. */
-function* commandsFor(desired: DesiredAccount & Why, isOpen: boolean): Generator<AccountCommand> {
+/** Yields the commands in an order in which each can follow those before it: groups precede their corporates. */
+function* commandsFor(desired: DesiredAccount & GivenReason, isOpen: boolean): Generator<AccountCommand> {
   const { account_id: accountId, name: accountName, integration, contacts, reason } = desired;
   if (accountName !== undefined)
     yield { type: isOpen ? 'RenameAccount' : 'OpenAccount', accountId, name: accountName };

@@ -4,7 +4,7 @@ import { type OperationsEvent, operationsEvents } from './operations-events.ts';
 import { type TransactionEvent, transactionEvents } from './transaction-events.ts';
 import { shortened } from './values/bounds.ts';
 
-/** Every event this service knows, by type. Unknown fields are allowed, kept in the stream, never shown. */
+/** Every event that this service knows. Unknown fields are allowed; they stay in the stream and are never shown. */
 export type DomainEvent = TransactionEvent | AccountEvent | OperationsEvent;
 export type DomainEventType = DomainEvent['type'];
 
@@ -14,12 +14,12 @@ const schemas: Readonly<Record<string, Struct<never, unknown>>> = {
   ...operationsEvents,
 } as unknown as Readonly<Record<string, Struct<never, unknown>>>;
 
-/** The version of the schemas that this code writes. The codec converts older ones. */
+/** The version of the schemas that this code writes, which is also the newest that it reads. */
 export const SCHEMA_VERSION = 1;
 
 export const eventTypes = Object.keys(schemas) as DomainEventType[];
 
-/** A fault quotes the value, which may be of any length. */
+/** The maximum length of a fault. It quotes the value, which may be of any length. */
 const MAX_FAULT_CHARACTERS = 200;
 
 /** The schema of an event's data; `undefined` for a type this service does not know. */
@@ -27,7 +27,7 @@ export function schemaOf(type: string): Struct<never, unknown> | undefined {
   return Object.hasOwn(schemas, type) ? schemas[type] : undefined;
 }
 
-/** Every fault of `data` as `path: problem`, none when it fits the schema. */
+/** Returns every fault of `data` as `path: problem`; none if it fits the schema. */
 export function faultsOf<T, S>(schema: Struct<T, S>, data: unknown): string[] {
   try {
     const [error] = schema.validate(data);
@@ -42,7 +42,7 @@ export function faultsOf<T, S>(schema: Struct<T, S>, data: unknown): string[] {
       return shortened(`${path}: ${failure.refinement ?? problem}`, MAX_FAULT_CHARACTERS);
     });
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error; // the validator prints values, and fails on a member `toString`
+    if (!(error instanceof TypeError)) throw error; // the validator prints values, and fails if one has a `toString`
     return [`data: does not fit, and holds a value that can't be printed: ${error.message}`];
   }
 }
@@ -58,13 +58,13 @@ function membersOf(schema: unknown): Readonly<Record<string | number, unknown>> 
   return schema as Record<string | number, unknown>;
 }
 
-/** Who did what, when and from which command: carried by every event. */
+/** The metadata of every event: who caused it, when and by which command. */
 export interface EventMetadata {
   readonly schema_version: number;
-  /** When the command ran, by its own clock. A copy of the event keeps it. */
+  /** When the command ran, by its own clock. A copy of the event keeps this time. */
   readonly at: string;
   readonly actor: string;
-  /** Of a command: the operating system's user who ran it, whatever name `--actor` gives. */
+  /** The operating system's user who ran the command, whatever name `--actor` gives. */
   readonly os_user?: string;
   readonly command: string;
   readonly correlation_id: string;

@@ -14,7 +14,7 @@ interface IssueKey extends ForKey {
   readonly driverMobile: boolean;
 }
 
-/** What can be done to a key of an account. */
+/** A command that changes a key of an account. */
 export type KeyCommand =
   | IssueKey
   | (ForKey & GivenReason & { readonly type: 'SwitchKeyOff' })
@@ -26,7 +26,7 @@ export type KeyCommand =
 
 type KeyDecision = Decision<AccountEvent>;
 
-/** The events that a command on a key causes. Pure; see `decide`. */
+/** Decides which events a command on a key causes. Pure; see `decide`. */
 export function decideOnKey(command: KeyCommand, account: Account): KeyDecision {
   if (command.type === 'IssueKey') return issueKey(command, account);
   const { accountId, prefix } = command;

@@ -30,13 +30,13 @@ const recordFields = {
   images: type({ pump: nullable(objectKey), odometer: nullable(objectKey) }),
 };
 
-/** The provider confirmed a refuelling at a station of the network. */
+/** The provider has confirmed a refuelling at a station of the network. */
 const TransactionConfirmed = type({
   ...recordFields,
   station: type({ id, name: text, provider: namedRef }),
 });
 
-/** A refuelling at a station outside the network: the station has only a name. */
+/** A refuelling at a station outside the network. The station only has a name. */
 const ExternalTransactionRecorded = type({
   ...recordFields,
   station: type({ id: optional(nothing), name: text, provider: optional(nothing) }),
@@ -60,7 +60,7 @@ export type TransactionEvent = {
   [T in TransactionEventType]: { readonly type: T; readonly data: Infer<(typeof transactionEvents)[T]> };
 }[TransactionEventType];
 
-/** What customers see of what each recording event records. */
+/** The status that customers see, by the event that records the transaction. */
 export const STATUSES = {
   TransactionConfirmed: 'CONFIRMED',
   ExternalTransactionRecorded: 'EXTERNAL',
@@ -78,12 +78,12 @@ export const WEBHOOK_TYPES = {
 
 export type TransactionWebhookType = (typeof WEBHOOK_TYPES)[VisibleStatus];
 
-/** Whether an event of this type records a transaction. */
+/** True if an event of this type records a transaction. */
 export function isRecordingType(type: string): type is RecordingType {
   return Object.hasOwn(STATUSES, type);
 }
 
-/** Whether after an event of this type the transaction is shown, and sent, no more. */
+/** True if a transaction is no longer shown or sent after an event of this type. */
 export function isWithdrawalType(type: string): boolean {
   return isTransactionEventType(type) && !isRecordingType(type);
 }
@@ -91,7 +91,7 @@ export function isWithdrawalType(type: string): boolean {
 export const TRANSACTION_STREAMS = 'transaction-';
 export const transactionStream = (transactionId: number): string => `${TRANSACTION_STREAMS}${transactionId}`;
 
-/** The id that a stream is named after; `undefined` for a stream of another kind. */
+/** Returns the transaction id in a stream's name; `undefined` for a stream of another kind. */
 export function transactionIdOf(stream: string): number | undefined {
   const id = Number(stream.slice(TRANSACTION_STREAMS.length));
   return Number.isSafeInteger(id) && stream === transactionStream(id) ? id : undefined;

@@ -5,13 +5,13 @@ import { sameJson } from './values/same-json.ts';
 type Recording = Extract<TransactionEvent, { type: RecordingType }>;
 type Withdrawal = Exclude<TransactionEvent, Recording>;
 
-/** What a transaction is after the events of its stream. */
+/** A transaction as the events of its stream make it. */
 export type TransactionState =
   | { readonly kind: 'none' }
   | { readonly kind: 'recorded'; readonly recording: Recording }
   | {
       readonly kind: 'withdrawn';
-      /** Missing only where the stream begins with its withdrawal, which nothing in this service writes. */
+      /** Missing only if the stream begins with its withdrawal, which this service never writes. */
       readonly recording: Recording | undefined;
       readonly withdrawal: Withdrawal;
     };
@@ -19,8 +19,8 @@ export type TransactionState =
 export const NO_TRANSACTION: TransactionState = { kind: 'none' };
 
 /**
- * Whether an event may follow `state`: confirmed or external first; then voided or cancelled once, with the same
- * account. The same event again (unknown fields count, the order of members does not) is `unchanged`; anything else is
+ * Decides if an event may follow `state`: confirmed or external first, then voided or cancelled once, with the same
+ * account. The same event again is `unchanged` (unknown fields count, the order of members does not). Anything else is
  * refused. The event must fit its schema.
  */
 export function decideTransaction(
@@ -45,8 +45,8 @@ export function decideTransaction(
 }
 
 /**
- * The state after one more event. An event that `decideTransaction` would refuse changes nothing, as in the view; a
- * withdrawal is final even where it comes first.
+ * Returns the state after one more event. An event that `decideTransaction` would refuse changes nothing, as in the
+ * view. A withdrawal is final even if it comes first.
  */
 export function evolveTransaction(state: TransactionState, event: TransactionEvent): TransactionState {
   if (isRecording(event)) return state.kind === 'none' ? { kind: 'recorded', recording: event } : state;
@@ -65,7 +65,7 @@ function isRecorded(state: Exclude<TransactionState, { kind: 'none' }>, event: T
   return state.kind === 'withdrawn' && same(state.withdrawal, event);
 }
 
-/** The record of before its driver was redacted is the same too. */
+/** True if the event is the recorded one, or was before its driver was redacted. */
 function same(recorded: TransactionEvent | undefined, event: TransactionEvent): boolean {
   if (recorded?.type !== event.type) return false;
   if (sameJson(recorded.data, event.data)) return true;
@@ -91,10 +91,10 @@ function doneBy(withdrawal: Withdrawal): string {
   return withdrawal.type === 'TransactionVoided' ? 'voided' : 'cancelled';
 }
 
-/** In place of a driver's name, once the driver was redacted. */
+/** Replaces a driver's name once the driver has been redacted. */
 export const REDACTED = 'REDACTED';
 
-/** As an event's data has it. */
+/** The driver in the data of an event. */
 export interface WithDriver {
   readonly driver: {
     readonly id: number;
@@ -103,7 +103,7 @@ export interface WithDriver {
   };
 }
 
-/** The record without its driver's name and number, and without whatever else is said of the driver. */
+/** Returns the record with only the driver's id: name, number and any other member of the driver are removed. */
 export function withoutDriver<Data extends WithDriver>(data: Data): Data {
   return { ...data, driver: { id: data.driver.id, name: REDACTED, mobile_number: null } };
 }

@@ -10,6 +10,7 @@ import {
   unchanged,
 } from './decision.ts';
 import { formatDateTime } from './values/date-time.ts';
+import { MAX_PER_SECOND, perSecond } from './values/primitives.ts';
 
 export interface ForKey {
   readonly accountId: number;
@@ -23,17 +24,19 @@ export interface FailureEvidence {
   readonly lastAnswers: readonly string[];
 }
 
-/** What can be done to the webhook of one key. Times are milliseconds since the epoch. */
+/** A command that changes the webhook of one key. Times are milliseconds since the epoch. */
 export type WebhookCommand =
   | (ForKey & {
       readonly type: 'SetWebhookUrl';
       readonly url: string;
       readonly atMs: number;
-      /** Used only where the key has no secret yet. */
+      /** Used only if the key has no secret yet. */
       readonly newSecret: Ciphertext;
     })
-  /** `secret`: the key's own webhook secret, under the master key that it is to have. */
+  /** `secret` is the key's webhook secret, encrypted with the new master key. */
   | (ForKey & { readonly type: 'RewrapWebhookSecret'; readonly secret: Ciphertext })
+  /** `perSecond` is from 1 to `MAX_PER_SECOND`; `null` removes the limit. */
+  | (ForKey & { readonly type: 'SetWebhookRate'; readonly perSecond: number | null })
   | (ForKey & GivenReason & { readonly type: 'RemoveWebhook' })
   | (ForKey & { readonly type: 'EnableWebhook' })
   | (ForKey & {
@@ -46,7 +49,7 @@ export type WebhookCommand =
   | (ForKey & GivenReason & { readonly type: 'CancelRedelivery' })
   | (ForKey & {
       readonly type: 'RequestRedelivery';
-      /** `null`: those of the key from `sinceMs` to `untilMs` that `which` names. */
+      /** `null` means the key's deliveries from `sinceMs` to `untilMs` that `which` names. */
       readonly deliveryIds: readonly string[] | null;
       readonly which?: Redeliverable;
       readonly sinceMs: number | null;
@@ -57,17 +60,25 @@ export type WebhookCommand =
 type WebhookDecision = Decision<AccountEvent>;
 type Command<Type extends WebhookCommand['type']> = Extract<WebhookCommand, { type: Type }>;
 
-/** The events that a command on a key's webhook causes. Pure; see `decide`. */
+/** Decides which events a command on a key's webhook causes. Pure; see `decide`. */
 export function decideWebhook(command: WebhookCommand, account: Account, key: AccountKey): WebhookDecision {
   const ref = { account_id: command.accountId, prefix: key.prefix };
   switch (command.type) {
     case 'SetWebhookUrl':
       return setUrl(command, key);
     case 'RewrapWebhookSecret':
-      // A key has one secret, which is never replaced: another ciphertext means that it was rewrapped meanwhile.
+      // A key has one secret, which is never replaced. Another ciphertext means that it was re-encrypted meanwhile.
       if (key.webhookSecret === null) return noSecret(key);
       if (key.webhookSecret.master_key_id === command.secret.master_key_id) return unchanged;
       return record({ type: 'WebhookSecretRewrapped', data: { ...ref, secret: command.secret } });
+    case 'SetWebhookRate':
+      if (key.webhook === null) return noWebhook(key);
+      if (command.perSecond !== null && !perSecond.is(command.perSecond))
+        return refused(
+          `the rate must be a whole number from 1 to ${MAX_PER_SECOND} deliveries a second, or off`,
+        );
+      if (key.webhook.ratePerSecond === command.perSecond) return unchanged;
+      return record({ type: 'WebhookRateSet', data: { ...ref, per_second: command.perSecond } });
     case 'RemoveWebhook':
       return key.webhook === null
         ? unchanged
@@ -82,7 +93,7 @@ export function decideWebhook(command: WebhookCommand, account: Account, key: Ac
       return record({ type: 'WebhookDisabled', data });
     }
     case 'WarnWebhook':
-      // The webhook may have been removed or disabled since the deliveries failed: then a warning is of no use.
+      // A warning is useless if the webhook has been removed or disabled since the deliveries failed.
       if (key.webhook === null || key.webhook.disabled !== null) return unchanged;
       return record({ type: 'WebhookFailing', data: { ...ref, ...evidenceData(command.evidence) } });
     case 'RequestWebhookTest':
@@ -96,7 +107,7 @@ export function decideWebhook(command: WebhookCommand, account: Account, key: Ac
   }
 }
 
-/** A changed address keeps the set time, so that no transaction is lost by it; the secret stays the same. */
+/** Sets the URL. A changed one keeps the time at which the first was set, so no transaction is lost, and the secret. */
 function setUrl(command: Command<'SetWebhookUrl'>, key: AccountKey): WebhookDecision {
   if (key.webhook?.url === command.url) return unchanged;
   return record({
@@ -111,7 +122,7 @@ function setUrl(command: Command<'SetWebhookUrl'>, key: AccountKey): WebhookDeci
   });
 }
 
-/** A test is an attempt like any other: it is made only where a transaction would be sent at that moment. */
+/** Requests a test. It is an attempt like any other, made only if a transaction would be sent at that moment. */
 function requestTest(
   { accountId, deliveryId, atMs }: Command<'RequestWebhookTest'>,
   account: Account,
@@ -123,7 +134,9 @@ function requestTest(
   return record({ type: 'WebhookTestRequested', data });
 }
 
-/** Without access a redelivery is possible: it is held like everything else until access returns. */
+/**
+ * Requests a redelivery. It is possible even without access: it is then held like everything else until access returns.
+ */
 function requestRedelivery(command: Command<'RequestRedelivery'>, key: AccountKey): WebhookDecision {
   const ineligibleReason = webhookIneligibleReason(key);
   if (ineligibleReason !== undefined) return ineligibleReason;
@@ -142,7 +155,7 @@ function requestRedelivery(command: Command<'RequestRedelivery'>, key: AccountKe
   });
 }
 
-/** Why nothing is sent to the key's webhook, with what to do about it; `undefined` where it is open. */
+/** Returns why nothing is sent to the key's webhook, with what to do about it; `undefined` if it is open. */
 function webhookIneligibleReason(key: AccountKey): Refused | undefined {
   const { prefix, webhook } = key;
   if (!key.active) return refused(`key ${prefix} is switched off: run fuel key on ${prefix} first`);

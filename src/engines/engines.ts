@@ -1,17 +1,33 @@
 import { StoredDirectory } from '../accounts/directory/rows/stored-directory.ts';
+import { DIRECTORY_STORE, openDirectoryRows } from '../accounts/directory/rows/stored-rows.ts';
 import { keysFor } from '../accounts/master-key.ts';
 import { addressOf } from '../accounts/moved-store.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Config, configReader } from '../base/config/config.ts';
+import { CONTROL_STORE, openCoordination } from '../base/coordination/stored-coordination.ts';
 import { reasonOf } from '../base/errors.ts';
 import { type Log, silentLog } from '../base/log.ts';
-import type { Engine, Opening } from '../service/engines/engine.ts';
+import { openRequestJournal, REQUESTS_STORE } from '../pull/stored-requests.ts';
+import { VIEWS_STORE } from '../pull/view/stores.ts';
+import { openTransactionsView } from '../pull/view/view.ts';
+import { openDeliveryLog } from '../push/log/open.ts';
+import { DELIVERY_STORE } from '../push/log/tables.ts';
+import type { Engine, KeptStore, OpenedEngine, Opening } from '../service/engines/engine.ts';
 import type { Engines, PortName, RemoteEngine, StoreName } from '../service/engines/engines.ts';
 import { eventStoreDb } from './eventstoredb/engine.ts';
 import { mongoDb } from './mongodb/engine.ts';
+import { postgresql } from './postgresql/engine.ts';
 import { openEmbedded } from './sqlite/engine.ts';
 
-const STORES: readonly StoreName[] = ['store', 'subscriptions', 'view', 'queue', 'coordination', 'directory'];
+const STORES: Readonly<Record<StoreName, KeptStore>> = {
+  store: 'events',
+  subscriptions: 'subscriptions',
+  view: VIEWS_STORE,
+  queue: DELIVERY_STORE,
+  coordination: CONTROL_STORE,
+  directory: DIRECTORY_STORE,
+};
+const portOf = (store: StoreName) => (typeof STORES[store] === 'string' ? 'events' : 'tables');
 
 /** What opens engines, and reads the settings of a service that can have these servers. */
 export function engineRegistry(servers: readonly Engine[]) {
@@ -20,10 +36,10 @@ export function engineRegistry(servers: readonly Engine[]) {
   return {
     ...configReader(Object.assign({}, ...servers.map(({ settings }) => settings))),
     servers,
-    /** The settings that select a server for a port, as a message names them. */
-    settingsFor: (port: PortName): string =>
+    /** The settings that select a server for a store, as a message names them. */
+    settingsFor: (store: StoreName): string =>
       servers
-        .filter(({ ports }) => ports.includes(port))
+        .filter(({ ports }) => ports.includes(portOf(store)))
         .map(({ setting }) => setting)
         .join(' or '),
     /**
@@ -46,11 +62,11 @@ export function engineRegistry(servers: readonly Engine[]) {
 export type Registry = ReturnType<typeof engineRegistry>;
 
 /** The only list of engines. The embedded one is there always. */
-export const registry = engineRegistry([eventStoreDb, mongoDb]);
+export const registry = engineRegistry([eventStoreDb, mongoDb, postgresql]);
 export const { servers, settingsFor, openEngines, loadConfig, showConfig, unknownSettings } = registry;
 
 async function open(servers: readonly Engine[], given: Omit<Opening, 'once'>): Promise<Engines> {
-  const { config } = given;
+  const { config, clock } = given;
   const stack = new AsyncDisposableStack();
   const once: Opening['once'] = (open) => {
     let opened: ReturnType<typeof open> | undefined;
@@ -64,27 +80,34 @@ async function open(servers: readonly Engine[], given: Omit<Opening, 'once'>): P
   const embedded = openEmbedded(opening);
   let ports = embedded.ports;
   const remote: RemoteEngine[] = [];
-  const stateOf = new Map<StoreName, Engines['state']>();
+  const states: Record<PortName, OpenedEngine['state']> = {
+    events: embedded.state,
+    tables: embedded.state,
+    rateWindows: embedded.state,
+  };
   for (const engine of servers) {
     const serves = engine.ports.filter((port) => serving(port) === engine);
     if (serves.length === 0) continue;
     const { server, ...opened } = await engine.open(opening);
     ports = { ...ports, ...opened.ports };
-    for (const store of STORES.filter((name) => serves.includes(name))) stateOf.set(store, opened.state);
+    for (const port of serves) states[port] = opened.state;
     remote.push({ ...engine, ...server, serves, address: addressOf(config.ofEngines[engine.setting] ?? '') });
   }
-  let directory: StoredDirectory | undefined;
+  const { events, tables, rateWindows } = ports;
+  const isEmbedded = (name: StoreName): boolean => states[portOf(name)] === embedded.state;
   return {
-    ...ports,
-    directory() {
-      directory ??= new StoredDirectory(
-        ports.directory(),
-        keysFor('fuel: seal of the stored directory', config),
-      );
-      return directory;
-    },
-    state: (name) => (stateOf.get(name) ?? embedded.state)(name),
-    embedded: STORES.filter((name) => !stateOf.has(name)),
+    ...events,
+    rateWindows,
+    coordination: once(() => openCoordination(tables(CONTROL_STORE))),
+    queue: once(() => openDeliveryLog(tables(DELIVERY_STORE), clock)),
+    view: once(() => openTransactionsView(tables, clock)),
+    requests: once(() => openRequestJournal(tables(REQUESTS_STORE))),
+    directory: once(() => {
+      const keys = keysFor('fuel: seal of the stored directory', config);
+      return new StoredDirectory(openDirectoryRows(tables(DIRECTORY_STORE)), keys);
+    }),
+    state: (name) => states[portOf(name)](STORES[name]),
+    embedded: (Object.keys(STORES) as StoreName[]).filter(isEmbedded),
     remote,
     close: () => stack.disposeAsync(),
   };

@@ -1,22 +1,22 @@
 import type { RecordedEvent } from './recorded-event.ts';
 
 /**
- * A batch is full once its events reach this, as `jsonBytes` counts them: it has one event at least, whatever its
- * size. Several hundred usual events are less.
+ * A batch is full once its events reach this many bytes, as `jsonBytes` counts them. It has at least one event,
+ * whatever its size. Several hundred ordinary events are smaller than this.
  */
 export const MAX_BATCH_BYTES = 2 * 1024 * 1024;
 
 const VALUE_BYTES = 8;
 const CONTAINER_BYTES = 32;
 
-/** About what an event takes in memory. */
+/** Estimates the memory of an event. */
 export function eventBytes({ data, metadata }: Pick<RecordedEvent, 'data' | 'metadata'>): number {
   return jsonBytes(data) + jsonBytes(metadata);
 }
 
 /**
- * About what a JSON value takes in memory, which may be ten times its text. Without recursion, since a stored value
- * may nest to any depth.
+ * Estimates the memory of a JSON value, which may be ten times the size of its text. It uses no recursion, since a
+ * stored value may be nested to any depth.
  */
 export function jsonBytes(value: unknown): number {
   let bytes = 0;
@@ -40,17 +40,17 @@ export function jsonBytes(value: unknown): number {
   return bytes;
 }
 
-/** Cuts items into batches of at most `most` items and about `MAX_BATCH_BYTES`. */
+/** Cuts items into batches of at most `maxItems` items and about `MAX_BATCH_BYTES`. */
 export function* batchesOf<T>(
   items: Iterable<T>,
-  { most, bytesOf }: { readonly most: number; readonly bytesOf: (item: T) => number },
+  { maxItems, bytesOf }: { readonly maxItems: number; readonly bytesOf: (item: T) => number },
 ): Generator<T[], void> {
   let batch: T[] = [];
   let bytes = 0;
   for (const item of items) {
     batch.push(item);
     bytes += bytesOf(item);
-    if (batch.length < most && bytes < MAX_BATCH_BYTES) continue;
+    if (batch.length < maxItems && bytes < MAX_BATCH_BYTES) continue;
     yield batch;
     batch = [];
     bytes = 0;

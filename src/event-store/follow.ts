@@ -8,20 +8,22 @@ import type { Position } from './recorded-event.ts';
 const STANDBY_CHECK_MS = 500;
 
 export interface Follower extends Pick<SubscribeOptions, 'unparsed' | 'batchSize'> {
-  /** As the log names it: `projector`. */
+  /** The follower's name in log lines, such as `projector`. */
   readonly component: string;
   readonly store: Pick<EventStore, 'subscribe'>;
-  /** What the names of the streams begin with. */
+  /** The prefixes of the names of the streams. */
   readonly streams: readonly string[];
-  /** Of several followers its holder is active, and the others are on standby. */
+  /** The lease of the active follower. If there are several followers, the others are on standby. */
   readonly lease?: LeaseTerms;
-  /** Everything up to here is handled. Asked at the start, after an outage, and after `restart`. */
+  /**
+   * Returns the position up to which everything is handled. Called at the start, after an outage, and after `restart`.
+   */
   readonly checkpoint: () => Promise<Position>;
-  /** Resolves when the batch is handled: then the next one comes, or the checkpoint is asked again, or it is all done. */
+  /** Handles a batch, and says whether to continue with the next one, to restart from the checkpoint, or to end. */
   readonly handle: (batch: SubscriptionBatch, until: AbortSignal) => Promise<'next' | 'restart' | 'done'>;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Rejects after a store was unavailable for so long; waits without limit unless given. */
+  /** Rejects once a store has been unavailable for this long. By default it waits without limit. */
   readonly maxUnavailableMs?: number;
 }
 
@@ -49,7 +51,7 @@ export async function follow(follower: Follower): Promise<void> {
   }
 }
 
-/** Says whether it is done. */
+/** Reads the log from the checkpoint on. Returns true if `handle` is done, false if the signal aborts. */
 async function readLog(
   { store, streams, unparsed, batchSize, checkpoint, handle }: Follower,
   until: AbortSignal,

@@ -9,19 +9,19 @@ import { formatDateTime } from '../domain/values/date-time.ts';
 import type { NewEvent } from './event-store.ts';
 import { storedText } from './recorded-event.ts';
 
-/** Who causes an event, and by which command; every event's metadata says so. */
+/** The person or part that causes an event, and the command. Both become part of the event's metadata. */
 export interface Author {
   readonly actor: string;
-  /** The operating system's user, where a command was run. */
+  /** The operating system's user, if a command was run. */
   readonly osUser?: string;
   readonly command: string;
-  /** The same for all events of one command; a new UUID unless given. */
+  /** The same for all events of one command; by default a new UUID. */
   readonly correlationId?: string;
-  /** The event or command that led to this one; the correlation id unless given. */
+  /** The event or command that led to this one; by default the correlation id. */
   readonly causationId?: string;
 }
 
-/** An event to append, with a random id; `atMs` is by the command's clock. */
+/** Makes an event to append, with a random id. `atMs` is the time of the command's clock. */
 export function newEvent(event: DomainEvent, author: Author, atMs: number): NewEvent {
   return newEventWith(metadataOf(author, atMs), event);
 }
@@ -32,7 +32,7 @@ export interface RecordableEvent {
   readonly data: unknown;
 }
 
-/** As `newEvent`, with metadata that the events of one step share. */
+/** Makes an event like `newEvent`, but with metadata that the events of one step share. */
 export function newEventWith(metadata: EventMetadata, { type, data }: RecordableEvent): NewEvent {
   return { id: world.randomUUID(), type, data, metadata };
 }
@@ -50,7 +50,7 @@ export function metadataOf(author: Author, atMs: number): EventMetadata {
   };
 }
 
-/** JSON that is text already: a store takes it as it is, and it is parsed once, where someone looks at its value. */
+/** JSON as text. A store records the text as it is; it is parsed once, when its value is first read. */
 export class JsonText {
   /** UTF-8. */
   readonly bytes: Uint8Array;
@@ -70,17 +70,19 @@ export class JsonText {
   }
 }
 
-/** The JSON to store for the data of a new event. */
+/** Returns the JSON to store for the data of a new event. */
 export function jsonText(data: unknown): string {
   return data instanceof JsonText ? data.text : (JSON.stringify(data) ?? 'null');
 }
 
-/** The same as UTF-8. */
+/** Returns the same JSON as UTF-8. */
 export function jsonUtf8(data: unknown): Uint8Array {
   return data instanceof JsonText ? data.bytes : Buffer.from(jsonText(data));
 }
 
-/** Writes JSON of objects that often are the same one several times in a row, as the metadata of one step's events is. */
+/**
+ * Makes a JSON writer that is fast for the same object many times in a row, such as the metadata of one step's events.
+ */
 export function repeatingJson(): (value: object) => string {
   let last: object | undefined;
   let text = '';

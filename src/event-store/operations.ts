@@ -11,24 +11,26 @@ import type { RecordedEvent } from './recorded-event.ts';
 
 export type Operation = OperationsEvent & { readonly recorded: RecordedEvent };
 
-/** What the stream `operations` records, in order; an event of it that can't be read counts for nothing. */
+/** Reads the stream `operations`, in order. Events that can't be read are left out. */
 export async function readOperations(store: Pick<EventStore, 'readStream'>): Promise<Operation[]> {
   return (await store.readStream(OPERATIONS_STREAM)).flatMap((event) => operationOf(event) ?? []);
 }
 
-/** `undefined` for an event of another stream, and for one that can't be read. */
+/**
+ * Decodes an event of the stream `operations`; `undefined` for an event of another stream or one that can't be read.
+ */
 export function operationOf(recorded: RecordedEvent): Operation | undefined {
   return recorded.stream === OPERATIONS_STREAM ? readOperation(recorded) : undefined;
 }
 
-/** As `operationOf`, of whatever stream. */
+/** Decodes an operations event of any stream; `undefined` if it can't be read. */
 export function readOperation(recorded: RecordedEvent): Operation | undefined {
   const decoded = decodeStrict(recorded);
   if (!decoded.ok || !isOperationsEventType(decoded.type)) return undefined;
   return { type: decoded.type, data: decoded.data, recorded } as Operation;
 }
 
-/** Records what was done, whatever was recorded meanwhile. */
+/** Appends events to the stream `operations`, whatever others have recorded there meanwhile. */
 export async function recordOperations(
   store: Pick<EventStore, 'append'>,
   events: readonly OperationsEvent[],

@@ -3,7 +3,7 @@ import type { RecordedEvent } from './recorded-event.ts';
 
 const STREAMS_PER_READ = 128;
 
-/** The events of many streams, in the order of the names; only some are in memory at a time. */
+/** Reads the events of many streams, in the order of the names, with only some of them in memory at a time. */
 export async function* readInParts(
   store: Pick<EventStore, 'readStreams'>,
   streams: readonly string[],
@@ -16,8 +16,8 @@ export async function* readInParts(
 }
 
 /**
- * What matches after `after`, to the end of the log. Rejects with `STORE_UNAVAILABLE` where the engine is unavailable
- * at the beginning, instead of waiting for it as a subscription does.
+ * Reads the matching events after `after`, up to the end of the log. Rejects with `STORE_UNAVAILABLE` if the engine is
+ * unavailable at the beginning, instead of waiting for it as a subscription does.
  */
 export async function* readToEnd(
   store: Pick<EventStore, 'head' | 'subscribe'>,
@@ -31,4 +31,10 @@ export async function* readToEnd(
     yield batch;
     if (batch.caughtUp) return;
   }
+}
+
+/** When the newest event was recorded, if there is one. */
+export async function newestEventMs(store: Pick<EventStore, 'readBackwards'>): Promise<number | undefined> {
+  const { events } = await store.readBackwards({ prefixes: [], limit: 1 });
+  return events[0]?.recordedAtMs;
 }

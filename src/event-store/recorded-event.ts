@@ -1,8 +1,16 @@
 /**
- * A place in the log of all events. Later events have larger positions; gaps mean nothing (EventStoreDB
- * counts bytes). A safe integer.
+ * A place in the log of all events, a safe integer. Later events have larger positions. Gaps mean nothing, since
+ * EventStoreDB counts bytes.
  */
 export type Position = number;
+
+/** The stream and revision of an event. They identify it in every store that has it. */
+export type EventRef = Pick<RecordedEvent, 'stream' | 'revision'>;
+
+/** An event's stream and revision as a text, such as `account-7@3`. */
+export function textOfRef({ stream, revision }: EventRef): string {
+  return `${stream}@${revision}`;
+}
 
 export interface RecordedEvent {
   readonly position: Position;
@@ -11,22 +19,25 @@ export interface RecordedEvent {
   readonly revision: number;
   readonly id: string;
   readonly type: string;
-  /** Parsed JSON; an `Unreadable` where the stored bytes are not JSON, or damaged. */
+  /** Parsed JSON, or an `Unreadable` if the stored bytes are damaged or not JSON. */
   readonly data: unknown;
   readonly metadata: unknown;
-  /** When the store recorded it, milliseconds. */
+  /** When the store recorded the event, in milliseconds since the epoch. */
   readonly recordedAtMs: number;
 }
 
-/** Of stored bytes, the text. */
+/** Decodes stored bytes as text. */
 export function storedText({ buffer, byteOffset, byteLength }: Uint8Array): string {
   return Buffer.from(buffer, byteOffset, byteLength).toString();
 }
 
-/** In place of data or metadata that can't be read, so that one bad event never ends a subscription. */
+/** Replaces data or metadata that can't be read, so that one bad event never ends a subscription. */
 export class Unreadable {
   readonly reason: string;
-  /** Its bytes are no text, which nobody can record: damage of the store. Other bad events may be their writer's. */
+  /**
+   * True if the bytes are not text. Nobody can record that, so the store is damaged; other bad events may be a
+   * writer's.
+   */
   readonly isDamage: boolean;
   constructor(reason: string, { isDamage = false } = {}) {
     this.reason = reason;
@@ -34,20 +45,23 @@ export class Unreadable {
   }
 }
 
-/** Whether the event's bytes surely are damaged. */
+/** True if the event's bytes are certainly damaged. */
 export function isDamaged({ data, metadata }: Pick<RecordedEvent, 'data' | 'metadata'>): boolean {
   return [data, metadata].some((part) => part instanceof Unreadable && part.isDamage);
 }
 
 /**
- * The type of the event that marks the end of an erased stream, with the revision `ERASED_REVISION`. Only an engine
- * that keeps erased events until its log is cleaned up has such events.
+ * The type of the event that marks the end of an erased stream; its revision is `ERASED_REVISION`. Only an engine that
+ * keeps erased events until its log is cleaned up has such events.
  */
 export const STREAM_ERASED = '$streamDeleted';
 /** Higher than any other revision. */
 export const ERASED_REVISION = Number.MAX_SAFE_INTEGER;
 
-/** Whether it is the engine's own mark of an erasure: any writer can append an event of that type, but not there. */
+/**
+ * True for the engine's own mark of an erasure. Any writer can append an event of that type, but not with that
+ * revision.
+ */
 export function isErasure({ type, revision }: Pick<RecordedEvent, 'type' | 'revision'>): boolean {
   return type === STREAM_ERASED && revision === ERASED_REVISION;
 }

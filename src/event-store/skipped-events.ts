@@ -6,38 +6,37 @@ import {
   type PersistentSubscriptions,
 } from './event-store.ts';
 import { operationOf, readOperations } from './operations.ts';
-import type { RecordedEvent } from './recorded-event.ts';
+import { type EventRef, type RecordedEvent, textOfRef } from './recorded-event.ts';
 
 /**
- * The places of events that the operator has skipped: they are judged as if they were not there. A parked one stays
- * parked, and a rebuild, a retry or a restart parks it again; lists and counts leave it out.
+ * The events that the operator has skipped. They are treated as if they did not exist. A parked one stays parked, and a
+ * rebuild, a retry or a restart parks it again; lists and counts leave it out.
  */
 export type SkippedEvents = ReadonlySet<string>;
 
-/** So many parked events of a group are looked at to tell which of them still matter. */
+/** How many parked events of a group are checked for skipped ones. If there are more, all are counted. */
 export const MAX_PARKED_LOOKED_AT = 100;
 
 export const NONE_SKIPPED: SkippedEvents = new Set();
 
 type Store = Pick<EventStore, 'readStream'>;
-export type Place = Pick<RecordedEvent, 'stream' | 'revision'>;
 
-export function isSkipped(skipped: SkippedEvents, place: Place): boolean {
-  return skipped.has(keyOf(place));
+export function isSkipped(skipped: SkippedEvents, event: EventRef): boolean {
+  return skipped.has(textOfRef(event));
 }
 
 export async function readSkipped(store: Store): Promise<SkippedEvents> {
   const operations = await readOperations(store);
-  return new Set(operations.flatMap(({ type, data }) => (type === 'ParkedSkipped' ? [keyOf(data)] : [])));
+  return new Set(operations.flatMap(({ type, data }) => (type === 'ParkedSkipped' ? [textOfRef(data)] : [])));
 }
 
-/** Of parked events those that were not skipped. */
-export async function notSkipped<T extends Place>(store: Store, parked: readonly T[]): Promise<T[]> {
+/** Returns the parked events that were not skipped. */
+export async function notSkipped<T extends EventRef>(store: Store, parked: readonly T[]): Promise<T[]> {
   const skipped = parked.length === 0 ? NONE_SKIPPED : await readSkipped(store);
-  return parked.filter((place) => !isSkipped(skipped, place));
+  return parked.filter((event) => !isSkipped(skipped, event));
 }
 
-/** What a group has parked, of the first `limit`, without what was skipped. */
+/** Returns the events, of the first `limit`, that a group has parked and that were not skipped. */
 export async function parkedByGroup(
   store: Store,
   subscriptions: Pick<PersistentSubscriptions, 'parked'>,
@@ -49,8 +48,8 @@ export async function parkedByGroup(
 }
 
 /**
- * How far a group is, and what it has parked: without what was skipped or erased, unless there are many. One that does
- * not exist yet will begin at the start of the log.
+ * Returns the position of a group and how many events it has parked, without skipped or erased ones unless there are
+ * many. A group that does not exist yet will begin at the start of the log.
  */
 export async function groupStatus(
   store: Store,
@@ -62,18 +61,14 @@ export async function groupStatus(
   return { position, parked: (await parkedByGroup(store, subscriptions, { group })).length };
 }
 
-export function withSkipped(skipped: SkippedEvents, place: Place): SkippedEvents {
-  return new Set([...skipped, keyOf(place)]);
+export function withSkipped(skipped: SkippedEvents, event: EventRef): SkippedEvents {
+  return new Set([...skipped, textOfRef(event)]);
 }
 
-/** The place that an event of the stream `operations` skips; `undefined` where it is about something else. */
-export function skippedBy(event: RecordedEvent): Place | undefined {
+/** Returns the event that an event of the stream `operations` skips; `undefined` if it does something else. */
+export function skippedBy(event: RecordedEvent): EventRef | undefined {
   const operation = operationOf(event);
   if (operation?.type !== 'ParkedSkipped') return undefined;
   const { stream, revision } = operation.data;
   return { stream, revision };
-}
-
-function keyOf({ stream, revision }: Place): string {
-  return `${stream}@${revision}`;
 }

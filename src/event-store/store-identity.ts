@@ -10,16 +10,16 @@ import { isDamaged, type Position, type RecordedEvent } from './recorded-event.t
 const AUTHOR = { actor: 'system', command: 'store open' };
 
 /**
- * The id of the event store, from the first event of its stream `operations`. Checkpoints carry it, so that they are
- * never used with another store. A store without an id gets one; where several processes try, all return the id of
- * the one that wins. Rejects with `STORE_MISMATCH` when that first event is another one.
+ * Returns the id of the event store, from the first event of its stream `operations`. Checkpoints contain it, so that
+ * they are never used with another store. A store without an id gets one; if several processes try, all return the id
+ * of the one that wins. Rejects with `STORE_MISMATCH` if that first event is a different one.
  */
 export async function storeIdentity(store: EventStore, clock: Clock): Promise<string> {
   const known = await readIdentity(store);
   if (known !== undefined) return known;
   const named = newEvent({ type: 'StoreNamed', data: { store_id: world.randomUUID() } }, AUTHOR, clock.now());
   await store.append([{ stream: OPERATIONS_STREAM, expected: 'none', events: [named] }]);
-  const recorded = await readIdentity(store); // ours, or that of the process that was faster
+  const recorded = await readIdentity(store); // our id, or that of a process that was faster
   if (recorded !== undefined) return recorded;
   throw new FuelError(
     'STORE_MISMATCH',
@@ -27,7 +27,7 @@ export async function storeIdentity(store: EventStore, clock: Clock): Promise<st
   );
 }
 
-/** As `storeIdentity`, and `undefined` for a store without a name. */
+/** Reads the store's id; `undefined` if it has none yet. */
 async function readIdentity(store: EventStore): Promise<string | undefined> {
   const [first] = await store.readStream(OPERATIONS_STREAM);
   if (first === undefined) return undefined;
@@ -41,12 +41,12 @@ async function readIdentity(store: EventStore): Promise<string | undefined> {
 }
 
 /**
- * An event that something was made from. A log that was replaced by an older copy of itself, and has grown since, has
- * another one there, or none. By its time, since a redaction gives an event another id.
+ * The newest event that a projection has applied. If the log was replaced by an older copy of itself and has grown
+ * since, this event is missing or different. It is recognized by its time, since a redaction gives an event a new id.
  */
 export type Anchor = Pick<RecordedEvent, 'position' | 'stream' | 'revision' | 'recordedAtMs'>;
 
-/** The newest of these that is whole: of a damaged one the time may be damaged too. */
+/** Returns the newest of these events that is not damaged: the time of a damaged one may be damaged too. */
 export function anchorOf(events: readonly RecordedEvent[]): Anchor | undefined {
   const last = events.findLast((event) => !isDamaged(event));
   if (last === undefined) return undefined;
@@ -54,21 +54,21 @@ export function anchorOf(events: readonly RecordedEvent[]): Anchor | undefined {
   return { position, stream, revision, recordedAtMs };
 }
 
-/** What was made from the events of a log, up to a position. */
+/** Describes what a projection was made from: which log, and up to which position. */
 export interface MadeFrom {
   readonly storeId: string;
   readonly position: Position;
-  /** The newest whole one of those events; `undefined` where there is none, or an earlier version has made it. */
+  /** The newest undamaged event up to there; `undefined` if there is none. */
   readonly anchor?: Anchor | undefined;
 }
 
-/** Where reading continues: only up to the anchor it is sure that the log is the one it was made from. */
+/** Returns where reading continues. Only up to the anchor is it certain that the log is still the same. */
 export function continuesAfter({ position, anchor }: Omit<MadeFrom, 'storeId'>): Position {
   return Math.min(position, anchor?.position ?? position);
 }
 
-/** Says why it can't be used with this event store, where that is so: events would be skipped. */
-export async function misfitOf(
+/** Returns why a projection can't be used with this event store (events would be skipped); `undefined` if it can. */
+export async function mismatchOf(
   { storeId, position, anchor }: MadeFrom,
   place: { readonly store: EventStore; readonly storeId: string },
 ): Promise<string | undefined> {
@@ -85,11 +85,13 @@ async function hasAnchor(store: EventStore, anchor: Anchor): Promise<boolean> {
   const { stream, revision, position, recordedAtMs } = anchor;
   const [found] = await store.readStream(stream, { fromRevision: revision, limit: 1 });
   if (found === undefined) return store.isErased(stream);
-  if (found.revision > revision) return true; // an engine that appends what is redacted anew has removed it
+  if (found.revision > revision) return true; // the engine has appended it again, for a redaction, and removed it here
   return isAnchor(found, { position, recordedAtMs });
 }
 
-/** Whether the event that is found there is that one. A damaged one says nothing: what was made of it may be all that is left. */
+/**
+ * True if the found event is the anchor. A damaged event counts as such: the projection may be all that is left of it.
+ */
 export function isAnchor(
   found: RecordedEvent,
   { position, recordedAtMs }: Pick<Anchor, 'position' | 'recordedAtMs'>,
@@ -97,7 +99,9 @@ export function isAnchor(
   return isDamaged(found) || (found.position === position && found.recordedAtMs === recordedAtMs);
 }
 
-/** As `assertCheckpoint`, for a view that may have no checkpoint. Gives a store without an id none. */
+/**
+ * Does the check of `assertCheckpoint` for a view that may have no checkpoint. It gives no id to a store without one.
+ */
 export async function assertViewFits(
   checkpoint: MadeFrom | undefined,
   store: EventStore,
@@ -109,19 +113,19 @@ export async function assertViewFits(
 }
 
 /**
- * Rejects with `STORE_MISMATCH`, and says what to do, when a projection can't be used with this event store (see
- * `misfitOf`). `projection` is its name in `fuel projection rebuild`.
+ * Rejects with `STORE_MISMATCH`, saying what to do, if a projection can't be used with this event store (see
+ * `mismatchOf`). `projection` is its name in `fuel projection rebuild`.
  */
 export async function assertCheckpoint(
   checkpoint: MadeFrom,
   place: { readonly store: EventStore; readonly storeId: string },
   projection: string,
 ): Promise<void> {
-  const misfit = await misfitOf(checkpoint, place);
-  if (misfit === undefined) return;
+  const mismatch = await mismatchOf(checkpoint, place);
+  if (mismatch === undefined) return;
   throw new FuelError(
     'STORE_MISMATCH',
-    `${projection} ${misfit}: connect the event store that belongs to it, or restore its backup, ` +
+    `${projection} ${mismatch}: connect the event store that belongs to it, or restore its backup, ` +
       `or run "fuel projection rebuild ${projection}"`,
   );
 }

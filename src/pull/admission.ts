@@ -1,35 +1,39 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { type AccessDirectory, type Caller, identifyCaller } from '../accounts/caller.ts';
+import type { IpAddress } from '../base/config/ip-address.ts';
 import type { Log } from '../base/log.ts';
 import type { Environment } from '../domain/account-events.ts';
 import { type Refusal, refuse, type Step } from './answers.ts';
 import type { ApiMetrics } from './api-metrics.ts';
-import { type IpAddress, isAllowed } from './edge/addresses.ts';
+import { isAllowed } from './edge/addresses.ts';
 import type { RateWindows } from './edge/rate-windows/rate-windows.ts';
 
-/** How many wrong keys with a known prefix are counted; beyond that the oldest is forgotten. */
+/** How many wrong keys with a known prefix are counted. Beyond that the oldest is forgotten. */
 export const MAX_UNPROVEN_KEYS = 10_000;
 
 export interface EdgeWindows {
   readonly keys: RateWindows;
-  /** For known prefixes with a wrong secret: separate and bounded, so that a flood of them affects no real key. */
+  /**
+   * Windows for known prefixes with a wrong secret, separate and bounded so that a flood of them affects no real key.
+   */
   readonly unproven: RateWindows;
 }
 
-/** Where checks 1 and 2 are made. */
+/** The place in which checks 1 and 2 are made: here or in a gateway. */
 export type EdgeOptions =
   | { readonly kind: 'embedded'; readonly windows: EdgeWindows }
   | { readonly kind: 'external'; readonly tokens: readonly string[] };
 
-/** HTTP/1.1 requires `Host`; Node's own refusal would have no body. */
+/** Requires one `Host`, as HTTP/1.1 does. Node's own refusal has no body, and it accepts the first of several. */
 export const requireHost: Step = async (ctx, next) => {
-  if (ctx.req.headers.host === undefined && ctx.req.httpVersion === '1.1') {
-    return refuse(ctx, { code: 'BAD_REQUEST' });
-  }
+  const { rawHeaders, httpVersion } = ctx.req;
+  const isHost = (text: string, index: number) => index % 2 === 0 && /^host$/i.test(text);
+  const hosts = rawHeaders.filter(isHost).length;
+  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return refuse(ctx, { code: 'BAD_REQUEST' });
   await next();
 };
 
-/** Without an up-to-date directory no access can be judged. */
+/** Refuses requests while the directory is not up to date, since no access can be judged then. */
 export function requireAvailability(availability: () => 'ready' | 'unavailable'): Step {
   return async (ctx, next) => {
     if (availability() === 'unavailable') return refuse(ctx, { code: 'SERVICE_UNAVAILABLE' });
@@ -37,7 +41,7 @@ export function requireAvailability(availability: () => 'ready' | 'unavailable')
   };
 }
 
-/** Behind a proxy that ends TLS: every hop that it names must have been HTTPS. */
+/** Behind a proxy that ends TLS, requires that every hop it names used HTTPS. */
 export const requireForwardedHttps: Step = async (ctx, next) => {
   const hops = ctx.get('X-Forwarded-Proto').split(',');
   if (!hops.every((hop) => hop.trim().toLowerCase() === 'https')) {
@@ -46,7 +50,7 @@ export const requireForwardedHttps: Step = async (ctx, next) => {
   await next();
 };
 
-/** Looks up the caller; refuses nobody. */
+/** Looks up the caller without refusing anybody. */
 export function identify(deployment: { directory: AccessDirectory; environment: Environment }): Step {
   return async (ctx, next) => {
     ctx.state.caller = identifyCaller(ctx.get('X-API-Key'), deployment);
@@ -54,7 +58,7 @@ export function identify(deployment: { directory: AccessDirectory; environment: 
   };
 }
 
-/** Checks 1 and 2, made here. */
+/** Makes checks 1 and 2 in this process. */
 export function embeddedEdge(windows: EdgeWindows): Step {
   return async (ctx, next) => {
     const { caller, address } = ctx.state;
@@ -66,8 +70,8 @@ export function embeddedEdge(windows: EdgeWindows): Step {
 }
 
 /**
- * Allow-list and rate limit of the key with the presented prefix, switched off or not. An unknown key passes; check 3
- * refuses it.
+ * Checks the allow-list and the rate limit of the key with the presented prefix, active or not. An unknown key passes,
+ * and is refused by check 3.
  */
 export async function checkEdge(
   caller: Caller,
@@ -87,7 +91,7 @@ export async function checkEdge(
   return { code: 'RATE_LIMITED', retryAfterSeconds: verdict.retryAfterSeconds };
 }
 
-/** The check that the gateway in front has made checks 1 and 2. */
+/** Checks that the gateway in front has made checks 1 and 2. */
 export function externalEdge(
   tokens: readonly string[],
   { log, metrics }: { log: Log; metrics: ApiMetrics },
@@ -105,8 +109,8 @@ export function externalEdge(
 }
 
 /**
- * Whether a text is one of the gateway's tokens: several may be valid, so that one can be replaced. Digests are compared,
- * always all of them, so that the time taken says nothing about a token.
+ * Makes a function that says if a text is one of the gateway's tokens. Several may be valid, so that one can be
+ * replaced. It compares digests, and always all of them, so that the time it takes reveals nothing about a token.
  */
 export function createEdgeProof(tokens: readonly string[]): (presented: string) => boolean {
   const digest = (text: string) => hash('sha256', text, 'buffer');

@@ -1,12 +1,12 @@
 import { STATUS_CODES } from 'node:http';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { Caller } from '../accounts/caller.ts';
+import type { IpAddress } from '../base/config/ip-address.ts';
 import { errorKind } from '../base/errors.ts';
 import { world } from '../base/world.ts';
-import type { IpAddress } from './edge/addresses.ts';
 import type { ListQuery } from './parameters.ts';
 
-/** Every refusal that a client can get. This is the one place where errors have HTTP statuses. */
+/** Every refusal that a client can get. This is the only place where errors have HTTP statuses. */
 export const refusals = {
   VALIDATION_FAILED: { status: 400, message: 'One or more parameters are not valid; see fields.' },
   BAD_REQUEST: { status: 400, message: 'The request is not valid HTTP.' },
@@ -34,9 +34,9 @@ export type RefusalCode = keyof typeof refusals;
 
 export interface Refusal {
   readonly code: RefusalCode;
-  /** Of `VALIDATION_FAILED`: the problem with each parameter. */
+  /** The problem with each parameter, for `VALIDATION_FAILED`. */
   readonly fields?: Readonly<Record<string, string>>;
-  /** Of `RATE_LIMITED`; `SERVICE_UNAVAILABLE` has its own when none is given. */
+  /** The wait for `RATE_LIMITED`. `SERVICE_UNAVAILABLE` has a default. */
   readonly retryAfterSeconds?: number;
 }
 
@@ -48,12 +48,12 @@ export interface Answer {
 
 const UNAVAILABLE_RETRY_AFTER_SECONDS = 5;
 
-/** A page; `body` is JSON. */
+/** The answer with a page. `body` is JSON. */
 export function goodAnswer(body: Buffer, requestId: string): Answer {
   return { status: 200, headers: { ...commonHeaders, 'X-Request-Id': requestId }, body };
 }
 
-/** The answer to a refusal. Refusals by the edge have their code only, without message and request id. */
+/** The answer for a refusal. Refusals of the edge contain only their code, without message and request id. */
 export function refusalAnswer(refusal: Refusal, requestId: string): Answer {
   const terms = refusals[refusal.code];
   const headers: Record<string, string> = { ...commonHeaders };
@@ -72,7 +72,7 @@ export function refusalAnswer(refusal: Refusal, requestId: string): Answer {
   return { status: terms.status, headers, body: JSON.stringify({ error }) };
 }
 
-/** What a client gets for an error: 503 if a store is unavailable or closing, otherwise 500. */
+/** The refusal for an error: 503 if a store is unavailable or closing, otherwise 500. */
 export function refusalOf(error: unknown): Refusal {
   const kind = errorKind(error);
   return { code: kind === 'unavailable' || kind === 'closed' ? 'SERVICE_UNAVAILABLE' : 'INTERNAL_ERROR' };
@@ -95,20 +95,20 @@ const commonHeaders = {
   'Cache-Control': 'no-store',
 } as const;
 
-/** What is known of one request; the steps fill it in. */
+/** What is known about a request. The steps fill it in. */
 export interface RequestState {
   requestId: string;
   path: string;
   /** The text after `?`. */
   rawQuery: string;
   caller?: Caller;
-  /** Where it comes from. */
+  /** The address that it comes from. */
   address?: IpAddress | undefined;
-  /** To be called when check 3 is passed. */
+  /** Called when check 3 is passed. */
   keyAccepted?: () => void;
   code?: RefusalCode;
   rows?: number;
-  /** What was asked for, once it was read. */
+  /** The query, once it has been read. */
   query?: ListQuery;
 }
 

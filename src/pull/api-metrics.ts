@@ -2,10 +2,10 @@ import { Counter, Histogram, type Registry } from 'prom-client';
 
 const DURATION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
-/** What the pull API counts. */
+/** The metrics of the pull API. */
 export type ApiMetrics = ReturnType<typeof apiMetrics>;
 
-/** The metrics of this process, in its registry. */
+/** Adds the metrics of the pull API to the registry of the process. */
 export function apiMetrics(registry: Registry) {
   const registers = [registry];
   return {
@@ -30,17 +30,12 @@ export function apiMetrics(registry: Registry) {
     }),
     requestsNotKept: new Counter({
       name: 'fuel_requests_not_kept_total',
-      help: 'Requests that fuel key requests does not know, since their store was unavailable for long.',
+      help: 'Requests missing from fuel key requests, since their store was unavailable for long.',
       registers,
     }),
     pageRows: new Counter({
       name: 'fuel_page_rows_total',
       help: 'Transaction records returned.',
-      registers,
-    }),
-    pageEntriesRead: new Counter({
-      name: 'fuel_page_entries_read_total',
-      help: 'Index entries read to find the records of pages.',
       registers,
     }),
     edgeNotEnforced: new Counter({

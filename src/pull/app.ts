@@ -24,23 +24,23 @@ export interface ApiOptions extends TransactionsOptions, RequestLogOptions {
   /** `ready` while the directory has caught up and is fresh enough to judge access. */
   readonly availability: () => 'ready' | 'unavailable';
   readonly edge: EdgeOptions;
-  /** A trusted proxy in front ends TLS, and says so on each request. */
+  /** True if a trusted proxy in front ends TLS and says so in each request. */
   readonly tlsTerminated: boolean;
-  /** Another time, for tests. */
+  /** A different time limit, for tests. */
   readonly unprovenIdleMs?: number;
 }
 
-/** The pull API as a request listener. The order of its steps is the order of acceptance. */
+/** Creates the pull API as a request listener. Its steps are in the order of the checks. */
 export function createApi(options: ApiOptions): RequestListener {
   const { log, edge } = options;
   const app = new Koa<RequestState>();
-  // Errors of a request are answered and logged by its steps; what arrives here is a broken connection.
+  // The steps answer and log the errors of a request. What arrives here is a broken connection.
   app.on('error', (error: unknown) => log.info({ err: error }, 'the connection ended before the answer did'));
   app.use(keepProvenConnections(options));
   app.use(requestLog(options));
   app.use(requireHost);
   app.use(identify(options));
-  // The gateway's token is checked before anything else; checks 1 and 2 need an up-to-date directory.
+  // The gateway's token is checked before anything else. Checks 1 and 2 need an up-to-date directory.
   if (edge.kind === 'external') app.use(externalEdge(edge.tokens, options));
   app.use(requireAvailability(options.availability));
   if (options.tlsTerminated) app.use(requireForwardedHttps);
@@ -51,8 +51,10 @@ export function createApi(options: ApiOptions): RequestListener {
   return (request, response) => void handle(request, response);
 }
 
-/** There is one endpoint, read with GET; HEAD is another method. */
+/** Accepts only the one endpoint and only GET. HEAD is a different method. */
 const route: Step = async (ctx, next) => {
+  // CONNECT names a host instead of a path.
+  if (ctx.method === 'CONNECT') return refuse(ctx, { code: 'METHOD_NOT_ALLOWED' });
   if (ctx.state.path !== `${BASE_PATH}/transactions`) return refuse(ctx, { code: 'NOT_FOUND' });
   if (ctx.method !== 'GET') return refuse(ctx, { code: 'METHOD_NOT_ALLOWED' });
   await next();

@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } fr
 import { REFERENCES } from '../../projections/transactions.ts';
 import type { PageQuery, Place } from './view/transactions-view.ts';
 
-/** What must stay the same from page to page. The page size may change. */
+/** The filters that must stay the same from page to page. The page size may change. */
 export type PageFilters = Pick<PageQuery, 'fromMs' | 'toMs' | 'references' | 'statuses'>;
 
 export type CursorReading = Place | 'malformed' | 'other filters';
@@ -13,7 +13,9 @@ export interface Cursors {
     readonly filters: PageFilters;
     readonly place: Place;
   }): string;
-  /** Without `filters`, if those of the request are not valid, only the cursor itself is checked. */
+  /**
+   * Reads a cursor. If `filters` is `undefined` because those of the request are invalid, only the cursor is checked.
+   */
   decode(
     text: string,
     request: { readonly accountId: number; readonly filters: PageFilters | undefined },
@@ -27,16 +29,17 @@ const FINGERPRINT_OFFSET = 17;
 const FINGERPRINT_BYTES = 12;
 const CHECKSUM_OFFSET = FINGERPRINT_OFFSET + FINGERPRINT_BYTES;
 const CHECKSUM_BYTES = 16;
-/** Divisible by 3, so that base64 has no spare bits and each text stands for other bytes. */
+/** The size is divisible by 3, so that base64 has no spare bits and different texts always mean different bytes. */
 const CURSOR_BYTES = CHECKSUM_OFFSET + CHECKSUM_BYTES;
 const CURSOR_TEXT = new RegExp(`^[A-Za-z0-9_-]{${(CURSOR_BYTES / 3) * 4}}$`);
 
 /**
- * Cursors: the place of the page's last record and a fingerprint of the filters, under a keyed checksum that
- * also covers the account. The first key makes them, all verify: every process with the same keys agrees.
+ * Creates the cursors of these keys. A cursor contains the place of the page's last record, a fingerprint of the
+ * filters, and a keyed checksum that also covers the account. The first key makes cursors and all keys verify them, so
+ * every process with the same keys agrees.
  */
 export function createCursors(keys: readonly Uint8Array[]): Cursors {
-  const secrets = keys.map((key) => createSecretKey(key)); // bytes take ten microseconds more each time
+  const secrets = keys.map((key) => createSecretKey(key)); // plain bytes would take 10 µs longer each time
   const [current] = secrets;
   if (current === undefined) throw new RangeError('cursors need at least one key');
   return {
@@ -72,7 +75,7 @@ function checksum(key: KeyObject, cursor: Buffer, accountId: number): Buffer {
   return createHmac('sha256', key).update(covered).digest().subarray(0, CHECKSUM_BYTES);
 }
 
-/** Equal for filters that select the same records, whatever their order. */
+/** Returns equal bytes for filters that select the same records, whatever their order. */
 function fingerprint({ fromMs, toMs, references = {}, statuses }: PageFilters): Buffer {
   const wanted = REFERENCES.map((name) => {
     const value = references[name] ?? null;

@@ -13,7 +13,7 @@ export interface ListQuery extends Omit<PageQuery, 'accountId'> {
 
 export type ParameterReading =
   | { readonly ok: true; readonly query: ListQuery }
-  /** The problem with each parameter that has one, by the parameter's name. */
+  /** The problems by the name of the parameter. */
   | { readonly ok: false; readonly fields: Readonly<Record<string, string>> };
 
 const FILTERS = [...REFERENCES, 'status'] as const;
@@ -35,7 +35,7 @@ export function readParameters(
 ): ParameterReading {
   const problems = new Map<string, string>();
   const given = collect(rawQuery, problems);
-  /** `undefined` if the parameter is absent or has a problem, which is then added to `problems`. */
+  /** Reads a parameter; `undefined` if it is absent or has a problem, which is then added to `problems`. */
   const read = <T>(name: ParameterName, parse: (text: string) => T | Problem): T | undefined => {
     const text = given.get(name);
     if (text === undefined || problems.has(name)) return undefined;
@@ -73,7 +73,7 @@ class Problem {
   }
 }
 
-/** The parameters by name; unknown, repeated and empty ones are problems. */
+/** Returns the parameters by name. Unknown, repeated and empty ones are problems. */
 function collect(rawQuery: string, problems: Map<string, string>): Map<string, string> {
   const given = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(rawQuery)) {
@@ -86,7 +86,7 @@ function collect(rawQuery: string, problems: Map<string, string>): Map<string, s
 }
 
 function readDateTime(text: string): number | Problem {
-  // A "+" that the client did not encode arrives as a space.
+  // A "+" that the client has not encoded arrives as a space.
   const ms = parseDateTime(text.replace(' ', '+'));
   return (
     ms ??
@@ -96,7 +96,7 @@ function readDateTime(text: string): number | Problem {
   );
 }
 
-/** A problem of the range as a whole is reported for its end. */
+/** Reads the end of the range. A problem with the range as a whole is reported for its end. */
 function readEnd(text: string, fromMs: number | undefined): number | Problem {
   const toMs = readDateTime(text);
   if (toMs instanceof Problem || fromMs === undefined) return toMs;
@@ -107,7 +107,7 @@ function readEnd(text: string, fromMs: number | undefined): number | Problem {
 
 function readInteger(text: string): number | Problem {
   const value = /^-?[0-9]+$/.test(text) ? Number(text) : Number.NaN;
-  // Adding 0 makes -0 the same number as 0.
+  // Adding 0 turns -0 into 0.
   return Number.isSafeInteger(value) ? value + 0 : new Problem('must be an integer within 2^53-1');
 }
 

@@ -4,13 +4,13 @@ import { trustedProxies } from './edge/addresses.ts';
 
 /** How long a connection may stay idle while no key has been accepted on it. */
 const UNPROVEN_IDLE_MS = 5_000;
-/** Node waits this much longer than it announces, so that no request meets the end of the connection. */
+/** Node waits this much longer than it announces, so that no request is sent just when the connection closes. */
 const MARGIN_MS = 1_000;
 
 /**
- * Keeps connections open for callers with a key: a connection on which no key was accepted yet is closed soon, or at once
- * after an unknown path; a 401 closes any. Connections of trusted proxies are left alone: several callers share them, and
- * a proxy that finds one closed may fail its next request.
+ * Keeps connections open for callers with a key. A connection on which no key has been accepted yet is closed soon, or
+ * at once after an unknown path; a 401 closes any connection. Those of trusted proxies are left alone: several callers
+ * share them, and a proxy that finds one closed may fail its next request.
  */
 export function keepProvenConnections({
   proxies,
@@ -23,7 +23,7 @@ export function keepProvenConnections({
   const proven = new WeakSet<Socket>();
   return async (ctx, next) => {
     const { socket } = ctx.req;
-    // At once: a pipelined request behind it may end before it.
+    // This is noted before the answer, since a pipelined request may be answered before this one.
     ctx.state.keyAccepted = () => void proven.add(socket);
     await next();
     if (trusts(socket.remoteAddress ?? '') || ctx.res.hasHeader('Connection')) return;
@@ -32,13 +32,13 @@ export function keepProvenConnections({
   };
 }
 
-/** Whether the connection ends with this answer: the caller has no valid key, or does not know the path either. */
+/** True if the connection ends with this answer: the key is invalid, or the path is unknown and no key was accepted. */
 function isLast(code: RefusalCode | undefined, isProven: boolean): boolean {
   return code === 'INVALID_API_KEY' || (code === 'NOT_FOUND' && !isProven);
 }
 
 function endSoon(ctx: Context, idleMs: number): void {
   ctx.set({ Connection: 'keep-alive', 'Keep-Alive': `timeout=${Math.floor(idleMs / 1000)}` });
-  // Node sets its own timeout when the answer is complete; this listener runs after that.
+  // Node sets its own timeout when the answer is complete. This listener runs after that.
   ctx.res.once('finish', () => ctx.req.socket.setTimeout(idleMs + Math.min(idleMs, MARGIN_MS)));
 }

@@ -6,17 +6,17 @@ import type { ListQuery } from './parameters.ts';
 
 /** One request that came with the secret of a known key. */
 export interface RequestRow {
-  /** Of the key. */
+  /** The key's prefix. */
   readonly prefix: string;
   readonly atMs: number;
-  /** `null` where the connection had ended. */
+  /** The address of the caller; `null` if the connection had already ended. */
   readonly address: string | null;
   readonly status: number;
-  /** Why it was refused. */
+  /** The code of the refusal, if the request was refused. */
   readonly code: RefusalCode | null;
-  /** Records that it was given. */
+  /** The number of records in the answer. */
   readonly rows: number | null;
-  /** Range, filters and place of the page; `null` where it was refused before they were read. */
+  /** Range, filters and place of the page; `null` if the request was refused before they were read. */
   readonly query: ListQuery | null;
 }
 
@@ -26,11 +26,11 @@ export interface LastUse {
 }
 
 /**
- * What keys asked for, so that it can be told what a leaked one was used for.
+ * The requests of keys, kept so that an operator can see what a leaked key was used for.
  *
- * - `requestsOf` gives those of one key in a range, both ends inclusive: the newest first.
- * - `lastUses` names the newest of each of these keys, by prefix; keys without one are left out.
- * - `trim` removes those before a time, but for the newest of each key, and says how many.
+ * - `requestsOf` yields the requests of one key in a range, both ends inclusive, the newest first.
+ * - `lastUses` returns the newest request of each of these keys, by prefix. Keys without one are left out.
+ * - `trim` removes requests before a time, except the newest of each key, and returns how many.
  */
 export interface RequestJournal {
   append(rows: readonly RequestRow[]): Promise<void>;
@@ -44,20 +44,20 @@ export interface RequestJournal {
 }
 
 const FLUSHED_EVERY_MS = 1_000;
-/** Stored in one write, which takes some milliseconds: the thread also answers requests. */
+/** The rows stored in one write. It takes some milliseconds, and the thread also answers requests. */
 const ROWS_A_WRITE = 250;
-/** More requests than a thread answers while its store fails over; later ones are counted, and lost. */
+/** More requests than a process answers while its store fails over. Further ones are counted, and lost. */
 const MAX_WAITING = 50_000;
 
 export interface RecorderOptions {
   readonly journal: Pick<RequestJournal, 'append'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Counts what could not be kept. */
+  /** Counts the requests that could not be stored. */
   readonly dropped: { inc(count?: number): void };
 }
 
-/** Collects the requests of one thread and stores them together: a request waits for nothing. */
+/** Collects the requests of a process and stores them together, so that no request has to wait. */
 export class RequestRecorder {
   readonly #options: RecorderOptions;
   readonly #timer: NodeJS.Timeout;
@@ -75,7 +75,7 @@ export class RequestRecorder {
     else this.#waiting.push({ ...row, atMs: this.#options.clock.now() });
   }
 
-  /** Stores what is left, once: what can't be is counted, and lost. */
+  /** Tries once to store the remaining requests. Those that can't be stored are counted, and lost. */
   async stop(): Promise<void> {
     world.clearInterval(this.#timer);
     await this.#storing;
@@ -83,7 +83,7 @@ export class RequestRecorder {
     const lost = this.#waiting.splice(0).length;
     if (lost === 0) return;
     this.#options.dropped.inc(lost);
-    this.#options.log.warn({ lost }, 'what keys asked for last could not be stored, and is lost');
+    this.#options.log.warn({ lost }, 'the last requests of keys could not be stored and are lost');
   }
 
   #store(): Promise<void> | undefined {
@@ -94,7 +94,7 @@ export class RequestRecorder {
     return this.#storing;
   }
 
-  /** Stores the first `count`; each waits until it is stored. */
+  /** Stores the first `count` requests. They stay in the queue until they are stored. */
   async #append(count: number): Promise<void> {
     const { journal, log } = this.#options;
     try {
@@ -107,7 +107,7 @@ export class RequestRecorder {
       }
       this.#isFailing = false;
     } catch (error) {
-      if (!this.#isFailing) log.warn({ err: error }, 'what keys asked for could not be stored; trying again');
+      if (!this.#isFailing) log.warn({ err: error }, 'requests of keys could not be stored; retrying');
       this.#isFailing = true;
     }
   }

@@ -8,13 +8,15 @@ import type { RequestRecorder } from './request-journal.ts';
 export interface RequestLogOptions {
   readonly log: Log;
   readonly metrics: ApiMetrics;
-  /** CIDRs whose `X-Forwarded-For` is believed. */
+  /** The CIDR ranges of proxies whose `X-Forwarded-For` is trusted. */
   readonly proxies: readonly string[];
-  /** Gets each request with a proven key. */
+  /** Stores each request with a proven key. */
   readonly requests: Pick<RequestRecorder, 'add'>;
 }
 
 const MAX_LOGGED_PATH = 200;
+const MAX_LOGGED_HOP = 100;
+const BETWEEN_WARNINGS_MS = 1_000;
 /** The five access checks, by the code with which each refuses. */
 const CHECKS: Partial<Readonly<Record<RefusalCode, string>>> = {
   IP_NOT_ALLOWED: 'address',
@@ -25,18 +27,28 @@ const CHECKS: Partial<Readonly<Record<RefusalCode, string>>> = {
 };
 
 /**
- * The outermost step: gives the request its id, turns what is thrown into an answer, and writes one log line.
- * The line names the key by its prefix; the query, the address and the secret are not in it. What a proven key asked for is
- * kept apart from the log.
+ * The outermost step: gives the request its id, turns errors into answers, and writes one log line. The line names the
+ * key by its prefix, and does not contain the query, the address or the secret. The requests of proven keys are stored
+ * separately.
  */
 export function requestLog({ log, metrics, proxies, requests }: RequestLogOptions): Step {
   const trusts = trustedProxies(proxies);
+  let nextWarningMs = 0;
+  const warnOf = (ctx: Context, hop: string): void => {
+    if (world.elapsedMs() < nextWarningMs) return;
+    nextWarningMs = world.elapsedMs() + BETWEEN_WARNINGS_MS;
+    const what = { forwarded_for: hop.slice(0, MAX_LOGGED_HOP), proxy: ctx.req.socket.remoteAddress };
+    log.warn(
+      what,
+      "X-Forwarded-For is not an address: the request's address is unknown, and on no allow-list",
+    );
+  };
   for (const [code, check] of Object.entries(CHECKS)) metrics.accessRefusals.inc({ check, code }, 0);
   return async (ctx, next) => {
     const startedAtMs = world.elapsedMs();
     Object.assign(ctx.state, {
       requestId: world.randomUUID(),
-      address: clientAddress(ctx.req, trusts),
+      address: clientAddress(ctx.req, trusts, (hop) => warnOf(ctx, hop)),
       ...splitTarget(ctx.req.url ?? ''),
     });
     try {
@@ -74,7 +86,9 @@ function lineOf(ctx: Context, durationMs: number): Readonly<Record<string, unkno
   };
 }
 
-/** Not decoded, so that no path is malformed. An absolute target begins with scheme and host. */
+/**
+ * Splits a request target without decoding it, so that no path is malformed. An absolute target has scheme and host.
+ */
 function splitTarget(target: string): { path: string; rawQuery: string } {
   const relative = target.replace(/^https?:\/\/[^/?]*/i, '');
   const mark = relative.indexOf('?');

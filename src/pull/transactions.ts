@@ -7,7 +7,7 @@ import type { ApiMetrics } from './api-metrics.ts';
 import type { Cursors } from './cursor.ts';
 import type { Presigner } from './images/presign.ts';
 import { type ListQuery, readParameters } from './parameters.ts';
-import { ByteWriter, recordWriter, type WrittenRecordTerms } from './record/record.ts';
+import { type RecordTerms, recordText } from './record/record.ts';
 import type { PageRow, TransactionsView, ViewPage } from './view/transactions-view.ts';
 
 const IMAGES_VALID_FOR_SECONDS = 60 * 60;
@@ -23,11 +23,11 @@ export interface TransactionsOptions {
 interface Access {
   readonly account: Account;
   readonly key: AccountKey;
-  /** The end of the profile that is current now; `null` when it is open-ended. */
+  /** When the current charging profile ends; `null` if it is open-ended. */
   readonly endsAtMs: number | null;
 }
 
-/** The endpoint: checks 3 to 5, then the parameters, then what they name, then one page. */
+/** The endpoint: checks 3 to 5, then the parameters, then the corporates that they name, then one page. */
 export function listTransactions(options: TransactionsOptions): Step {
   const { view, cursors, clock, metrics } = options;
   return async (ctx) => {
@@ -46,15 +46,14 @@ export function listTransactions(options: TransactionsOptions): Step {
     const page = await view.page({ ...parameters.query, accountId });
     ctx.state.rows = page.rows.length;
     metrics.pageRows.inc(page.rows.length);
-    if (page.entriesRead !== undefined) metrics.pageEntriesRead.inc(page.entriesRead);
     answer(ctx, goodAnswer(bodyOf(page, parameters.query, access, options), ctx.state.requestId));
     if (access.endsAtMs !== null) ctx.set('X-Access-Expires-At', formatDateTime(access.endsAtMs));
   };
 }
 
 /**
- * Checks 3, 4 and 5 of the acceptance order, in that order, for one moment. A valid key whose account can't be read is
- * refused as unavailable, since the account's data can't be trusted.
+ * Makes checks 3, 4 and 5, in that order, for one moment. A valid key whose account can't be read is refused as
+ * unavailable, since the account's data can't be trusted.
  */
 function checkAccess(caller: Caller | undefined, nowMs: number): Access | RefusalCode {
   if (caller?.known === undefined || !caller.proven || !caller.known.key.active) return 'INVALID_API_KEY';
@@ -63,7 +62,7 @@ function checkAccess(caller: Caller | undefined, nowMs: number): Access | Refusa
   return access.open ? { account: access.account, key, endsAtMs: access.endsAtMs } : access.code;
 }
 
-/** The refusal if the group or a corporate is not the account's now, or not in the group; the group comes first. */
+/** Returns the refusal for a group or corporate that is not the account's, or for a corporate outside the group. */
 function findForeign(query: ListQuery, account: Account): RefusalCode | undefined {
   const { corporate_group_id: groupId, corporate_id: corporateIds = [] } = query.references;
   if (groupId !== undefined && !account.groups.has(groupId)) return 'CORPORATE_GROUP_NOT_FOUND';
@@ -75,7 +74,7 @@ function findForeign(query: ListQuery, account: Account): RefusalCode | undefine
 }
 
 function bodyOf(page: ViewPage, query: ListQuery, access: Access, options: TransactionsOptions): Buffer {
-  const { parts, expiresAtMs } = options.presigner.at(options.clock.now(), IMAGES_VALID_FOR_SECONDS);
+  const { presign, expiresAtMs } = options.presigner.at(options.clock.now(), IMAGES_VALID_FOR_SECONDS);
   const last = page.rows.at(-1);
   const next =
     page.hasMore && last !== undefined
@@ -83,30 +82,20 @@ function bodyOf(page: ViewPage, query: ListQuery, access: Access, options: Trans
       : 'null';
   return pageBody(
     page.rows,
-    { mobileNumber: access.key.driverMobile, urls: parts, expiresAt: formatDateTime(expiresAtMs) },
+    { mobileNumber: access.key.driverMobile, presign, expiresAt: formatDateTime(expiresAtMs) },
     `{"limit":${query.limit},"has_more":${page.hasMore},"next_cursor":${next}}`,
   );
 }
 
-/** Two image URLs of the usual length, and what stands between the parts of a record. */
-const USUAL_REST_BYTES = 1_024;
-
 /**
- * The body of a page, joined from rendered text, so that decimals never become JavaScript numbers, and from bytes, so that
- * nothing is encoded again. `pagination` is JSON in ASCII.
+ * Joins the body of a page from rendered text, so that decimals never become JavaScript numbers. `pagination` is JSON.
  */
-export function pageBody(rows: readonly PageRow[], terms: WrittenRecordTerms, pagination: string): Buffer {
-  const expectedBytes = rows.reduce(
-    (sum, { head, fees }) => sum + head.length + fees.length + USUAL_REST_BYTES,
-    USUAL_REST_BYTES,
+export function pageBody(rows: readonly PageRow[], terms: RecordTerms, pagination: string): Buffer {
+  const parts = rows.map((row, index) =>
+    Buffer.from(`${index === 0 ? '{"data":[' : ','}${recordText(row, terms)}`),
   );
-  const body = new ByteWriter(expectedBytes);
-  const write = recordWriter(body, terms);
-  body.ascii('{"data":[');
-  for (const [index, row] of rows.entries()) {
-    if (index > 0) body.ascii(',');
-    write(row);
-  }
-  body.ascii(`],"pagination":${pagination}}`);
-  return body.written();
+  return Buffer.concat([
+    ...parts,
+    Buffer.from(`${rows.length === 0 ? '{"data":[' : ''}],"pagination":${pagination}}`),
+  ]);
 }

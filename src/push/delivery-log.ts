@@ -4,8 +4,9 @@ import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { formatDateTime, parseDateTime } from '../domain/values/date-time.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { newEvent } from '../event-store/new-event.ts';
-import { readOperations } from '../event-store/operations.ts';
-import type { DeliveryReads } from './queue/delivery-reads.ts';
+import { operationOf } from '../event-store/operations.ts';
+import type { RecordedEvent } from '../event-store/recorded-event.ts';
+import type { DeliveryQueue } from './queue/delivery-queue.ts';
 
 const AUTHOR = { actor: 'system', command: 'webhooks start' };
 
@@ -16,13 +17,13 @@ const AUTHOR = { actor: 'system', command: 'webhooks start' };
  */
 export async function claimDeliveryLog(
   store: EventStore,
-  queue: Pick<DeliveryReads, 'logId'>,
+  queue: Pick<DeliveryQueue, 'logId'>,
   clock: Clock,
 ): Promise<void> {
   const { id, startedAtMs } = await queue.logId();
   for (;;) {
-    const last = (await store.readStream(OPERATIONS_STREAM)).at(-1);
-    const started = await readStartedLog(store);
+    const events = await store.readStream(OPERATIONS_STREAM);
+    const started = startedLogIn(events);
     if (started?.id === id) return;
     if (started !== undefined) {
       throw new FuelError(
@@ -33,17 +34,9 @@ export async function claimDeliveryLog(
     }
     const data = { log_id: id, started_at: formatDateTime(startedAtMs) };
     const event = newEvent({ type: 'DeliveryLogStarted', data }, AUTHOR, clock.now());
-    const expected = last?.revision ?? 'none'; // of several processes that start at once, one records it
+    const expected = events.at(-1)?.revision ?? 'none'; // of several processes that start at once, one records it
     await store.append([{ stream: OPERATIONS_STREAM, expected, events: [event] }]);
   }
-}
-
-/** Of a log with deliveries that is to get the name of another one. */
-export function renameRefused(own: string, name: string): FuelError {
-  return new FuelError(
-    'REFUSED',
-    `the delivery log ${own} holds deliveries: it can't become the log ${name}, use an empty one`,
-  );
 }
 
 /** What the stream `operations` says of the delivery log. */
@@ -56,9 +49,15 @@ export interface StartedLog {
 
 /** The delivery log that belongs to the event store; `undefined` where none was ever started. */
 export async function readStartedLog(store: EventStore): Promise<StartedLog | undefined> {
+  return startedLogIn(await store.readStream(OPERATIONS_STREAM));
+}
+
+function startedLogIn(events: readonly RecordedEvent[]): StartedLog | undefined {
   let started: StartedLog | undefined;
-  for (const { type, data, recorded } of await readOperations(store)) {
-    if (type !== 'DeliveryLogStarted') continue;
+  for (const event of events) {
+    const operation = operationOf(event);
+    if (operation?.type !== 'DeliveryLogStarted') continue;
+    const { data, recorded } = operation;
     const startedAtMs = parseDateTime(data.started_at) ?? recorded.recordedAtMs;
     started = { id: data.log_id, firstStartedAtMs: started?.firstStartedAtMs ?? startedAtMs };
   }

@@ -2,8 +2,8 @@ import { createPublicKey, hash, type KeyObject, sign, verify } from 'node:crypto
 import { FuelError } from '../base/errors.ts';
 import type { Hash } from './merkle-tree.ts';
 
-/** What a checkpoint says: the log of this origin had these leaves. */
-export interface Checkpoint {
+/** The statement that a signed note contains: the log of this origin had this size and root. */
+export interface LogCheckpoint {
   readonly origin: string;
   readonly size: number;
   readonly root: Hash;
@@ -13,13 +13,13 @@ const ED25519 = 1;
 const KEY_ID_BYTES = 4;
 const RAW_KEY_BYTES = 32;
 const BODY = /^([^\n]+)\n(0|[1-9]\d{0,15})\n([A-Za-z0-9+/]{43}=)\n(?:[^\n]+\n)*$/;
-/** The text, an empty line, and the lines of signatures. */
+/** A signed note: the text, an empty line, and the lines of signatures. */
 const NOTE = /^(.+?\n)\n((?:\u2014 [^\n]+\n)+)$/s;
 const SIGNATURE = /^\u2014 (\S+) ([A-Za-z0-9+/=]+)$/;
-/** Name, key id in hexadecimal, and in base64 the algorithm's number before the key. */
+/** A public key as text: name, key id in hexadecimal, and in base64 the number of the algorithm followed by the key. */
 const VERIFIER = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/;
 
-/** One public key of a log, under the name that its signatures have. */
+/** One public key of a log, with the name that its signatures contain. */
 class VerifierKey {
   readonly name: string;
   readonly #key: KeyObject;
@@ -41,7 +41,7 @@ class VerifierKey {
     );
   }
 
-  /** RFC 8032's 32 bytes. */
+  /** The 32 bytes of the key (RFC 8032). */
   get #bytes(): Buffer {
     return Buffer.from(this.#key.export({ format: 'jwk' }).x ?? '', 'base64url');
   }
@@ -56,8 +56,10 @@ class VerifierKey {
     return `${this.name}+${this.id.toString('hex')}+${key}`;
   }
 
-  /** The checkpoint of a signed note; `undefined` where it has no valid signature of this key, or another form. */
-  open(note: string): Checkpoint | undefined {
+  /**
+   * Returns the checkpoint of a signed note; `undefined` if its form is wrong or it has no valid signature of this key.
+   */
+  open(note: string): LogCheckpoint | undefined {
     const [, text = '', signatures = ''] = NOTE.exec(note) ?? [];
     const isSigned = signatures.split('\n').some((line) => {
       const [, name, encoded = ''] = SIGNATURE.exec(line) ?? [];
@@ -69,7 +71,7 @@ class VerifierKey {
   }
 }
 
-/** The public keys of a log: what one of them signed is its. A log has several while its key is replaced, and after it. */
+/** The public keys of a log. A signature of any of them is valid. A log has several once its key has been replaced. */
 export class LogVerifier {
   readonly #keys: readonly VerifierKey[];
 
@@ -77,13 +79,13 @@ export class LogVerifier {
     this.#keys = keys;
   }
 
-  /** As C2SP writes a key: `name+key id+key`; several by commas. Throws `REFUSED` for another text. */
+  /** Parses keys in the form of C2SP, `name+key id+key`, separated by commas. Throws `REFUSED` for any other text. */
   static parse(text: string): LogVerifier {
     return new LogVerifier(text.split(',').map((each) => VerifierKey.parse(each)));
   }
 
-  /** The checkpoint of a signed note; `undefined` where it has no valid signature of these keys, or another form. */
-  open(note: string): Checkpoint | undefined {
+  /** Returns the checkpoint of a signed note; `undefined` if its form is wrong or none of these keys has signed it. */
+  open(note: string): LogCheckpoint | undefined {
     for (const key of this.#keys) {
       const checkpoint = key.open(note);
       if (checkpoint !== undefined) return checkpoint;
@@ -102,7 +104,7 @@ export class CheckpointSigner {
   readonly #origin: string;
   readonly #signing: readonly { readonly key: KeyObject; readonly id: Buffer }[];
 
-  /** `keys`: Ed25519; the private ones sign, the others verify what they signed before. */
+  /** Takes Ed25519 keys. The private ones sign; the public ones only verify what they have signed before. */
   constructor(origin: string, keys: readonly KeyObject[]) {
     const verifierOf = (key: KeyObject): VerifierKey =>
       new VerifierKey(origin, key.type === 'private' ? createPublicKey(key) : key);
@@ -113,8 +115,8 @@ export class CheckpointSigner {
     this.verifier = new LogVerifier(keys.map(verifierOf));
   }
 
-  /** A note of C2SP's `signed-note`, whose text is a checkpoint of its `tlog-checkpoint`. */
-  sign({ size, root }: Pick<Checkpoint, 'size' | 'root'>): string {
+  /** Returns a note in the form of C2SP's `signed-note`, whose text has the form of its `tlog-checkpoint`. */
+  sign({ size, root }: Pick<LogCheckpoint, 'size' | 'root'>): string {
     const text = `${this.#origin}\n${size}\n${root}\n`;
     const lines = this.#signing.map(({ key, id }) => {
       const signature = Buffer.concat([id, sign(null, Buffer.from(text), key)]);
@@ -124,12 +126,12 @@ export class CheckpointSigner {
   }
 }
 
-/** What a note says, whoever signed it; `undefined` where it has another form. */
-export function readCheckpoint(note: string): Checkpoint | undefined {
+/** Returns the checkpoint of a note without checking its signatures; `undefined` if its form is wrong. */
+export function readCheckpoint(note: string): LogCheckpoint | undefined {
   return checkpointIn(NOTE.exec(note)?.[1] ?? '');
 }
 
-function checkpointIn(text: string): Checkpoint | undefined {
+function checkpointIn(text: string): LogCheckpoint | undefined {
   const [, origin = '', size, root = ''] = BODY.exec(text) ?? [];
   return size === undefined ? undefined : { origin, size: Number(size), root };
 }

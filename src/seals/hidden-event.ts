@@ -1,15 +1,16 @@
 import type { EventStore } from '../event-store/event-store.ts';
 import { readToEnd } from '../event-store/reads.ts';
-import { type Position, storedText } from '../event-store/recorded-event.ts';
-import { type Gaps, placeOf } from './seals.ts';
+import { type Position, storedText, textOfRef } from '../event-store/recorded-event.ts';
+import type { Gaps } from './seals.ts';
 
-/** EventStoreDB's metadata of a stream, and what in it hides events: truncated, or deleted so that it can be written anew. */
+/** The prefix of EventStoreDB's metadata streams, and the settings there that hide events of a stream. */
 const METADATA = '$$';
 const HIDES = /"\$(?:tb|maxCount|maxAge)"/;
 
 /**
- * The first event that its stream does not show any more, though no erasure names it, as `stream@revision`: EventStoreDB's log
- * shows it until it is scavenged, while nobody who reads the stream gets it. `deleted`: streams that the log says are.
+ * Returns the first event, as `stream@revision`, that its stream no longer shows although no erasure names it.
+ * EventStoreDB's log shows such an event until it is scavenged, but readers of the stream don't get it. `deleted` are
+ * the streams that the log marks as deleted.
  */
 export async function firstHidden(
   store: Pick<EventStore, 'head' | 'subscribe' | 'readStream'>,
@@ -31,7 +32,7 @@ export async function firstHidden(
     let revision = 0;
     while (gaps.has({ stream, revision })) revision += 1;
     const [first] = await store.readStream(stream, { limit: 1 });
-    if (first === undefined || first.revision > revision) return placeOf({ stream, revision });
+    if (first === undefined || first.revision > revision) return textOfRef({ stream, revision });
   }
   return undefined;
 }

@@ -1,25 +1,25 @@
 import type { EventStore } from '../event-store/event-store.ts';
 import { readToEnd } from '../event-store/reads.ts';
-import type { RecordedEvent } from '../event-store/recorded-event.ts';
-import { hashOf, isLeaf, type Place } from './leaf.ts';
+import type { EventRef, RecordedEvent } from '../event-store/recorded-event.ts';
+import { hashOf, isLeaf } from './leaf.ts';
 import type { Hash } from './merkle-tree.ts';
-import type { Anchor, Gap, Gaps } from './seals.ts';
+import type { Gap, Gaps, TreeStart } from './seals.ts';
 
-/** One leaf of the log's tree, in its order. */
-export interface Leaf extends Place {
+/** A leaf of the log's tree. */
+export interface Leaf extends EventRef {
   readonly index: number;
   readonly hash: Hash;
-  /** Unparsed; `undefined` where it was erased, or is another one since. */
+  /** The unparsed event; `undefined` if it was erased or replaced. */
   readonly event: RecordedEvent | undefined;
-  /** What says that it was taken out; the engine may still show it. */
+  /** The record of its removal, if it was erased or replaced. The engine may still show the event. */
   readonly gap: Gap | undefined;
 }
 
-/** An event as its leaf needs it, without what it holds. */
-export interface HashedEvent extends Place {
-  /** `undefined` where it is no leaf. */
+/** An event reduced to what its leaf needs. */
+export interface HashedEvent extends EventRef {
+  /** `undefined` if the event is not a leaf. */
   readonly hash: Hash | undefined;
-  /** Where it is kept. */
+  /** The event itself, if the caller keeps it. */
   readonly event: RecordedEvent | undefined;
 }
 
@@ -29,7 +29,7 @@ export function hashed(event: RecordedEvent, { keeps = false } = {}): HashedEven
   return { stream, revision, hash, event: keeps ? event : undefined };
 }
 
-/** Numbers the events of the log in its order, and puts what was erased where it was. */
+/** Numbers the events of the log in order, and puts the leaves of erased events where they were. */
 export class LeafOrder {
   readonly #gaps: Gaps;
   #size: number;
@@ -43,14 +43,14 @@ export class LeafOrder {
     return this.#size;
   }
 
-  /** The leaves of these events, each after those of what was erased before it. */
+  /** Returns the leaves of these events, each preceded by the leaves of erased events that were before it. */
   take(events: Iterable<HashedEvent>): Leaf[] {
     const leaves: Leaf[] = [];
     for (const event of events) this.#take(event, leaves);
     return leaves;
   }
 
-  /** What was erased at the end of the log. */
+  /** Returns the leaves of erased events at the end of the log. */
   end(): Leaf[] {
     const leaves: Leaf[] = [];
     for (let gap = this.#gaps.at(this.#size); gap !== undefined; gap = this.#gaps.at(this.#size))
@@ -62,11 +62,11 @@ export class LeafOrder {
     let gap = this.#gaps.at(this.#size);
     for (; gap !== undefined; gap = this.#gaps.at(this.#size)) {
       const isShown = gap.stream === stream && gap.revision === revision;
-      if (isShown && hash === gap.hash) break; // it is not gone yet, or was left as it is
+      if (isShown && hash === gap.hash) break; // the engine still shows it, or it was not changed
       leaves.push(this.#erased(gap));
-      if (isShown) return; // another one stands in its place
+      if (isShown) return; // this event has replaced the leaf's
     }
-    if (hash === undefined || this.#gaps.isUnnamed(stream)) return;
+    if (hash === undefined) return;
     leaves.push({ stream, revision, index: this.#size++, hash, event, gap });
   }
 
@@ -80,15 +80,15 @@ const KEPT = { keeps: true };
 
 interface LeavesOptions {
   readonly gaps: Gaps;
-  /** Takes the streams that the engine says are deleted. */
+  /** Collects the streams that the engine marks as deleted. */
   readonly deleted?: Set<string>;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The leaves after an anchor, to the end of the log, in batches. */
+/** Yields the leaves from a start to the end of the log, in batches. */
 export async function* leavesAfter(
   store: Pick<EventStore, 'head' | 'subscribe'>,
-  { size, position }: Pick<Anchor, 'size' | 'position'>,
+  { size, position }: Pick<TreeStart, 'size' | 'position'>,
   { gaps, deleted, signal }: LeavesOptions,
 ): AsyncGenerator<readonly Leaf[], void> {
   const order = new LeafOrder(size, gaps);

@@ -1,28 +1,28 @@
 import { hash } from 'node:crypto';
 
-/** SHA-256 in base64, as it is signed and stored: two are equal where their texts are. */
+/** A SHA-256 in base64, as it is signed and stored. Two hashes are equal if their texts are. */
 export type Hash = string;
 
 const HASH_BYTES = 32;
-/** RFC 6962, 2.1: the hash of a leaf is never that of a node, so that neither passes for the other. */
+/** The first byte of what is hashed (RFC 6962, 2.1). It differs so that a leaf can't be passed off as a node. */
 const [LEAF, NODE] = [0, 1];
-/** Used again for each node. */
+/** A buffer that is reused for each node. */
 const node = Buffer.alloc(1 + 2 * HASH_BYTES, NODE);
 
-/** Of the entry behind the first byte, which is overwritten. */
+/** Returns the hash of an entry that begins at the second byte. The first byte is overwritten. */
 export function leafHash(entry: Buffer): Hash {
   entry[0] = LEAF;
   return hash('sha256', entry, 'base64');
 }
 
-/** Throws for what is no hash. */
+/** Returns the hash of a node. Throws if an argument is not a hash. */
 export function nodeHash(left: Hash, right: Hash): Hash {
   const written = node.write(left, 1, 'base64') + node.write(right, 1 + HASH_BYTES, 'base64');
   if (written !== 2 * HASH_BYTES) throw new RangeError('a hash has 32 bytes');
   return hash('sha256', node, 'base64');
 }
 
-/** A tree of RFC 6962 that grows at its end. It keeps the roots of its complete subtrees only, the largest first. */
+/** A tree of RFC 6962 that grows at its end. It keeps only the roots of its complete subtrees, the largest first. */
 export class TreeEdge {
   readonly #roots: Hash[];
   #size: number;
@@ -40,7 +40,7 @@ export class TreeEdge {
     return this.#roots;
   }
 
-  /** Of the empty tree: the hash of nothing. */
+  /** The root of the tree. That of an empty tree is the hash of nothing. */
   get root(): Hash {
     return this.#roots.reduceRight<Hash | undefined>(foldRight, undefined) ?? hash('sha256', '', 'base64');
   }
@@ -63,12 +63,14 @@ interface Subtree {
   readonly paths: readonly Hash[][];
 }
 
-/** The paths that prove leaves of a tree to its root, made while its leaves pass: it keeps those paths and the edge. */
+/**
+ * Makes inclusion proofs of leaves while the leaves of a tree pass. It keeps only those paths and the edge of the tree.
+ */
 export class InclusionPaths {
   readonly #subtrees: Subtree[] = [];
   #size = 0;
 
-  /** Returns the path of the leaf, whole after `end`, where it is wanted. */
+  /** Returns the path of the leaf if it `isWanted`. The path is complete after `end`. */
   append(leaf: Hash, isWanted: boolean): readonly Hash[] {
     const path: Hash[] = [];
     let tree: Subtree = { root: leaf, paths: isWanted ? [path] : [] };
@@ -90,9 +92,9 @@ function joined(left: Subtree, right: Subtree): Subtree {
   return { root: nodeHash(left.root, right.root), paths: [...left.paths, ...right.paths] };
 }
 
-/** The proof that a tree of `size` leaves begins with one of `from` leaves (RFC 6962, 2.1.2), made while its leaves pass. */
+/** Proves that a tree of `size` leaves begins with one of `from` leaves (RFC 6962, 2.1.2), while its leaves pass. */
 export class ConsistencyProof {
-  /** Where the subtrees begin whose roots make the proof, in its order. */
+  /** The subtrees whose roots make up the proof, in its order. */
   readonly #parts: readonly { readonly from: number; readonly to: number; readonly edge: TreeEdge }[];
   #size = 0;
 
@@ -118,7 +120,7 @@ interface Range {
   readonly to: number;
 }
 
-/** `isWhole`: the first `m` leaves are the whole older tree, whose root its reader knows. */
+/** `isWhole`: the first `m` leaves are the whole older tree, whose root the reader of the proof knows. */
 function subproof(m: number, { from, to }: Range, isWhole: boolean): Range[] {
   if (m === 0) return [];
   if (m === to - from) return isWhole ? [] : [{ from, to }];
@@ -134,7 +136,9 @@ function splitOf(size: number): number {
   return split;
 }
 
-/** Whether the path proves the leaf at `index` of a tree of that size and root. Throws where it has what is no hash. */
+/**
+ * True if the path proves the leaf at `index` of a tree of this size and root. Throws if the path has something else.
+ */
 export function provesInclusion(
   { leaf, index, path }: { readonly leaf: Hash; readonly index: number; readonly path: readonly Hash[] },
   { size, root }: { readonly size: number; readonly root: Hash },
@@ -143,7 +147,7 @@ export function provesInclusion(
   return pathRoot(leaf, { from: index, of: size }, [...path]) === root;
 }
 
-/** `undefined` for a path of another length. */
+/** Returns the root that a path gives for a leaf; `undefined` if the path has the wrong length. */
 function pathRoot(leaf: Hash, { from, of }: { from: number; of: number }, path: Hash[]): Hash | undefined {
   if (of === 1) return path.length === 0 ? leaf : undefined;
   const sibling = path.pop();
@@ -162,7 +166,7 @@ interface Tree {
   readonly root: Hash;
 }
 
-/** Whether the proof shows that the newer tree begins with the leaves of the older one. Throws where it has what is no hash. */
+/** True if the proof shows that the newer tree begins with the older one. Throws if it contains anything but hashes. */
 export function provesConsistency(older: Tree, newer: Tree, proof: readonly Hash[]): boolean {
   if (older.size > newer.size) return false;
   if (older.size === 0) return proof.length === 0;
@@ -170,7 +174,7 @@ export function provesConsistency(older: Tree, newer: Tree, proof: readonly Hash
   return roots?.older === older.root && roots.newer === newer.root;
 }
 
-/** The roots that the proof gives for the first `size` leaves, and for all; `undefined` for one of another length. */
+/** Returns the roots that a proof gives for the older and the newer tree; `undefined` if it has the wrong length. */
 function consistencyRoots(
   older: Tree,
   of: number,

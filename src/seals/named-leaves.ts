@@ -2,11 +2,12 @@ import type { SealedLeaves } from '../domain/operations-events.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import type { RecordedEvent } from '../event-store/recorded-event.ts';
 import { leavesAfter } from './leaves.ts';
-import { anchorBefore, Gaps } from './seals.ts';
+import { Gaps, treeStartBefore } from './seals.ts';
 
 /**
- * What the event has to name that takes these events out of the log, so that its tree stays whole: to be recorded before
- * they go. Reads the log from the seal before the first of them to the last.
+ * Returns the leaves of events that are about to be removed from the log. The event that removes them has to contain
+ * these and be recorded before they go, so that the tree can still be computed. Reads the log from the seal before the
+ * first of them to the last.
  */
 export async function namedLeaves(
   store: EventStore,
@@ -17,7 +18,7 @@ export async function namedLeaves(
   const gaps = new Gaps();
   await gaps.read(store);
   const found: SealedLeaves = [];
-  for await (const leaves of leavesAfter(store, await anchorBefore(store, first), { gaps })) {
+  for await (const leaves of leavesAfter(store, await treeStartBefore(store, first), { gaps })) {
     for (const { stream, revision, index, hash, event } of leaves) {
       if (event === undefined || !wanted.delete(event.position)) continue;
       found.push({ stream, revision, index, hash });

@@ -5,8 +5,8 @@ import { openSigner } from './seal-key.ts';
 import { runSealer, type SealerOptions } from './sealer.ts';
 
 /**
- * Seals the log under the key of the configuration until the signal aborts. Waits while a store is unavailable. Never
- * rejects: without a key, and after a failure, the log stays unsealed, which is logged as an error.
+ * Seals the log with the key of the configuration until the signal aborts. Waits while a store is unavailable. Never
+ * rejects: after a failure the log stays unsealed, which is logged as an error.
  */
 export async function sealLog(
   options: Omit<SealerOptions, 'signer'> & { readonly config: Config },
@@ -15,11 +15,9 @@ export async function sealLog(
   try {
     const named = () => storeIdentity(store, clock);
     const storeId = await retryWhileUnavailable(named, { log, signal, component: 'sealer' });
-    if (storeId === undefined) return; // ended while it waited
-    const signer = openSigner(storeId, config);
-    if (signer !== undefined) await runSealer({ ...options, signer });
-    else log.error('FUEL_SEAL_KEY is not set: the log is not sealed, and can not be proven later');
+    if (storeId === undefined) return; // the signal aborted during the wait
+    await runSealer({ ...options, signer: openSigner(storeId, config) });
   } catch (error) {
-    if (!signal.aborted) log.error({ err: error }, 'the log is not sealed any more: fuel audit verify');
+    if (!signal.aborted) log.error({ err: error }, 'the log is no longer sealed: run fuel audit verify');
   }
 }

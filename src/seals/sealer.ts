@@ -10,13 +10,15 @@ import type { Position } from '../event-store/recorded-event.ts';
 import type { CheckpointSigner } from './checkpoint.ts';
 import { type HashedEvent, hashed, LeafOrder } from './leaves.ts';
 import type { TreeEdge } from './merkle-tree.ts';
-import { anchorBefore, Gaps, lastSeal, packPrints, printOf } from './seals.ts';
+import { Gaps, lastSeal, packPrints, printOf, treeStartBefore } from './seals.ts';
 
 export const SEALER_LEASE = 'sealer';
-const LEASE_MS = 4_000;
+const LEASE_MS = 12_000;
 const AUTHOR = { actor: 'system', command: 'seal' };
 const LIMITS = {
-  /** What a seal is about at most, less one batch: its event names each leaf in some ten bytes. */
+  /**
+   * The leaves after which a seal is made; a seal covers at most one batch more. Its event has some ten bytes for each.
+   */
   leaves: 10_000 - 500,
   withinMs: 60_000,
 };
@@ -29,13 +31,14 @@ export interface SealerOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Others, for tests. */
+  /** Different limits, for tests. */
   readonly limits?: Partial<typeof LIMITS>;
 }
 
 /**
- * Seals what is recorded, at most a minute or 10,000 events later, until the signal aborts: appends `LogSealed` with the
- * signed root of the tree over the log. Of several sealers one is active. While a store is unavailable it waits.
+ * Seals the log until the signal aborts: appends `LogSealed` with the signed root of the tree over the log, at most a
+ * minute or 10,000 events after an event was recorded. Of several sealers one is active. While a store is unavailable
+ * it waits.
  */
 export async function runSealer(options: SealerOptions): Promise<void> {
   const { store, coordination, holder, log, signal } = options;
@@ -51,35 +54,35 @@ export async function runSealer(options: SealerOptions): Promise<void> {
   });
 }
 
-/** Between one look at what is sealed and the next. */
+/** Seals the log from one seal in the store on, until another sealer is faster or a store is unavailable. */
 class Sealer {
   readonly #options: SealerOptions;
   readonly #gaps = new Gaps();
   #edge: TreeEdge | undefined;
-  /** Read, and not sealed. */
+  /** The events that were read and are not sealed yet. */
   #waiting: HashedEvent[] = [];
-  /** What is sealed already, perhaps with leaves that are read again. */
+  /** The size of the newest seal. Some of its leaves may be read again. */
   #sealedSize = 0;
   #sealRevision: number | undefined;
-  /** When the first event that waits came; seals alone are not sealed. */
+  /** When the first waiting event arrived. Events of the stream `seals` don't count: they alone cause no seal. */
   #sinceMs: number | undefined;
 
   constructor(options: SealerOptions) {
     this.#options = options;
   }
 
-  /** Where to read on. */
+  /** Returns the position after which to read. */
   async begin(): Promise<Position> {
     const { store } = this.#options;
     const last = await lastSeal(store);
-    const { edge, position } = await anchorBefore(store);
+    const { edge, position } = await treeStartBefore(store);
     this.#edge = edge;
     this.#sealedSize = last?.size ?? 0;
     this.#sealRevision = last?.recorded.revision;
     return position;
   }
 
-  /** False where another sealer was faster. */
+  /** Takes a batch, and seals if it is time. Returns false if another sealer was faster. */
   async take({ events, caughtUp }: SubscriptionBatch): Promise<boolean> {
     for (const event of events) {
       this.#waiting.push(hashed(event));
@@ -94,7 +97,7 @@ class Sealer {
   async #seal(): Promise<boolean> {
     const { store, signer, clock } = this.#options;
     const edge = this.#edge as TreeEdge;
-    // An event that is missing was erased after that was recorded: so what is recorded now names it.
+    // An erasure is recorded before its events disappear, so the gaps read now name every missing event.
     await this.#gaps.read(store);
     const order = new LeafOrder(edge.size, this.#gaps);
     const leaves = order.take(this.#waiting);
@@ -102,7 +105,7 @@ class Sealer {
     this.#sinceMs = undefined;
     for (const { hash } of leaves) edge.append(hash);
     const last = leaves.at(-1);
-    if (last === undefined || edge.size <= this.#sealedSize) return true; // read again, and sealed before
+    if (last === undefined || edge.size <= this.#sealedSize) return true; // all of these are sealed already
     const { stream, revision } = last;
     const { size, root } = edge;
     const data = {

@@ -1,42 +1,44 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import type { SealedLeaves } from '../domain/operations-events.ts';
 import { OPERATIONS_STREAM, SEALS_STREAM } from '../domain/operations-events.ts';
 import { transactionStream } from '../domain/transaction-events.ts';
 import { authorOf, recordedAt } from '../event-store/codec.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { readOperation } from '../event-store/operations.ts';
-import type { Position, RecordedEvent } from '../event-store/recorded-event.ts';
-import type { Checkpoint } from './checkpoint.ts';
-import { readCheckpoint } from './checkpoint.ts';
-import type { Place } from './leaf.ts';
+import {
+  type EventRef,
+  type Position,
+  type RecordedEvent,
+  textOfRef,
+} from '../event-store/recorded-event.ts';
+import { type LogCheckpoint, readCheckpoint } from './checkpoint.ts';
 import { type Hash, TreeEdge } from './merkle-tree.ts';
 
-/** Enough to tell two leaves of one seal apart, and little to store for each event. */
+/** The bytes of a print: enough to distinguish the leaves of one seal, and little to store for each event. */
 const PRINT_BYTES = 4;
 
-/** A leaf as its seal has it: enough to name the first one that differs. */
+/** A leaf as its seal lists it, which is enough to find the first one that differs. */
 export interface Print {
   readonly place: string;
   readonly print: string;
 }
 
-/** One `LogSealed`. */
+/** A `LogSealed` event. */
 export interface Seal {
   readonly size: number;
   readonly root: Hash;
   /** The signed note. */
   readonly note: string;
-  readonly checkpoint: Checkpoint | undefined;
+  readonly checkpoint: LogCheckpoint | undefined;
   readonly edge: readonly Hash[];
-  /** Its last leaf. */
-  readonly last: Place;
-  /** Of the leaves since the seal before. */
+  /** The last leaf that it covers. */
+  readonly last: EventRef;
+  /** The prints of the leaves since the previous seal. */
   readonly prints: () => readonly Print[];
   readonly recorded: RecordedEvent;
 }
 
-/** An erased event that still counts as a leaf, by the event that erased it. */
-export interface Gap extends Place {
+/** An erased event, which still counts as a leaf, and the event that erased it. */
+export interface Gap extends EventRef {
   readonly index: number;
   readonly hash: Hash;
   readonly by: {
@@ -47,13 +49,9 @@ export interface Gap extends Place {
   };
 }
 
-export function placeOf({ stream, revision }: Place): string {
-  return `${stream}@${revision}`;
-}
-
-export function printOf({ hash, ...place }: Place & { readonly hash: Hash }): Print {
+export function printOf({ hash, ...event }: EventRef & { readonly hash: Hash }): Print {
   return {
-    place: placeOf(place),
+    place: textOfRef(event),
     print: Buffer.from(hash, 'base64').toString('base64url', 0, PRINT_BYTES),
   };
 }
@@ -71,7 +69,7 @@ function unpackPrints(packed: string): Print[] {
   });
 }
 
-/** `undefined` for an event of another type, or one that can't be read. */
+/** Reads a seal from an event; `undefined` for an event of another type or one that can't be read. */
 export function sealOf(recorded: RecordedEvent): Seal | undefined {
   const operation = readOperation(recorded);
   if (operation?.type !== 'LogSealed') return undefined;
@@ -83,14 +81,14 @@ export function sealOf(recorded: RecordedEvent): Seal | undefined {
   };
 }
 
-/** The newest seal; `undefined` before the first. */
+/** Reads the newest seal; `undefined` if there is none yet. */
 export async function lastSeal(store: Pick<EventStore, 'readLast'>): Promise<Seal | undefined> {
   const last = await store.readLast(SEALS_STREAM);
   return last && sealOf(last);
 }
 
-/** Where the tree can be continued: the leaves before `size` stand up to `position`. */
-export interface Anchor {
+/** A place where the tree can be continued: its first `size` leaves are in the log up to `position`. */
+export interface TreeStart {
   readonly size: number;
   readonly edge: TreeEdge;
   readonly position: Position;
@@ -99,13 +97,13 @@ export interface Anchor {
 const BEGINNING = { size: 0, position: 0 } as const;
 
 /**
- * The newest seal before a position from which the tree can be continued: its last leaf is still where it was. The
- * beginning of the log where there is none.
+ * Finds the newest seal before a position from which the tree can be continued, since its last leaf is still where it
+ * was. Returns the beginning of the log if there is none.
  */
-export async function anchorBefore(
+export async function treeStartBefore(
   store: Pick<EventStore, 'readStream' | 'readLast'>,
   position: Position = Number.MAX_SAFE_INTEGER,
-): Promise<Anchor> {
+): Promise<TreeStart> {
   let [low, high] = [0, ((await store.readLast(SEALS_STREAM))?.revision ?? -1) + 1];
   const at = async (revision: number): Promise<RecordedEvent | undefined> =>
     (await store.readStream(SEALS_STREAM, { fromRevision: revision, limit: 1 }))[0];
@@ -125,25 +123,20 @@ export async function anchorBefore(
   return { ...BEGINNING, edge: new TreeEdge() };
 }
 
-/** What was erased or redacted, as the stream `operations` records it. */
+/** The events that were erased or redacted, as the stream `operations` records them. */
 export class Gaps {
   readonly #byIndex = new Map<number, Gap>();
-  readonly #places = new Set<string>();
+  readonly #events = new Set<string>();
   readonly #erased = new Set<string>();
-  /** Streams that were erased before erasures named their leaves: an engine may still show their events. */
-  readonly #unnamed = new Set<string>();
   #next = 0;
 
-  /** Reads what was recorded since the last time. */
+  /** Reads the erasures that were recorded since the last call. */
   async read(store: Pick<EventStore, 'readStream'>): Promise<void> {
     for (const event of await store.readStream(OPERATIONS_STREAM, { fromRevision: this.#next })) {
       this.#next = event.revision + 1;
       const operation = readOperation(event);
-      if (operation?.type === 'TransactionErased') {
-        const stream = transactionStream(operation.data.transaction_id);
-        this.#erased.add(stream);
-        if (operation.data.leaves === undefined) this.#unnamed.add(stream);
-      }
+      if (operation?.type === 'TransactionErased')
+        this.#erased.add(transactionStream(operation.data.transaction_id));
       if (operation?.type !== 'TransactionErased' && operation?.type !== 'DriverRedacted') continue;
       const by = {
         type: event.type,
@@ -151,9 +144,9 @@ export class Gaps {
         actor: authorOf(event),
         reason: operation.data.reason,
       };
-      for (const leaf of operation.data.leaves ?? ([] as SealedLeaves)) {
+      for (const leaf of operation.data.leaves) {
         this.#byIndex.set(leaf.index, { ...leaf, by });
-        this.#places.add(placeOf(leaf));
+        this.#events.add(textOfRef(leaf));
       }
     }
   }
@@ -162,15 +155,11 @@ export class Gaps {
     return this.#byIndex.get(index);
   }
 
-  has(place: Place): boolean {
-    return this.#places.has(placeOf(place));
+  has(event: EventRef): boolean {
+    return this.#events.has(textOfRef(event));
   }
 
   isErased(stream: string): boolean {
     return this.#erased.has(stream);
-  }
-
-  isUnnamed(stream: string): boolean {
-    return this.#unnamed.has(stream);
   }
 }

@@ -1,70 +1,71 @@
+import type { Rest } from '../base/pause.ts';
 import { SEALS_STREAM } from '../domain/operations-events.ts';
 import { recordedAt } from '../event-store/codec.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { readToEnd } from '../event-store/reads.ts';
-import type { Checkpoint, LogVerifier } from './checkpoint.ts';
+import { type EventRef, textOfRef } from '../event-store/recorded-event.ts';
+import type { LogCheckpoint, LogVerifier } from './checkpoint.ts';
 import { firstHidden } from './hidden-event.ts';
-import type { Place } from './leaf.ts';
 import { type Leaf, leavesAfter } from './leaves.ts';
 import { type Hash, TreeEdge } from './merkle-tree.ts';
-import { Gaps, type Print, placeOf, printOf, type Seal, sealOf } from './seals.ts';
+import { Gaps, type Print, printOf, type Seal, sealOf } from './seals.ts';
 
 export interface LogVerification {
-  /** Events that were read, and erased ones that count. */
+  /** The number of leaves that were compared, erased events included. */
   readonly leaves: number;
-  /** Of the whole log, as far as it was read. */
+  /** The size of the log's tree as far as it was read. */
   readonly size: number;
   readonly root: string;
   readonly seals: number;
-  /** What the newest seal is about; 0 where nothing is sealed. */
+  /** The size of the newest seal; 0 if nothing is sealed. */
   readonly sealedSize: number;
   readonly sealedAt: string | null;
   readonly sealedRoot: string;
-  /** What was erased, by the event that says so. */
+  /** The erased events, grouped by erasure. */
   readonly erased: readonly {
     readonly events: number;
     readonly at: string;
     readonly actor: string;
     readonly reason: string;
   }[];
-  /** `undefined`: the log is what was sealed, and what the checkpoint says. */
+  /** `undefined` if the log is what was sealed and what the checkpoint says. */
   readonly fault: LogFault | undefined;
 }
 
-/** What is wrong first, in the order of the log. */
+/** The first fault in the order of the log. `place` is an event's stream and revision. */
 export type LogFault =
-  /** `place`: stream and revision. */
   | {
       readonly kind: 'differs' | 'missing' | 'inserted' | 'moved';
       readonly place: string;
       readonly index: number;
     }
-  /** The log has it, and its stream does not show it. */
+  /** The log contains the event, but its stream does not show it. */
   | { readonly kind: 'hidden'; readonly place: string }
-  /** A seal that can't be read: what it was about is not proven. */
+  /** A seal can't be read, so what it covers is not proven. */
   | { readonly kind: 'unreadable'; readonly place: string }
-  /** The seal at this size is not what its key signed, or not of the log before it. */
+  /** The seal of this size was not signed by the key, or does not fit the log before it. */
   | { readonly kind: 'seal'; readonly size: number; readonly reason: string }
-  /** What was given from outside. */
+  /** The log does not fit the given checkpoint. */
   | { readonly kind: 'checkpoint'; readonly size: number; readonly reason: string };
 
 export interface LogVerificationOptions {
   readonly store: EventStore;
   readonly key: LogVerifier;
-  /** From outside, its signature checked. */
-  readonly checkpoint?: Checkpoint | undefined;
-  /** Start at the newest seal up to this size: what is before counts as proven. */
+  /** A checkpoint kept elsewhere, whose signature has been checked. */
+  readonly checkpoint?: LogCheckpoint | undefined;
+  /** Starts at the newest seal up to this size; everything before it counts as proven. */
   readonly since?: number | undefined;
   readonly onProgress?: (events: number) => void;
   readonly signal?: AbortSignal | undefined;
+  readonly rest?: Rest | undefined;
 }
 
 /**
- * Reads the log, computes its tree anew, and compares it with each seal and with the checkpoint, to the first fault. What
- * is kept is the tree's edge, the leaves since the last seal, and what was erased.
+ * Reads the log, computes its tree again, and compares it with each seal and with the checkpoint, up to the first
+ * fault. It keeps only the tree's edge, the leaves since the last seal, and the erasures in memory.
  */
 export async function verifyLog(options: LogVerificationOptions): Promise<LogVerification> {
-  const { store, since = 0, onProgress, signal } = options;
+  const { store, since = 0, onProgress, signal, rest } = options;
   const gaps = new Gaps();
   await gaps.read(store);
   const run = new Verification(options);
@@ -82,6 +83,7 @@ export async function verifyLog(options: LogVerificationOptions): Promise<LogVer
         if (run.fault !== undefined) return run.result();
       }
       onProgress?.(run.size);
+      await rest?.();
     }
     if (seal !== undefined) await run.cut(seal);
     run.end();
@@ -102,7 +104,7 @@ async function* sealsOf(
     for (const event of events) {
       if (event.stream !== SEALS_STREAM) continue;
       const seal = sealOf(event);
-      if (seal === undefined) onUnreadable(placeOf(event));
+      if (seal === undefined) onUnreadable(textOfRef(event));
       else yield seal;
     }
   }
@@ -115,8 +117,8 @@ async function nextOf(seals: AsyncGenerator<Seal, void>): Promise<Seal | undefin
 class Verification {
   readonly #options: LogVerificationOptions;
   readonly #erased = new Map<string, { events: number; at: string; actor: string; reason: string }>();
-  /** Since the last seal. */
-  #passed: (Place & { readonly hash: Hash })[] = [];
+  /** The leaves since the last seal. */
+  #passed: (EventRef & { readonly hash: Hash })[] = [];
   #edge = new TreeEdge();
   #lastSeal: Seal | undefined;
   #seals = 0;
@@ -133,7 +135,7 @@ class Verification {
     return this.#edge.size;
   }
 
-  /** Moves to the newest seal up to `since` that is signed. Returns the next one to compare. */
+  /** Moves to the newest signed seal up to `since`. Returns the next seal to compare. */
   async startAt(seals: AsyncGenerator<Seal, void>, since: number): Promise<Seal | undefined> {
     const { store, key } = this.#options;
     let next = await nextOf(seals);
@@ -169,7 +171,7 @@ class Verification {
     this.#compareCheckpoint();
   }
 
-  /** The seal of the present size with the tree. */
+  /** Compares the seal of the current size with the tree. */
   async compare(seal: Seal): Promise<void> {
     const signed = this.#options.key.open(seal.note);
     const { size } = seal;
@@ -179,7 +181,7 @@ class Verification {
       this.fault = (await this.#firstDifference(seal)) ?? {
         kind: 'seal',
         size,
-        reason: 'it is not of the events before it',
+        reason: 'it does not fit the events before it',
       };
     } else {
       this.#seals += 1;
@@ -188,7 +190,7 @@ class Verification {
     }
   }
 
-  /** The log ends before this seal's size: events are gone. */
+  /** Reports that the log ends before the size of this seal, so events are missing. */
   async cut(seal: Seal): Promise<void> {
     this.fault ??= (await this.#firstDifference(seal)) ?? {
       kind: 'seal',
@@ -197,7 +199,7 @@ class Verification {
     };
   }
 
-  /** The first one counts. */
+  /** Reports a fault. Only the first one counts. */
   found(fault: LogFault): void {
     this.fault ??= fault;
   }
@@ -208,7 +210,7 @@ class Verification {
     const reason =
       checkpoint.size > this.size
         ? `the log has ${this.size} events, and had ${checkpoint.size}: its end was cut off`
-        : 'it is about what was left out: begin before it with --since';
+        : 'it covers a part that was left out: start before it with --since';
     this.found({ kind: 'checkpoint', size: checkpoint.size, reason });
   }
 
@@ -233,11 +235,11 @@ class Verification {
     if (this.#edge.root !== checkpoint.root)
       this.found({
         ...{ kind: 'checkpoint', size: checkpoint.size },
-        reason: 'the log was another one then, and its seals were made anew',
+        reason: 'the log was different then, and its seals were replaced',
       });
   }
 
-  /** By the prints of the seal, of which the leaves since the one before are a part. */
+  /** Finds the first leaf that differs from the prints of the seal. */
   async #firstDifference(seal: Seal): Promise<LogFault | undefined> {
     const expected = readPrints(seal);
     const from = seal.size - expected.length;
@@ -247,7 +249,7 @@ class Verification {
       const [was, is] = [expected[at], found[at]];
       if (was?.place === is?.place && was?.print === is?.print) continue;
       const index = from + at;
-      // One that is not found in this part may have been pushed out of it by one that was put in.
+      // An event that is not found in this part may have been pushed out of it by an inserted one.
       if (was !== undefined && !present.has(was.place) && !(await this.#exists(was.place)))
         return { kind: 'missing', place: was.place, index };
       const place = is?.place ?? '';
@@ -270,7 +272,7 @@ function placesOf(prints: readonly Print[]): ReadonlySet<string> {
   return new Set(prints.map(({ place }) => place));
 }
 
-/** None where they were changed: the next seal is about that. */
+/** Returns the prints of a seal; none if they were changed, which the next seal shows. */
 function readPrints(seal: Seal): readonly Print[] {
   try {
     return seal.prints();

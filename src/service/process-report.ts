@@ -9,30 +9,31 @@ const MIN_INTERVAL_MS = 50;
 const HEARTBEAT_MS = PROCESS_MAX_AGE_MS / 3;
 
 export interface ProcessReportOptions {
-  readonly coordination: Pick<Coordination, 'report' | 'leave'>;
+  readonly coordination: Pick<Coordination, 'report' | 'removeProcess'>;
   readonly store: Pick<EventStore, 'head'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly id: string;
   readonly roles: readonly string[];
-  /** The names of its directories: the main thread's, and those of threads that have their own. */
+  /** The names of its directories: that of the main thread, and those of threads that have their own. */
   readonly directories: readonly string[];
   readonly standing: Standing;
 }
 
 /**
- * Reports to the other processes that this one is alive and how far its directories are: at once when the last of them has
- * moved (at most every 50 ms), and every 2 s in any case. `fuel … --wait` reads it. Keeps the standing up to date.
+ * Reports to other processes that this one is alive and which position its directories have reached: at once when the
+ * slowest has moved (at most every 50 ms), and every 2 s in any case. `fuel … --wait` reads the reports. It also keeps
+ * the standing up to date.
  */
 export class ProcessReport {
   readonly #options: ProcessReportOptions;
   readonly #startedAtMs: number;
   readonly #ending = new AbortController();
   readonly #positions = new Map<string, number>();
-  /** Of the directory that is furthest behind, once all have one. */
+  /** The position of the directory that is furthest behind, once all have one. */
   #position: number | null = null;
   #timer: NodeJS.Timeout | undefined;
-  /** When it fires. This and the other times here are milliseconds since the boot. */
+  /** When the timer fires. This and the other times here are milliseconds since the boot. */
   #dueAtMs = Infinity;
   #lastAtMs = 0;
   #sending: Promise<void> = Promise.resolve();
@@ -43,7 +44,7 @@ export class ProcessReport {
     this.#schedule(0);
   }
 
-  /** To be called with the position of each directory of the process, as it moves. */
+  /** Notes the position of a directory of the process whenever it moves. */
   moved(directory: string, position: number): void {
     this.#positions.set(directory, position);
     if (this.#positions.size < this.#options.directories.length) return;
@@ -59,13 +60,13 @@ export class ProcessReport {
     await this.#sending;
     const { coordination, id, log } = this.#options;
     try {
-      await coordination.leave(id);
+      await coordination.removeProcess(id);
     } catch (error) {
       log.warn({ err: error }, 'the process report could not be removed at the end; it expires after 6 s');
     }
   }
 
-  /** Never later than it was scheduled for already. */
+  /** Schedules the next report, unless an earlier one is scheduled already. */
   #schedule(afterMs: number): void {
     const dueAtMs = sinceBoot.now() + afterMs;
     if (this.#ending.signal.aborted || dueAtMs >= this.#dueAtMs) return;
@@ -89,7 +90,7 @@ export class ProcessReport {
       if (!standing.isKnown(sinceBoot.now())) standing.join(store, { log, signal });
       standing.knownUntil(knownUntilMs);
     } catch (error) {
-      log.warn({ err: error }, 'the process report failed; it is retried in 2 s');
+      log.warn({ err: error }, 'the process report failed; retrying in 2 s');
     }
     this.#schedule(HEARTBEAT_MS);
   }

@@ -9,14 +9,15 @@ import type { DiskState } from '../base/disk/disk.ts';
 import { urlHost } from '../base/listen.ts';
 import type { Log } from '../base/log.ts';
 import { retryWhileUnavailable } from '../base/retry.ts';
+import { TrustedClock } from '../base/time/trusted-clock.ts';
 import { world } from '../base/world.ts';
+import { newestEventMs } from '../event-store/reads.ts';
 import { assertCheckpoint } from '../event-store/store-identity.ts';
 import { VIEW_NAME } from '../pull/view/projector.ts';
 import { claimDeliveryLog } from '../push/delivery-log.ts';
 import { createMailer } from '../push/notices/mailer.ts';
 import { runNotifier } from '../push/notices/notifier.ts';
 import { lastSeal } from '../seals/seals.ts';
-import { furtherApiThreads, startApi } from './api/start-api.ts';
 import { EngineHealth } from './engines/engine-health.ts';
 import type { Engines, OpenEngines } from './engines/engines.ts';
 import { storeDisk } from './engines/store-disk.ts';
@@ -25,13 +26,14 @@ import { addDiskMetrics, addReadiness, createMetrics, type Metrics } from './ops
 import { createOpsServer, type Readiness } from './ops/ops-server.ts';
 import { accessState, readiness, readinessOf, Standing, whenReady } from './ops/standing.ts';
 import { ProcessReport } from './process-report.ts';
+import { startApi } from './roles/api.ts';
 import { startDirectory } from './start-directory.ts';
 import { running, StartedParts } from './started-parts.ts';
 import type { ThreadHost } from './threads/job.ts';
 import { DIRECTORY_HEAP_MB, youngMb } from './threads/memory.ts';
 import { type JobOptions, type JobThread, startJob } from './threads/start-job.ts';
 
-/** An attempt creates objects of undici and TLS; with a smaller generation a tenth of its time goes into copying them. */
+/** An attempt creates TLS objects. With a smaller young generation, copying them takes a tenth of its time. */
 const YOUNG_WEBHOOKS_MB = 48;
 
 export interface ServiceOptions {
@@ -42,54 +44,55 @@ export interface ServiceOptions {
   readonly openEngines: OpenEngines;
   /** The file that runs in each of its threads. */
   readonly entry: URL;
-  /** What else runs in it. */
+  /** The operator's part of the process. */
   readonly operator: OperatorSide;
   /** Ends the wait for unavailable stores. */
   readonly signal?: AbortSignal;
 }
 
-/** What operators add to a process: pages about it, and the work of its nights. */
+/** The operator's part of a process: the console's pages and the nightly work. */
 export interface OperatorSide {
-  /** Answers what is asked of the operations listener and nothing else answers, from before the engines are reached. */
+  /** Answers the other requests to the operations listener, even before the engines are reached. */
   pages(readiness: () => Promise<Readiness>): Koa.Middleware;
   /** Called when the stores are open and the directory has caught up. */
   start(process: RunningProcess, parts: StartedParts): void;
 }
 
-/** What the operator's side sees of a process. */
+/** A process as the operator's side sees it. */
 export interface RunningProcess {
   readonly config: Config;
   readonly log: Log;
   readonly clock: Clock;
-  readonly host: ThreadHost;
+  /** Identifies this process as a holder of leases. */
+  readonly holder: string;
   readonly roles: readonly Role[];
   readonly startedAtMs: number;
   readonly engines: Engines;
   readonly directory: Directory;
   readonly metrics: Metrics;
   readonly readiness: () => Promise<Readiness>;
-  /** Of the embedded files, if any. */
+  /** Reads the disk of the embedded files, if there are any. */
   readonly disk: (() => Promise<DiskState>) | undefined;
 }
 
 export interface Service {
-  /** Where the API listens; `undefined` without the role `api`. */
+  /** The URL of the API; `undefined` without the role `api`. */
   readonly apiUrl: string | undefined;
   readonly opsUrl: string;
-  /** Rejects when a part ends with an error; stays pending while all work. */
+  /** Rejects when a part ends with an error. Stays pending while all parts work. */
   readonly failed: Promise<never>;
   /**
-   * Stops being ready, answers requests in progress, stops the parts, closes the stores, in this order. Rejects if parts
-   * failed to stop; the others have stopped.
+   * Stops being ready, answers requests in progress, stops the parts and closes the stores, in this order. If parts
+   * fail to stop it rejects, after stopping the others.
    */
   stop(): Promise<void>;
 }
 
 /**
- * Starts the roles of one process: first the operations listener, so that it can show what the start waits for, then the
- * stores once they can be reached, and the public listener last. Waits whenever a store is unavailable. Rejects with the
- * signal's reason if that ends the wait, and with `STORE_MISMATCH` if the view or the delivery log belongs to another
- * event store; then nothing is left running.
+ * Starts the roles of one process: first the operations listener, so that it can show what the start waits for, then
+ * the stores once they can be reached, and the public listener last. Waits while a store is unavailable. Rejects with
+ * the signal's reason if that ends the wait, and with `STORE_MISMATCH` if the view or the delivery log belongs to
+ * another event store. Nothing is left running then.
  */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, clock, log, openEngines, signal = new AbortController().signal } = options;
@@ -115,13 +118,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 }
 
 /**
- * Checks the stores before anything starts: a view of another store, or one ahead of a restored store, must never be
- * served, and deliveries must not begin with a log that does not belong to the event store.
+ * Checks the stores before anything starts. A view of another store, or one that is ahead of a restored store, must
+ * never be served, and deliveries must not start with a delivery log that belongs to another event store.
  */
 async function checkStores({ config, roles, clock, log }: ServiceOptions, engines: Engines): Promise<void> {
   await assertNotMoved({ ...config, ...engines }, engines.store());
   await assertNoUnfinishedCopy(engines.coordination());
-  // On several machines a process without webhooks may have another key: only its cursors depend on it.
+  // On several machines a process without webhooks may have a different key, since only its cursors depend on it.
   const withoutSecrets = !engines.embedded.includes('store') && !roles.includes('webhooks');
   const storeId = await bindStore(engines.store(), config, { clock, withoutSecrets });
   for (const ignored of await ignoredEnvironments(engines.store())) log.error(ignored);
@@ -135,7 +138,7 @@ async function checkStores({ config, roles, clock, log }: ServiceOptions, engine
 interface Operations {
   readonly url: string;
   readonly metrics: Metrics;
-  /** Replaced once the parts are started. */
+  /** Replaced once the parts have been started. */
   readiness: () => Promise<Readiness>;
   stop(): Promise<void>;
 }
@@ -173,8 +176,8 @@ interface Starting {
 
 /**
  * Starts the parts, each after those that it uses, so that they stop in the opposite order: the process report, the
- * directory, figures, the role `projector`, what operators add, `notices`, `webhooks`, and last the public listener, since
- * access is judged by a directory that has caught up. Returns where that listens.
+ * directory, the figures, the role `projector`, the operator's side, `notices`, `webhooks`, and last the public
+ * listener, which needs a directory that has caught up. Returns the URL of that listener.
  */
 async function startParts(
   options: Required<ServiceOptions>,
@@ -186,10 +189,9 @@ async function startParts(
   const holder = holderName();
   const host: ThreadHost = { entry, config, holder };
   const has = (role: Role): boolean => roles.includes(role);
-  const threads = has('api') ? furtherApiThreads(config, log) : [];
-  const [store, standing] = [engines.store(), new Standing()];
-  const directories = ['main', ...(has('webhooks') ? ['webhooks'] : []), ...threads];
-  const coordination = engines.coordination();
+  const [store, coordination, standing] = [engines.store(), engines.coordination(), new Standing()];
+  const directories = ['main', ...(has('webhooks') ? ['webhooks'] : [])];
+  const trusted = new TrustedClock({ clock, coordination, newestEventMs: () => newestEventMs(store), log });
   const report = parts.add(
     'process report',
     new ProcessReport({ coordination, store, clock, log, id: holder, roles, directories, standing }),
@@ -200,7 +202,8 @@ async function startParts(
   });
   const { directory } = live;
   const figures = {
-    ...{ store, view: engines.view(), subscriptions: engines.subscriptions(), queue: engines.queue() },
+    ...{ store, coordination, view: engines.view(), subscriptions: engines.subscriptions() },
+    queue: engines.queue(),
     ...{ directory, clock, log, isBackedUp: engines.embedded.includes('store') },
   };
   parts.add(
@@ -212,18 +215,18 @@ async function startParts(
     const job = { job: name, log: { role: name }, ...thread };
     return parts.add(name, startJob(host, { ...job, onMetrics: (counted) => metrics.take(name, counted) }));
   };
-  // The projector's batch takes the driver's buffer too, which that of a server bounds by number only.
+  // The heap holds a batch and the driver's buffer, which a server's driver limits only by the number of events.
   if (has('projector'))
     startRole('projector', {
       memory: { youngMb: youngMb(engines), oldMb: engines.embedded.includes('store') ? 96 : 256 },
     });
-  const known = { config, log, clock, host, roles, startedAtMs, engines, directory, metrics, disk };
+  const known = { config, log, clock, holder, roles, startedAtMs, engines, directory, metrics, disk };
   operator.start({ ...known, readiness: () => operations.readiness() }, parts);
   if (has('notices')) {
-    // It waits for the mail server most of the time, so it needs no thread.
+    // This role waits for the mail server most of the time, so it needs no thread.
     const mailer = createMailer(config);
     const operatorEmail = config.FUEL_OPERATOR_EMAIL ?? null;
-    const notifier = { ...figures, mailer, operatorEmail, givenUp: metrics.noticesGivenUp };
+    const notifier = { ...figures, holder, trusted, mailer, operatorEmail, givenUp: metrics.noticesGivenUp };
     const work = (stopping: AbortSignal) => runNotifier({ ...notifier, signal: stopping });
     parts.add(
       'notices',
@@ -239,23 +242,16 @@ async function startParts(
     : undefined;
   const conditions = { live, maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE, store, standing };
   if (has('api')) await Promise.race([whenReady(conditions, signal), parts.failed]);
+  signal.throwIfAborted();
+  const answering = { config, engines, directory, metrics, trusted, log, clock };
   const api = has('api')
-    ? await startApi({
-        ...{ config, engines, directory, log, clock, host, signal, threads, metrics },
-        availability: () => accessState(conditions),
-        ofThreads: {
-          ...{ standing: standing.memory, directory: live.shared, onMetrics: metrics.take },
-          onMoved: (name, position) => report.moved(name, position),
-        },
-      })
+    ? parts.add('API', await startApi({ ...answering, availability: () => accessState(conditions) }))
     : undefined;
-  if (api !== undefined) parts.add('API', api);
   parts.add('readiness', { stop: () => standing.stopping() });
   operations.readiness = () =>
     readiness({
       ...{ ...conditions, engines: health, disk, subscription: webhooks },
       writes: roles.some((role) => role !== 'api'),
-      threads: threads.length > 0 ? () => api?.missing ?? true : undefined,
     });
   log.info({ roles, api: api?.url, ops: operations.url, environment: config.FUEL_ENVIRONMENT }, 'listening');
   return api?.url;

@@ -7,7 +7,7 @@ import { running, type StartedParts } from './started-parts.ts';
 type DirectoryParts = Pick<LiveDirectoryOptions, 'clock' | 'log' | 'onMoved'> & {
   readonly engines: Engines;
   readonly parts: StartedParts;
-  /** Ends the wait. */
+  /** Aborts the wait. */
   readonly signal: AbortSignal;
 };
 

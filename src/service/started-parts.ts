@@ -2,7 +2,7 @@ import type { Log } from '../base/log.ts';
 
 export interface Part {
   stop(): Promise<void> | void;
-  /** Rejects when the part ends with an error; stays pending while it works. */
+  /** Rejects when the part ends with an error. Stays pending while it works. */
   readonly failed?: Promise<never>;
 }
 
@@ -14,15 +14,15 @@ export class StartedParts {
 
   constructor(log: Log) {
     this.#log = log;
-    this.#failed.promise.catch(() => undefined); // no unhandled rejection: `failed` may be read later
+    this.#failed.promise.catch(() => undefined); // not an unhandled rejection: `failed` may be read later
   }
 
-  /** Rejects with the error of the first part that fails, also if it failed earlier. */
+  /** Rejects with the error of the first part that fails or has failed. */
   get failed(): Promise<never> {
     return this.#failed.promise;
   }
 
-  /** `name` is for the log. */
+  /** Adds a started part. `name` is for the log. */
   add<P extends Part>(name: string, part: P): P {
     part.failed?.catch(this.#failed.reject);
     this.#stack.defer(async () => {
@@ -30,20 +30,20 @@ export class StartedParts {
         await part.stop();
         this.#log.debug({ part: name }, 'part stopped');
       } catch (error) {
-        this.#log.error({ err: error, part: name }, 'a part did not stop in order');
+        this.#log.error({ err: error, part: name }, 'a part did not stop cleanly');
         throw error;
       }
     });
     return part;
   }
 
-  /** Stops all parts, the last one first, also where one fails to stop. Rejects with the errors of those. */
+  /** Stops all parts, the last one first, even if one fails to stop. Rejects with the errors of those. */
   stop(): Promise<void> {
     return this.#stack.disposeAsync();
   }
 }
 
-/** A part that works until it is asked to stop, and then ends. */
+/** Makes a part of work that runs until it is asked to stop. */
 export function running(
   work: (signal: AbortSignal) => Promise<void>,
   stopping = new AbortController(),

@@ -30,7 +30,7 @@ function start() {
   return { store, clock, author, account, change, types };
 }
 
-/** The store, where `meanwhile` happens between each look at the stream and the append that follows. */
+/** Returns the store, but `meanwhile` runs between each read of the stream and the append that follows. */
 function interrupted(store: EventStore, meanwhile: (time: number) => Promise<unknown>): EventStore {
   let times = 0;
   return storeWith(store, {
@@ -190,7 +190,7 @@ test('an account with an event that can not be read, or not follow, takes no com
     { type: 'AccountGuessed', data: { account_id: 7 } },
     { type: 'TransactionErased', data: { transaction_id: 1, account_id: 7, reason: 'x' } },
     { type: 'IntegrationEnabled', data: { account_id: 'seven' } },
-    onKey('KeySwitchedOff'), // of a key that was never issued
+    onKey('KeySwitchedOff'), // for a key that was never issued
   ]) {
     const { account, change, types } = start();
     await account(opened(), bad as never);

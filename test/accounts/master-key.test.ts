@@ -32,7 +32,7 @@ describe('a webhook secret', () => {
     );
   });
 
-  test('that an earlier version of the service encrypted is still read', () => {
+  test('has a form that never changes: one that was stored is read', () => {
     const recorded = {
       master_key_id: '72cd6e84',
       nonce: 'NIKYB0Cz1zw3UntW',
@@ -88,7 +88,7 @@ describe('derived keys', () => {
     expect(derived.map((key) => key.length)).toEqual([32, 32]);
   });
 
-  test('are those of earlier versions: what they protect outlives an update', () => {
+  test('never change: what they protect outlives an update', () => {
     const [derived] = new MasterKeys([Buffer.alloc(32, 1)]).deriveKeys('cursor');
     expect(derived?.toString('hex')).toBe('7bdf64d70abdb550ba774eaaa688a64685090930738aa7c9f2b019d5437b3053');
   });

@@ -21,7 +21,7 @@ import { confirmed, linesOf } from '../support/transactions/e2e-samples.ts';
 const AUTHOR = { actor: 'test', command: 'fuel store copy' };
 const TO = ['esdb://node:2113', 'mongodb://mongo'];
 const EMBEDDED = { embedded: ['store', 'queue'] };
-/** The log is on a server, and other stores are not. */
+/** A configuration whose log is on a server while other stores are embedded. */
 const REMOTE_LOG = { embedded: ['queue'] };
 const MOVED = {
   code: 'STORE_MOVED',
@@ -39,7 +39,7 @@ test.each([
   expect(addressOf(url)).toBe(address);
 });
 
-/** A source, and its copy with the source's mark; `fails` ends it before a step of the mark. */
+/** A source, and its copy with the source's mark. `fails` ends the work before a step of marking. */
 async function moving() {
   const [source, target, folder] = [await sample(), newEnd(), temporaryFolder()];
   const mark = { folder, store: source.store, author: AUTHOR, clock: systemClock };
@@ -124,7 +124,7 @@ describe('a store that was copied', () => {
     await markMoved(TO, { folder, store: source.store, author: AUTHOR, clock: systemClock });
     rmSync(join(folder, 'moved.json'));
     await expect(assertNotMoved(place, source.store)).rejects.toMatchObject(MOVED);
-    await assertNotMoved({ ...place, ...REMOTE_LOG }, source.store); // the log of an engine
+    await assertNotMoved({ ...place, ...REMOTE_LOG }, source.store); // the log of an engine is not marked
     expect(isMark({ stream: 'transaction-8', type: 'StoreMoved' })).toBe(false);
   });
 
@@ -144,7 +144,7 @@ describe('a store that was copied', () => {
     vi.spyOn(source.store, 'append').mockRejectedValueOnce(new Error('full'));
     await expect(unmark('not used', mark)).rejects.toThrow('full');
     expect(existsSync(join(folder, 'moved.json'))).toBe(true);
-    await unmark('not used', { ...mark, folder: join(folder, 'gone') }); // ended before the folder
+    await unmark('not used', { ...mark, folder: join(folder, 'gone') }); // it ended before the folder was unmarked
     expect(await isRefused()).toBe(true);
     expect(await unmark('not used', mark)).toMatchObject({ to: TO });
     expect(await isRefused()).toBe(false);

@@ -6,7 +6,7 @@ import { memoryLog } from '../support/service/api.ts';
 
 const unavailable = (): Error => new FuelError('STORE_UNAVAILABLE', 'no server answers');
 
-/** Retries whose waits take no time and are noted. */
+/** Retries whose waits take no time and are recorded. */
 function retrying() {
   const lines: Record<string, unknown>[] = [];
   const stopping = new AbortController();

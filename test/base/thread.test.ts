@@ -6,9 +6,6 @@ import { setFlagsFromString } from 'node:v8';
 import { expect, test } from 'vitest';
 import { FuelError } from '../../src/base/errors.ts';
 import { startThread } from '../../src/base/thread.ts';
-import { loadConfig } from '../../src/engines/engines.ts';
-import { verifyInThread } from '../../src/operator/serve/nightly.ts';
-import { threadsOfCommand } from '../../src/operator/serve/threads.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 /** A thread that runs this text, with `parentPort` in scope. */
@@ -53,17 +50,6 @@ test('an end with another code than 0 is a failure, and an error keeps its code'
   const failure = await coded.catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(FuelError);
   expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', message: 'no gas' });
-});
-
-test('a nightly verification keeps the code of what ended it', async () => {
-  const folder = temporaryFolder();
-  writeFileSync(join(folder, 'events.db'), 'no database, but long enough to look like one '.repeat(50));
-  const config = loadConfig({ FUEL_DATA_DIR: folder, FUEL_LOG_LEVEL: 'fatal' }, 'command');
-  const failure = await verifyInThread(threadsOfCommand(config), new AbortController().signal).catch(
-    (error: unknown) => error,
-  );
-  expect(failure).toBeInstanceOf(FuelError);
-  expect(failure).toMatchObject({ code: 'STORE_DAMAGED' });
 });
 
 const GROW_AND_REPORT = `

@@ -1,13 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 
-/** Whether a Docker daemon answers. */
+/** True if a Docker daemon answers. */
 export function dockerAnswers(): boolean {
   return spawnSync('docker', ['version'], { stdio: 'ignore' }).status === 0;
 }
 
 /**
- * Of these images those that are on this machine, each with its id, pulled where a registry has it. An image under the
- * tag counts, whoever made it.
+ * Returns the images that are on this machine, each with its id, after pulling those that a registry has. Any image
+ * with the tag counts, whoever built it.
  */
 export function imagesHere(names: readonly string[]): Map<string, string> {
   const here = new Map<string, string>();
@@ -18,7 +18,7 @@ export function imagesHere(names: readonly string[]): Map<string, string> {
   return here;
 }
 
-/** What a docker command prints, without the last line's end. Throws what it wrote where it failed. */
+/** Returns what a docker command prints, without the last line feed. If it fails, throws what it wrote. */
 export function docker(...args: readonly string[]): string {
   return execFileSync('docker', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
 }

@@ -1,6 +1,6 @@
 /**
- * `npm run test:image`: builds the image and runs it as docker-compose.yml does, where a Docker daemon answers and has
- * the base image; elsewhere the Dockerfile's steps without Docker. The first line says on what.
+ * `npm run test:image`: builds the image and runs it as docker-compose.yml does, if a Docker daemon answers and has
+ * the base image. Otherwise it runs the Dockerfile's steps without Docker. The first line says which.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT } from '../deploy/compose-file.ts';
@@ -27,7 +27,7 @@ async function untilReady(container: string): Promise<void> {
 }
 
 async function buildAndRun(): Promise<void> {
-  // The host's network: a registry is reached as npm reaches it on this machine.
+  // With the host's network, the build reaches a registry like npm on this machine.
   docker('build', '--network', 'host', '--tag', TAG, ROOT);
   console.log(`built ${TAG}`);
   const container = docker('run', '--detach', ...CONFINED, '--security-opt', 'no-new-privileges', TAG);

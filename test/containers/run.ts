@@ -1,7 +1,7 @@
 /**
- * `npm run test:containers`: the suites of the engines, against containers of the versions that docker-compose.yml runs.
- * An engine whose image is not here and can't be pulled is left out, and named. Ends with 1 where no daemon answers or
- * neither image is here: it was asked for.
+ * `npm run test:containers` runs the suites of the engines against containers of the versions that docker-compose.yml
+ * runs. An engine whose image is not here and can't be pulled is left out and named. Exits with 1 if no daemon answers
+ * or neither image is here, since somebody asked for this.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { type ComposeService, composeFile, ROOT } from '../deploy/compose-file.t
 import { dockerAnswers, imagesHere } from './docker.ts';
 
 const EVENTSTORE_PORT = 2113;
-/** Test files with one of these in their path; vitest says which it runs. */
+/** Test files with one of these in their path are run. */
 const SUITES = ['mongodb', 'eventstoredb', 'store-copy'];
 const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs');
 

@@ -1,19 +1,18 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { NewDelivery } from '../../src/push/queue/delivery.ts';
-import type { DeliveryQueue } from '../../src/push/queue/delivery-queue.ts';
-import type { DeliveryFilter, DeliveryPlace } from '../../src/push/queue/delivery-reads.ts';
+import type { DeliveryFilter, DeliveryPlace, DeliveryQueue } from '../../src/push/queue/delivery-queue.ts';
 import {
+  claimFrom,
   claimOptions,
   delivered,
   failed,
   held,
   newDelivery,
   retryAt,
-  TIMEOUT,
 } from '../support/deliveries/deliveries.ts';
 import { listed } from '../support/deliveries/listed.ts';
 
-/** What is read of the delivery log again and again while the service runs. `open` gives an empty log. */
+/** The contract of reads that the service repeats on the delivery log. `open` returns an empty log. */
 export function boundedReadsContract(open: () => Promise<{ readonly queue: DeliveryQueue }>): void {
   const opened = async (...enqueued: readonly NewDelivery[]) => {
     const { queue } = await open();
@@ -22,9 +21,9 @@ export function boundedReadsContract(open: () => Promise<{ readonly queue: Deliv
     return { queue, reads: queue };
   };
   const claimed = async (queue: DeliveryQueue, prefix?: string) =>
-    queue.claim(claimOptions(9_000, { laneCapacity: (lane) => ((prefix ?? lane) === lane ? 100 : 0) }));
+    claimFrom(queue, claimOptions(9_000, { laneCapacity: (lane) => ((prefix ?? lane) === lane ? 100 : 0) }));
 
-  /** Twenty deliveries of two accounts, one of two keys, several in a millisecond; the even transactions were delivered. */
+  /** Twenty deliveries of two accounts, one of two keys, several in a millisecond. Even transactions were delivered. */
   const sample = Array.from({ length: 20 }, (_, n) =>
     newDelivery(n, {
       prefix: n % 3 === 0 ? 'bbbbbbbbbb' : n % 4 === 1 ? 'cccccccccc' : 'aaaaaaaaaa',
@@ -88,7 +87,7 @@ export function boundedReadsContract(open: () => Promise<{ readonly queue: Deliv
       const { reads } = await opened(...sample);
       const { deliveries, next } = await reads.page({ state: 'delivered' }, { limit: 5, maxRead: 8 });
       expect(deliveries).toEqual([]);
-      expect(next).toMatchObject({ createdAtMs: expect.any(Number), id: expect.any(String) });
+      expect(next).toMatchObject({ createdAtMs: expect.any(Number), prefix: expect.any(String) });
     });
   });
 
@@ -110,48 +109,50 @@ export function boundedReadsContract(open: () => Promise<{ readonly queue: Deliv
     const { prefix = '', ...health } = found[0] ?? {};
     expect(health).toEqual(await queue.health(prefix));
     expect(await reads.failingLanes(1)).toHaveLength(1);
-    await queue.resetHealth('cccccccccc', 1e9);
+    await queue.change({ kind: 'enabled', prefix: 'cccccccccc', atMs: 1e9 }, 1e9);
     expect((await reads.failingLanes(5)).map((lane) => lane.prefix)).toEqual(['bbbbbbbbbb', 'aaaaaaaaaa']);
   });
 
-  test('the attempts of a lane are those of its newest attempted deliveries, in the order of time', async () => {
-    const older = newDelivery(1, { createdAtMs: 1_000 });
-    const newer = newDelivery(2, { createdAtMs: 1_500 });
-    const waiting = newDelivery(3, { createdAtMs: 20_000 });
-    const other = newDelivery(1, { prefix: 'bbbbbbbbbb' });
-    const { queue, reads } = await opened(older, newer, waiting, other);
-    const of = new Map((await claimed(queue)).map((claim) => [claim.id, claim]));
-    const claimOf = ({ id }: NewDelivery) => of.get(id) as NonNullable<ReturnType<typeof of.get>>;
-    await queue.report([
-      retryAt(claimOf(newer), 3_000, 4_000, TIMEOUT),
-      delivered(claimOf(older), 2_000),
-      delivered(claimOf(other), 2_500),
-    ]);
-    const all = { deliveries: 10, maxRead: 10 };
-    expect(await reads.attempts('aaaaaaaaaa', all)).toEqual([
-      { deliveryId: older.id, startedAtMs: 2_000, durationMs: 250, ok: true, answer: '204' },
-      { deliveryId: newer.id, startedAtMs: 3_000, durationMs: 250, ok: false, answer: 'timeout' },
-    ]);
-    const ids = async (limits: typeof all) =>
-      (await reads.attempts('aaaaaaaaaa', limits)).map(({ deliveryId }) => deliveryId);
-    expect(await ids({ deliveries: 1, maxRead: 10 })).toEqual([newer.id]);
-    expect(await ids({ deliveries: 10, maxRead: 2 })).toEqual([newer.id]);
-    expect(await reads.attempts('cccccccccc', all)).toEqual([]);
-  });
+  describe('the backlog', () => {
+    const at = (nowMs: number, limit = 100) => ({ nowMs, limit });
+    const NONE = { pending: 0, underWay: 0, waiting: 0, held: 0, failingLanes: 0, nextDueAtMs: undefined };
 
-  test('the backlog of a lane is its own, counted up to the limit, with when the first is due', async () => {
-    const mine = Array.from({ length: 5 }, (_, n) => newDelivery(n, { createdAtMs: 1_000 + n }));
-    const { queue, reads } = await opened(...mine, newDelivery(1, { prefix: 'bbbbbbbbbb' }));
-    expect(await reads.backlog(9, 'aaaaaaaaaa')).toEqual({
-      pending: 5,
-      held: 0,
-      failingLanes: 0,
-      nextDueAtMs: 1_000,
+    test('counts what is open and the lanes with a failure streak, each up to the limit', async () => {
+      const mine = Array.from({ length: 6 }, (_, n) => newDelivery(n));
+      const other = { prefix: 'bbbbbbbbbb', accountId: 8 };
+      const { queue, reads } = await opened(...mine, newDelivery(1, other), newDelivery(2, other));
+      expect(await reads.backlog(at(999))).toEqual({ ...NONE, pending: 8, nextDueAtMs: 1_000 });
+      expect(await reads.backlog(at(1_000))).toMatchObject({ pending: 8, underWay: 0, waiting: 8 });
+      const claims = (await claimed(queue)).toSorted((x, y) => x.prefix.localeCompare(y.prefix));
+      expect(await reads.backlog(at(9_000))).toMatchObject({ pending: 8, underWay: 8, waiting: 0 });
+      const [a, b, c, d, e] = claims;
+      const last = claims.at(-1);
+      if (!a || !b || !c || !d || !e || !last) throw new Error('eight were to be claimed');
+      await queue.report([failed(a, 1_000), held(b), held(c), held(d), failed(last, 1_000)]);
+      expect(await reads.backlog(at(9_000))).toMatchObject({ pending: 3, held: 3, failingLanes: 2 });
+      await queue.report([delivered(e, 2_000)]);
+      expect(await reads.backlog(at(9_000, 1))).toMatchObject({ pending: 1, held: 1, failingLanes: 1 });
     });
-    expect(await reads.backlog(3, 'aaaaaaaaaa')).toMatchObject({ pending: 3 });
-    await queue.report((await claimed(queue, 'aaaaaaaaaa')).map(held));
-    const none = { failingLanes: 0, nextDueAtMs: undefined };
-    expect(await reads.backlog(9, 'aaaaaaaaaa')).toEqual({ ...none, pending: 0, held: 5 });
-    expect(await reads.backlog(9, 'cccccccccc')).toEqual({ ...none, pending: 0, held: 0 });
+
+    test('of a lane is its own: what is due later, held or ended does not wait, a claim whose lease ended does', async () => {
+      const mine = Array.from({ length: 5 }, (_, n) => newDelivery(n, { createdAtMs: 1_000 + n }));
+      const { queue, reads } = await opened(...mine, newDelivery(1, { prefix: 'bbbbbbbbbb' }));
+      const of = (nowMs: number, prefix = 'aaaaaaaaaa', limit = 9) => reads.backlog({ nowMs, limit, prefix });
+      expect(await of(1_002)).toEqual({ ...NONE, pending: 5, waiting: 3, nextDueAtMs: 1_000 });
+      expect(await of(1_002, 'aaaaaaaaaa', 2)).toMatchObject({ pending: 2, waiting: 2 });
+      const [one, two, three, four] = await claimed(queue, 'aaaaaaaaaa');
+      if (!one || !two || !three || !four) throw new Error('five deliveries were to be claimed');
+      expect(await of(9_000)).toMatchObject({ pending: 5, underWay: 5, waiting: 0 });
+      await queue.report([
+        retryAt(one, 9_000, 40_000),
+        delivered(two, 9_000),
+        held(three),
+        failed(four, 9_000),
+      ]);
+      expect(await of(9_000)).toMatchObject({ underWay: 1, waiting: 0, held: 1, failingLanes: 1 });
+      expect(await of(14_001)).toMatchObject({ underWay: 0, waiting: 1 });
+      expect(await of(40_000)).toMatchObject({ underWay: 0, waiting: 2 });
+      expect(await of(9_000, 'cccccccccc')).toEqual(NONE);
+    });
   });
 }

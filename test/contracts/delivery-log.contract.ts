@@ -1,14 +1,16 @@
 import { describe, expect, test } from 'vitest';
+import { DAY_MS } from '../../src/domain/values/date-time.ts';
+import { owedOf } from '../../src/push/log/tables.ts';
 import type {
   ClaimedDelivery,
   Delivery,
+  DeliverySummary,
   NewDelivery,
-  StoredDelivery,
 } from '../../src/push/queue/delivery.ts';
 import type { DeliveryQueue } from '../../src/push/queue/delivery-queue.ts';
-import type { DeliverySummary } from '../../src/push/queue/delivery-reads.ts';
 import {
   attemptOf,
+  claimFrom,
   claimOf,
   claimOptions,
   delivered,
@@ -18,19 +20,16 @@ import {
   retryAt,
   SUCCESS,
 } from '../support/deliveries/deliveries.ts';
-import { countByState, listed } from '../support/deliveries/listed.ts';
+import { listed } from '../support/deliveries/listed.ts';
 import { openQueue, type QueueUnderTest } from '../support/deliveries/queue-under-test.ts';
 
-const HEALTHY = { failedInARow: 0, failingSinceMs: null, lastAnswers: [] };
-
-/** What is read of the log, and what is kept of it. `open` gives an empty log; the suite closes it. */
+/** The contract of reads and retention of the delivery log. `open` returns an empty log, which the suite closes. */
 export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
   const opened = (...enqueued: readonly NewDelivery[]) => openQueue(open, enqueued);
   const one = newDelivery(1);
-  const many = (count: number): NewDelivery[] => Array.from({ length: count }, (_, n) => newDelivery(n));
 
   describe('reading the log', () => {
-    /** Twelve deliveries of two keys and accounts; several share a millisecond. */
+    /** Twelve deliveries of two keys and accounts. Several share a millisecond. */
     const sample = Array.from({ length: 12 }, (_, n) =>
       newDelivery(n, {
         prefix: n % 3 === 0 ? 'bbbbbbbbbb' : 'aaaaaaaaaa',
@@ -39,18 +38,18 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       }),
     );
     const sorted = (deliveries: readonly NewDelivery[]): NewDelivery[] =>
-      deliveries.toSorted((a, b) => b.createdAtMs - a.createdAtMs || (b.id > a.id ? 1 : -1));
+      deliveries.toSorted((a, b) => b.createdAtMs - a.createdAtMs || (owedOf(b) > owedOf(a) ? 1 : -1));
     const newestFirst = (deliveries: readonly NewDelivery[]): string[] =>
       sorted(deliveries).map(({ id }) => id);
 
-    test('lists newest first, then by id, and continues after any delivery', async () => {
+    test('lists newest first, and continues after any delivery', async () => {
       const { queue } = await opened(...sample);
       const all = newestFirst(sample);
       for (let after = 0; after < all.length; after++) {
         const { deliveries, next } = await queue.page({}, { limit: 3, after: sorted(sample)[after] });
         const ids = deliveries.map(({ id }) => id);
         expect(ids).toEqual(all.slice(after + 1, after + 4));
-        expect(next?.id).toBe(after + 4 < all.length ? ids.at(-1) : undefined);
+        expect(next).toEqual(after + 4 < all.length ? deliveries.at(-1) : undefined);
       }
       expect(await queue.page({}, { limit: 0 })).toEqual({ deliveries: [], next: undefined });
     });
@@ -60,7 +59,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       const [first] = await claim(2_000);
       if (first === undefined) throw new Error('nothing was claimed');
       await queue.report([delivered(first, 2_000)]);
-      expect(await queue.purge(Number.MAX_SAFE_INTEGER, 10)).toBe(1);
+      expect(await queue.purge(8e15, 10)).toBe(1);
       const all = newestFirst(sample);
       const after = all.slice(all.indexOf(first.id) + 1);
       expect((await queue.page({}, { limit: 20, after: first })).deliveries.map(({ id }) => id)).toEqual(
@@ -78,7 +77,10 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
           return n % 5 === 2 ? [delivered(entry, 1_000)] : [];
         }),
       );
-      await queue.withdraw([(claimed[3] as ClaimedDelivery).transactionId], 3_000);
+      await queue.change(
+        { kind: 'withdraw', transactionIds: [(claimed[3] as ClaimedDelivery).transactionId] },
+        3_000,
+      );
       const summaries = await listed(queue);
       const filters = [undefined, 'pending', 'held', 'delivered', 'failed', 'withdrawn'].flatMap((state) =>
         [{}, { prefix: 'aaaaaaaaaa' }, { accountId: 8 }, { transactionId: 4 }].flatMap((whose) =>
@@ -109,29 +111,26 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       expect(await listed(queue)).toEqual([summary]);
     });
 
-    test('finds the deliveries of any transactions, and walks the transactions that have some', async () => {
+    test('finds the deliveries of any transactions, gives them whole, and walks the transactions that have some', async () => {
       const of = (n: number, transactionId: number) => newDelivery(n, { transactionId });
       const sample = [of(1, 5), of(2, 9), of(3, 5), of(4, 70_000_000_000), of(5, 2)];
       const { queue, claim } = await opened(...sample);
       await queue.report((await claim(1_000)).slice(1).map(held));
       const found = await queue.ofTransactions([9, 5, 404]);
       const summaries = await listed(queue);
-      expect(found.toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual(
-        summaries
-          .filter(({ transactionId }) => transactionId === 5 || transactionId === 9)
-          .map(({ id, prefix, accountId, transactionId, state, cycle, recordedAtMs }) => ({
-            ...{ id, prefix, accountId, transactionId, state, cycle, recordedAtMs },
-          }))
-          .toSorted((a, b) => (a.id < b.id ? -1 : 1)),
-      );
+      const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
+      const wanted = summaries.filter(({ transactionId }) => transactionId === 5 || transactionId === 9);
+      expect(found.toSorted(byId)).toEqual(wanted.toSorted(byId));
       expect(await queue.ofTransactions([])).toEqual([]);
+      const whole = await queue.get([...found, newDelivery(404)]);
+      expect(whole).toEqual(await Promise.all(found.map(({ id }) => queue.find(id))));
       expect(await queue.transactionsAfter(-1, 0)).toEqual([]);
       for (const limit of [1, 2, 3, 100]) {
         const walked: number[] = [];
-        for (let page = await queue.transactionsAfter(-1, limit); page.length > 0; ) {
-          expect(page.length).toBeLessThanOrEqual(limit);
-          for (const id of page) walked.push(id);
-          page = await queue.transactionsAfter(walked.at(-1) ?? 0, limit);
+        for (let part = await queue.transactionsAfter(-1, limit); part.length > 0; ) {
+          expect(part.length).toBeLessThanOrEqual(limit);
+          for (const id of part) walked.push(id);
+          part = await queue.transactionsAfter(walked.at(-1) ?? 0, limit);
         }
         expect(walked).toEqual([2, 5, 9, 70_000_000_000]);
       }
@@ -153,48 +152,18 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
   });
 
   describe('a purge', () => {
-    test('removes what ended before a time, oldest first and at most its limit, and never a live one', async () => {
-      const { queue, claim } = await opened(...many(6));
-      const claimed = (await claim(1_000)) as ClaimedDelivery[];
-      const [a, b, c, d] = claimed as [ClaimedDelivery, ClaimedDelivery, ClaimedDelivery, ClaimedDelivery];
-      await queue.report([delivered(b, 2_000), failed(a, 1_000), delivered(c, 3_000), held(d)]);
-      expect(await queue.purge(3_250, 0)).toBe(0);
-      expect(await queue.purge(3_250, 1)).toBe(1);
-      expect(await queue.find(a.id)).toBeUndefined();
-      expect(await queue.purge(3_250, 10)).toBe(1);
-      expect(await queue.find(b.id)).toBeUndefined();
-      expect(await queue.purge(3_250, 10)).toBe(0);
-      expect(await queue.purge(Number.MAX_SAFE_INTEGER, 10)).toBe(1);
-      expect(await countByState(queue)).toEqual({
-        pending: 2,
-        held: 1,
-        delivered: 0,
-        failed: 0,
-        withdrawn: 0,
-      });
-    });
-
-    test('leaves one alone that had ended and was made due again', async () => {
-      const { queue, claimOne, stateOf } = await opened(one);
-      await queue.report([failed(await claimOne(1_000), 1_000)]);
-      await queue.redeliver(one.id, { force: false, dueAtMs: 5_000 });
-      expect(await queue.purge(Number.MAX_SAFE_INTEGER, 10)).toBe(0);
-      expect(await stateOf(one)).toBe('pending');
-    });
-
     test('also removes the attempts, and keeps withdrawals', async () => {
       const { queue, claimOne, stateOf } = await opened(one);
       await queue.report([failed(await claimOne(1_000), 1_000)]);
-      await queue.withdraw([1], 2_000);
-      await queue.purge(9_000, 10);
-      expect(await queue.purgeWithdrawals(2_000, 10)).toBe(0);
+      await queue.change({ kind: 'withdraw', transactionIds: [1] }, 2_000);
+      expect(await queue.purge(9_000, 10)).toBe(1);
       await queue.enqueue([one]);
       expect(await queue.find(one.id)).toMatchObject({ state: 'withdrawn', attempts: [] });
       expect(await stateOf(one)).toBe('withdrawn');
     });
   });
 
-  test('withdrawals made before a time are forgotten, oldest first and at most as many as asked for', async () => {
+  test('withdrawals made a day before a time are forgotten, oldest first and at most as many as asked for', async () => {
     const { queue, stateOf } = await opened();
     for (const [id, atMs] of [
       [1, 1_000],
@@ -202,17 +171,18 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       [3, 3_000],
       [1, 2_500], // again
     ] as const) {
-      await queue.withdraw([id], atMs);
+      await queue.change({ kind: 'withdraw', transactionIds: [id] }, atMs);
     }
-    await queue.erase(4, 1_500);
-    expect(await queue.purgeWithdrawals(3_000, 0)).toBe(0);
-    expect(await queue.purgeWithdrawals(3_000, 2)).toBe(2);
-    const all = [1, 2, 3, 4].map((n) => newDelivery(n));
+    await queue.change({ kind: 'erase', transactionId: 4 }, 1_500);
+    const purge = (limit: number) => queue.purge(DAY_MS + 3_000, limit);
+    expect(await purge(0)).toBe(0);
+    expect(await purge(2)).toBe(2);
+    const all = [1, 2, 3, 4].map((n) => newDelivery(n, { createdAtMs: DAY_MS * 2 }));
     await queue.enqueue(all);
     const states = await Promise.all(all.map(stateOf));
     expect(states).toEqual(['withdrawn', 'pending', 'withdrawn', 'pending']);
-    expect(await queue.purgeWithdrawals(3_000, 2)).toBe(1);
-    expect(await queue.purgeWithdrawals(3_000, 2)).toBe(0);
+    expect(await purge(2)).toBe(1);
+    expect(await purge(2)).toBe(0);
   });
 
   describe('of a delivery that is redelivered again and again', () => {
@@ -227,23 +197,23 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       const { queue, claim, claimOne } = await opened(one, other);
       await queue.report((await claim(1_000)).map((entry) => delivered(entry, 1)));
       for (let cycle = 2; cycle <= 50; cycle++) {
-        await queue.redeliver(one.id, force);
+        await queue.redeliver(one, force);
         await queue.report([delivered(await claimOne(1_000), cycle)]);
       }
       expect(places(await queue.find(one.id))).toEqual(cycles(1, 50));
-      await queue.redeliver(one.id, force);
+      await queue.redeliver(one, force);
       const last = await claimOne(1_000);
       await queue.report([delivered(last, 51)]);
       const found = await queue.find(one.id);
       expect(places(found)).toEqual(cycles(2, 51));
       expect(found?.attempts.at(-1)).toEqual(attemptOf(last, 51, SUCCESS));
-      await queue.redeliver(one.id, force);
+      await queue.redeliver(one, force);
       await queue.report([retryAt(await claimOne(1_000), 52, 1_000)]);
       await queue.report([retryAt(await claimOne(1_000), 53, 1_000)]);
       expect(await queue.find(one.id)).toMatchObject({ cycle: 52, attemptsInCycle: 2 });
       const failure = await claimOne(1_000);
       expect(failure.attemptNumber).toBe(3);
-      // A report that counts is recognised by its attempt, which must not be dropped.
+      // A valid report is recognised by its attempt, which must not be dropped.
       const unknown = { ...failure, id: newDelivery(3).id };
       const moved = await queue.report([failed(unknown, 54), failed(failure, 54)]);
       expect(moved.get(one.prefix)).toMatchObject({ failedInARow: 1 });
@@ -258,6 +228,53 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
     expect(await second().logId()).toEqual(await queue.logId());
     expect((await stranger.queue.logId()).id).not.toBe((await queue.logId()).id);
   });
+
+  test('a closed log rejects every call', async () => {
+    const { queue } = await opened(one);
+    await queue.close();
+    const calls: ((closed: DeliveryQueue) => Promise<unknown>)[] = [
+      (closed) => closed.logId(),
+      (closed) => closed.enqueue([newDelivery(2)]),
+      (closed) => claimFrom(closed, claimOptions(1_000)),
+      (closed) => closed.report([{ kind: 'held', ...one, leaseToken: 'x' }]),
+      (closed) => closed.change({ kind: 'resume', accountId: 7 }, 1_000),
+      (closed) => closed.change({ kind: 'end lane', prefix: one.prefix, reason: 'x' }, 1_000),
+      (closed) => closed.change({ kind: 'enabled', prefix: one.prefix, atMs: 1_000 }, 1_000),
+      (closed) => closed.change({ kind: 'withdraw', transactionIds: [1] }, 1_000),
+      (closed) => closed.change({ kind: 'erase', transactionId: 1 }, 1_000),
+      (closed) => closed.change({ kind: 'redact', transactionId: 1 }, 1_000),
+      (closed) => closed.redeliver(one, { force: true, dueAtMs: 1_000 }),
+      (closed) => closed.late({ claimsMs: 1, othersMs: 1 }, 1),
+      (closed) => closed.heldAccounts(),
+      (closed) => closed.purge(1_000, 1),
+      (closed) => closed.find(one.id),
+      (closed) => closed.get([one]),
+      (closed) => closed.page({}, { limit: 1 }),
+      (closed) => closed.page({}, { limit: 1, maxRead: 1 }),
+      (closed) => closed.ofTransactions([1]),
+      (closed) => closed.transactionsAfter(0, 1),
+      (closed) => closed.health(one.prefix),
+      (closed) => closed.failingLanes(1),
+      (closed) => closed.backlog({ nowMs: 1_000, limit: 1 }),
+      (closed) => closed.backlog({ nowMs: 1_000, limit: 1, prefix: one.prefix }),
+    ];
+    for (const call of calls) await expect(call(queue)).rejects.toMatchObject({ code: 'STORE_CLOSED' });
+  });
+
+  test('a queue that is closed notifies those who wait for work, and takes no further ones', async () => {
+    const { queue } = await openQueue(open, []);
+    let notified = 0;
+    queue.changed.add({ notify: () => void notified++ });
+    await queue.close();
+    expect(notified).toBe(1);
+    expect(() => queue.changed.add({ notify: () => undefined })).toThrow(/closed/);
+  });
+}
+
+/** The contract of the signal for new work, on engines that notify of others' writes instead of polling. */
+export function deliverySignalContract(open: () => Promise<QueueUnderTest>): void {
+  const opened = (...enqueued: readonly NewDelivery[]) => openQueue(open, enqueued);
+  const one = newDelivery(1);
 
   test('a listener is notified of new work by this process and by another, not of what was handed out', async () => {
     const { queue, second, claim, clock } = await opened();
@@ -275,7 +292,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
     const claimed = await queue.enqueue([{ ...one, createdAtMs: nowMs }], claimOptions(nowMs));
     await queue.report([failed(claimed[0] as ClaimedDelivery, nowMs)]);
     expect(notifications).toBe(0);
-    await queue.redeliver(one.id, { force: false, dueAtMs: nowMs + 1_000 });
+    await queue.redeliver(one, { force: false, dueAtMs: nowMs + 1_000 });
     expect(notifications).toBe(1);
     await queue.report((await claim(nowMs + 1_000)).map((entry) => retryAt(entry, nowMs, nowMs + 2_000)));
     expect(notifications).toBe(2);
@@ -302,57 +319,9 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
     expect(await notificationsOf(queue.enqueue([{ ...one, createdAtMs: nowMs }]))).toBe(1);
     const [first] = (await claim(nowMs)) as [ClaimedDelivery];
     expect(await notificationsOf(queue.report([held(first)]))).toBe(0);
-    expect(await notificationsOf(queue.resume(7, nowMs))).toBe(1);
-    expect(await notificationsOf(queue.resume(7, nowMs))).toBe(0);
+    expect(await notificationsOf(queue.change({ kind: 'resume', accountId: 7 }, nowMs))).toBe(1);
+    expect(await notificationsOf(queue.change({ kind: 'resume', accountId: 7 }, nowMs))).toBe(0);
     const [given] = (await claim(nowMs)) as [ClaimedDelivery];
     expect(await notificationsOf(queue.report([{ kind: 'released', ...claimOf(given) }]))).toBeGreaterThan(0);
-  });
-
-  test('a closed log rejects every call', async () => {
-    const { queue } = await opened(one);
-    const [stored] = (await queue.storedAfter(-1)) as [StoredDelivery];
-    await queue.close();
-    const calls: ((closed: DeliveryQueue) => Promise<unknown>)[] = [
-      (closed) => closed.logId(),
-      (closed) => closed.enqueue([newDelivery(2)]),
-      (closed) => closed.claim(claimOptions(1_000)),
-      (closed) => closed.report([{ kind: 'held', ...one, leaseToken: 'x' }]),
-      (closed) => closed.resume(7, 1_000),
-      (closed) => closed.endLane(one.prefix, 'x', 1_000),
-      (closed) => closed.withdraw([1], 1_000),
-      (closed) => closed.erase(1, 1_000),
-      (closed) => closed.redeliver(one.id, { force: true, dueAtMs: 1_000 }),
-      (closed) => closed.nextDueAtMs(),
-      (closed) => closed.health(one.prefix),
-      (closed) => closed.resetHealth(one.prefix, 1_000),
-      (closed) => closed.heldAccounts(),
-      (closed) => closed.find(one.id),
-      (closed) => closed.page({}, { limit: 1 }),
-      (closed) => closed.page({}, { limit: 1, maxRead: 1 }),
-      (closed) => closed.backlog(1),
-      (closed) => closed.backlog(1, one.prefix),
-      (closed) => closed.failingLanes(1),
-      (closed) => closed.attempts(one.prefix, { deliveries: 1, maxRead: 1 }),
-      (closed) => closed.storedAfter(-1),
-      (closed) => closed.withdrawnAfter(0),
-      (closed) => closed.store({ name: { id: 'x', startedAtMs: 1 } }),
-      (closed) => closed.store({ deliveries: [stored] }),
-      (closed) => closed.store({ withdrawn: [1] }),
-      (closed) => closed.store({ streaks: [{ prefix: 'x', ...HEALTHY }] }),
-      (closed) => closed.purgeWithdrawals(1_000, 1),
-      (closed) => closed.ofTransactions([1]),
-      (closed) => closed.transactionsAfter(0, 1),
-      (closed) => closed.purge(1_000, 1),
-    ];
-    for (const call of calls) await expect(call(queue)).rejects.toMatchObject({ code: 'STORE_CLOSED' });
-  });
-
-  test('a queue that is closed notifies those who wait for work, and takes no further ones', async () => {
-    const { queue } = await openQueue(open, []);
-    let notified = 0;
-    queue.changed.add({ notify: () => void notified++ });
-    await queue.close();
-    expect(notified).toBe(1);
-    expect(() => queue.changed.add({ notify: () => undefined })).toThrow(/closed/);
   });
 }

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Directory } from '../../src/accounts/directory/fold/directory.ts';
-import { rowOf } from '../../src/accounts/directory/rows/packed-row.ts';
+import { DIRECTORY_VERSION, rowOf } from '../../src/accounts/directory/rows/packed-row.ts';
 import {
   type DirectoryRows,
   type NewRow,
@@ -16,27 +16,27 @@ import {
 } from '../../src/accounts/directory/rows/stored-directory.ts';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
 import { keyIssued, onKey, opened, PREFIX } from '../support/accounts/account-samples.ts';
-import { sealKeys } from '../support/accounts/seal-keys.ts';
+import { macKeys } from '../support/accounts/mac-keys.ts';
 
 export interface RowsUnderTest {
   readonly rows: DirectoryRows;
-  /** As another process opens it. */
+  /** Opens the same rows, as another process does. */
   readonly second: () => DirectoryRows;
-  /** Removes the row of an account, as whoever can write to the engine may. */
+  /** Removes the row of an account, as anyone who can write to the engine may. */
   readonly lose: (accountId: number) => Promise<void>;
 }
 
 const STORE = 'a store';
 const ANCHOR = { position: 12, stream: 'account-7', revision: 3, recordedAtMs: 5_000 };
 const CHECKPOINT: RowsCheckpoint = {
-  version: 5,
+  version: DIRECTORY_VERSION,
   storeId: '$store',
   position: 2 ** 40,
   anchor: ANCHOR,
-  seal: 'one',
+  mac: 'one',
 };
 
-/** What a process that starts relies on. `open` gives an empty one; the suite closes it. */
+/** The contract of the stored directory. `open` returns an empty one, which the suite closes. */
 export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void {
   async function started() {
     const { rows, second, lose } = await open();
@@ -63,12 +63,12 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
   describe('the rows of a directory', () => {
     test('that are cleared keep what another process saves meanwhile', async () => {
       const { rows, other } = await started();
-      await rows.clear({ ...CHECKPOINT, seal: 'one' });
+      await rows.clear({ ...CHECKPOINT, mac: 'one' });
       const many = Array.from({ length: 1_600 }, (_, n) => row(n + 1, 'old'));
-      expect(await rows.save(many, { ...CHECKPOINT, seal: 'two' }, 'one')).toBe(true);
-      const clearing = rows.clear({ ...CHECKPOINT, seal: 'three' });
-      while ((await other.checkpoint())?.seal !== 'three') await nextTurn();
-      expect(await other.save([row(1, 'new')], { ...CHECKPOINT, seal: 'four' }, 'three')).toBe(true);
+      expect(await rows.save(many, { ...CHECKPOINT, mac: 'two' }, 'one')).toBe(true);
+      const clearing = rows.clear({ ...CHECKPOINT, mac: 'three' });
+      while ((await other.checkpoint())?.mac !== 'three') await nextTurn();
+      expect(await other.save([row(1, 'new')], { ...CHECKPOINT, mac: 'four' }, 'three')).toBe(true);
       await clearing;
       expect((await all(rows)).find(({ accountId }) => accountId === 1)).toMatchObject({ packed: 'new' });
     });
@@ -90,11 +90,11 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
       expect(
         await rows.save(
           ids.map((id) => row(id, `Öffi\n${id}`)),
-          { ...CHECKPOINT, seal: 'two' },
+          { ...CHECKPOINT, mac: 'two' },
           'one',
         ),
       ).toBe(true);
-      expect(await other.checkpoint()).toEqual({ ...CHECKPOINT, seal: 'two' });
+      expect(await other.checkpoint()).toEqual({ ...CHECKPOINT, mac: 'two' });
       const inOrder = ids.toSorted((a, b) => a - b);
       const place = { revision: 3, position: 2 ** 41 };
       expect(await all(other)).toEqual(
@@ -119,13 +119,13 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
       const { rows, other } = await started();
       await rows.clear(CHECKPOINT);
       const saved = await Promise.all([
-        rows.save([row(1, 'mine'), row(2, 'mine')], { ...CHECKPOINT, seal: 'mine' }, 'one'),
-        other.save([row(1, 'yours'), row(2, 'yours')], { ...CHECKPOINT, seal: 'yours' }, 'one'),
+        rows.save([row(1, 'mine'), row(2, 'mine')], { ...CHECKPOINT, mac: 'mine' }, 'one'),
+        other.save([row(1, 'yours'), row(2, 'yours')], { ...CHECKPOINT, mac: 'yours' }, 'one'),
       ]);
       expect(saved.toSorted()).toEqual([false, true]);
       const winner = saved[0] ? 'mine' : 'yours';
       expect((await all(rows)).map(({ packed }) => packed)).toEqual([winner, winner]);
-      expect((await rows.checkpoint())?.seal).toBe(winner);
+      expect((await rows.checkpoint())?.mac).toBe(winner);
     });
 
     test('the owner of a prefix is found, also after its row was saved again', async () => {
@@ -151,9 +151,9 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
         'one',
       );
       for (const _ of [1, 2]) {
-        await rows.clear({ ...CHECKPOINT, seal: 'new' });
+        await rows.clear({ ...CHECKPOINT, mac: 'new' });
         expect([await all(rows), await rows.owners('aaaaaaaaaa')]).toEqual([[], []]);
-        expect((await rows.checkpoint())?.seal).toBe('new');
+        expect((await rows.checkpoint())?.mac).toBe('new');
       }
     });
 
@@ -192,7 +192,7 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
       apply(7, 0, opened());
       apply(7, 1, keyIssued());
       apply(9, 0, opened('Other', 9));
-      const stored = new StoredDirectory(rows, sealKeys(1));
+      const stored = new StoredDirectory(rows, macKeys(1));
       await stored.save(content, options);
       const [before] = [...directory.states()].map(rowOf);
       const former = await rows.checkpoint();
@@ -204,8 +204,8 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
       return { rows, other, lose, directory, apply, content, stored, before, former, checkpoint };
     }
 
-    /** As a process reads it whose event store has all events. */
-    async function load(rows: DirectoryRows, keys = sealKeys(1)) {
+    /** Loads the rows like a process whose event store has all events. */
+    async function load(rows: DirectoryRows, keys = macKeys(1)) {
       const store = {
         readStream: async (stream: string) =>
           stream === 'operations'
@@ -229,7 +229,7 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
 
     type Saved = Awaited<ReturnType<typeof saved>>;
     const put = async ({ rows, checkpoint }: Saved, changed: readonly NewRow[], head: object = {}) => {
-      expect(await rows.save(changed, { ...checkpoint, ...head }, checkpoint.seal)).toBe(true);
+      expect(await rows.save(changed, { ...checkpoint, ...head }, checkpoint.mac)).toBe(true);
     };
     const present = ({ directory }: Saved): NewRow => {
       const state = [...directory.states()][0];
@@ -256,18 +256,18 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
       ],
       ['a later position of the checkpoint', (m) => put(m, [], { position: 900 })],
       ['another anchor', (m) => put(m, [], { anchor: { ...m.checkpoint.anchor, revision: 9 } })],
-      ['another seal', (m) => put(m, [], { seal: 'x' })],
+      ['another MAC', (m) => put(m, [], { mac: 'x' })],
       ['the former checkpoint', (m) => put(m, [], m.former)],
-      ['the former seal', (m) => put(m, [m.before], { seal: m.former.seal })],
+      ['the former MAC', (m) => put(m, [m.before], { mac: m.former.mac })],
       ['another store', (m) => put(m, [], { storeId: 'another' })],
-      ['another version', (m) => put(m, [], { version: 4 })],
+      ['an older version', (m) => put(m, [], { version: DIRECTORY_VERSION - 2 })],
     ])('with %s is not believed, and the next save replaces it', async (_, tamper) => {
       const m = await saved();
       await tamper(m);
       const loading = await load(m.rows);
       if (loading.kind !== 'unusable') throw new Error(loading.kind);
-      const { seal } = loading.checkpoint;
-      expect(await m.stored.save(m.content, { ...options, unusable: seal })).toBe(true);
+      const { mac } = loading.checkpoint;
+      expect(await m.stored.save(m.content, { ...options, unusable: mac })).toBe(true);
       expect(await load(m.other)).toMatchObject({ kind: 'loaded', loaded: { position: 4 } });
     });
 
@@ -279,18 +279,18 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
 
     test('of another master key is not believed, one of a former master key is', async () => {
       const { rows, content } = await saved();
-      expect(await load(rows, sealKeys(2))).toMatchObject({
+      expect(await load(rows, macKeys(2))).toMatchObject({
         reason: expect.stringContaining('another master key'),
       });
-      expect(await load(rows, sealKeys())).toMatchObject({
+      expect(await load(rows, macKeys())).toMatchObject({
         reason: expect.stringContaining('no master key'),
       });
-      expect((await load(rows, sealKeys(2, 1))).kind).toBe('loaded');
+      expect((await load(rows, macKeys(2, 1))).kind).toBe('loaded');
       const position = 5;
       const later = () => ({ ...content(), position, anchor: { ...ANCHOR, position } });
-      const rotated = new StoredDirectory(rows, sealKeys(2, 1));
+      const rotated = new StoredDirectory(rows, macKeys(2, 1));
       await rotated.save(later, options);
-      expect((await load(rows)).kind).toBe('loaded'); // nothing has changed, so nothing was sealed anew
+      expect((await load(rows)).kind).toBe('loaded'); // nothing has changed, so nothing was saved again
     });
 
     test('saves only the accounts that have changed, and nothing a second time', async () => {
@@ -304,7 +304,7 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
             return rows.save(changed, ...rest);
           },
         },
-        sealKeys(1),
+        macKeys(1),
       );
       for (const _ of [1, 2]) expect(await watched.save(content, options)).toBe(true);
       expect(written).toEqual([]);
@@ -319,7 +319,7 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
       const behind = new Directory();
       const first = { position: 1, stream: 'account-7', revision: 0 };
       behind.apply({ ...first, decoded: { ok: true, event: opened(), atMs: 0 } });
-      const stored = new StoredDirectory(rows, sealKeys(1));
+      const stored = new StoredDirectory(rows, macKeys(1));
       const less = () => ({
         ...content(),
         anchor: { ...ANCHOR, position: 2 },
@@ -349,7 +349,7 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
     test('whose save ends between two commits can be started from, and the next save completes it', async () => {
       const m = await saved();
       addMany(m, 1_200, 0);
-      const killed = new StoredDirectory(endsAfter(m.rows, 2), sealKeys(1));
+      const killed = new StoredDirectory(endsAfter(m.rows, 2), macKeys(1));
       await expect(killed.save(m.content, options)).rejects.toThrow('killed');
       const loading = await load(m.other);
       if (loading.kind !== 'loaded') throw new Error(JSON.stringify(loading));
@@ -370,7 +370,7 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
           return m.rows.save(...all);
         },
       };
-      await new StoredDirectory(rows, sealKeys(1)).save(m.content, options);
+      await new StoredDirectory(rows, macKeys(1)).save(m.content, options);
       const newest = (await Array.fromAsync(m.other.rows())).flatMap(rowsIn).map(({ position }) => position);
       expect(await m.other.checkpoint()).toMatchObject({ anchor: { position: Math.max(...newest) } });
     });
@@ -378,8 +378,8 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
     test('whose first save ends between two commits is not there, and the next save begins anew', async () => {
       const m = await saved();
       addMany(m, 1_200, 0);
-      await m.rows.clear({ ...m.checkpoint, version: 0, seal: 'begun' });
-      const killed = new StoredDirectory(endsAfter(m.rows, 2), sealKeys(1));
+      await m.rows.clear({ ...m.checkpoint, version: 0, mac: 'begun' });
+      const killed = new StoredDirectory(endsAfter(m.rows, 2), macKeys(1));
       await expect(killed.save(m.content, options)).rejects.toThrow('killed');
       expect((await load(m.other)).kind).toBe('none');
       await m.lose(100);
@@ -390,7 +390,7 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
     test('is saved by one of two processes at once; the other one finds it saved', async () => {
       const m = await saved();
       addMany(m, 1_200, 0);
-      const another = new StoredDirectory(m.other, sealKeys(1));
+      const another = new StoredDirectory(m.other, macKeys(1));
       const both = () => Promise.all([m.stored.save(m.content, options), another.save(m.content, options)]);
       expect(await both()).toContain(true);
       expect(await both()).toEqual([true, true]);
@@ -425,7 +425,7 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
           return m.rows.save(...all);
         },
       };
-      const stopped = new StoredDirectory(rows, sealKeys(1));
+      const stopped = new StoredDirectory(rows, macKeys(1));
       await expect(stopped.save(m.content, { ...options, signal: ending.signal })).rejects.toThrow(/abort/);
       expect((await load(m.other)).kind).toBe('loaded');
     });

@@ -11,7 +11,7 @@ import type { EventStoreContractOptions } from './event-store.contract.ts';
 const bytesOf = (events: SubscriptionBatch['events']): number =>
   events.reduce((sum, event) => sum + eventBytes(event), 0);
 
-/** The part of the event store's contract that concerns subscriptions. `opened` gives an empty store. */
+/** The part of the event store's contract about subscriptions. `opened` returns an empty store. */
 export function subscribeContract(
   opened: () => Promise<EventStore>,
   { sharedLog = false, noiseOf }: EventStoreContractOptions,
@@ -126,7 +126,7 @@ export function subscribeContract(
         reported.push(...behind.batches.map(({ position }) => position), idle.value.position);
         await record(store, `account-${name}`, name);
         expect((await collect(batches, (all) => all.length > 0)).names).toEqual([name]);
-        // A server may report each event; the last ones are where it says that the log ends.
+        // A server may report each event. The last reports are the ends of the log.
         for (const after of reported.splice(0).slice(-8)) {
           const resumed = collect(subscribed(store, { prefixes, after }), (_, last) => last.caughtUp);
           expect({ after, names: (await resumed).names }).toEqual({ after, names: [name] });
@@ -174,7 +174,7 @@ export function subscribeContract(
       await following.next();
       for (const [index, name] of expected.entries()) await record(store, `account-${index}`, name);
       const isAll = (names: readonly string[]): boolean => names.length === expected.length;
-      const read = await collect(following, isAll); // what came while its reader was slow
+      const read = await collect(following, isAll); // the events that came while its reader was slow
       expect(read.names).toEqual(expected);
       expect((await collect(subscribed(store), isAll)).names).toEqual(expected);
       const largest = Math.max(...read.batches.map(({ events }) => bytesOf(events)));

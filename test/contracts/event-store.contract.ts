@@ -7,18 +7,18 @@ import { subscribeContract } from './event-store-subscribe.contract.ts';
 
 export interface EventStoreContractOptions {
   /**
-   * The log has events that the given store does not show, such as those of other tests: then it is not empty, and
-   * grows by itself.
+   * True if the log has events that the given store does not show, such as those of other tests, so that it is not
+   * empty and grows by itself.
    */
   readonly sharedLog?: boolean;
-  /** Makes the engine write its own records into the log; given where it has such records. */
+  /** Makes the engine write its own records into the log. Given if it has such records. */
   readonly noiseOf?: (store: EventStore) => Promise<Noise>;
 }
 
 /** Puts a record into the log that a subscription to accounts does not match. */
 export type Noise = () => Promise<void>;
 
-/** What every event store must do. `open` gives an empty one; the suite closes it. */
+/** The contract of every event store. `open` returns an empty one, which the suite closes. */
 export function eventStoreContract(
   open: () => Promise<EventStore>,
   { sharedLog = false, noiseOf }: EventStoreContractOptions = {},

@@ -6,7 +6,7 @@ import type { SubscriptionsUnderTest } from './persistent-subscriptions.contract
 
 const SETTINGS = { prefixes: ['transaction-'] };
 
-/** What several consumers rely on, in one group and in several. `open` as in the contract itself. */
+/** The contract for several consumers, in one group and in several. `open` is as in the main contract. */
 export function persistentSubscriptionsBufferContract(open: () => Promise<SubscriptionsUnderTest>): void {
   const opened = async (...groups: string[]) => {
     const { store, subscriptions, pass, unitMs = 1_000, quietMs = 60 } = await open();
@@ -67,7 +67,7 @@ export function persistentSubscriptionsBufferContract(open: () => Promise<Subscr
       const puller = consume('g', 100);
       const retried = new Set<string>();
       const ended = new Set<string>();
-      // At least once: an event that waits on the connection for longer than its time-out comes again.
+      // Delivery is at least once: an event that waits on the connection for longer than its time-out comes again.
       while (ended.size < expected.length) {
         const event = await puller.next();
         const name = nameOf(event.event);

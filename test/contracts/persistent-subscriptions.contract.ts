@@ -11,25 +11,25 @@ import { nameOf, record } from '../support/event-store/store-events.ts';
 import { Puller } from '../support/service/puller.ts';
 
 export interface SubscriptionsUnderTest {
-  /** Empty. */
+  /** An empty store. */
   readonly store: EventStore;
   readonly subscriptions: PersistentSubscriptions;
   /** Lets time pass for both. */
   readonly pass: (ms: number) => Promise<void>;
-  /** The shortest delay of the suite; five of them are the groups' ack timeout. 1 s unless given. */
+  /** The shortest delay of the suite, by default 1 s. Five of them are the groups' ack timeout. */
   readonly unitMs?: number;
-  /** How long a consumer must be handed nothing to count as quiet. 60 ms unless given. */
+  /** How long a consumer must get nothing to count as quiet, by default 60 ms. */
   readonly quietMs?: number;
-  /** How late a parked or replayed event may show; at once unless given. */
+  /** How late a parked or replayed event may show; by default it shows at once. */
   readonly lagMs?: number;
-  /** Waits until acknowledgements survive a change of the group's settings; they do at once unless given. */
+  /** Waits until acknowledgements survive a change of the group's settings; by default they do at once. */
   readonly settled?: (group: string) => Promise<void>;
 }
 
 const SETTINGS = { prefixes: ['transaction-'] };
 const GROUP = 'fan-out';
 
-/** What competing consumers rely on. `open` gives an empty store and its groups; the suite closes both. */
+/** The contract of competing consumers. `open` returns an empty store and its groups, which the suite closes. */
 export function persistentSubscriptionsContract(open: () => Promise<SubscriptionsUnderTest>): void {
   const opened = async (settings: Partial<GroupSettings> = {}) => {
     const under = await open();
@@ -123,7 +123,7 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
       const dead = consume();
       await dead.next();
       const other = consume();
-      // A server hands it to a consumer that is still there when the time is over, and a busy machine is late.
+      // A server hands it to a consumer that is still connected when the time is over, and a busy machine is late.
       const early = lagMs > 0 ? unitMs : ackTimeoutMs - unitMs;
       await pass(early);
       expect(await other.isQuiet()).toBe(true);

@@ -3,11 +3,11 @@ import type { RateWindows } from '../../src/pull/edge/rate-windows/rate-windows.
 
 export interface RateWindowsUnderTest {
   readonly windows: RateWindows;
-  /** Makes so much time pass by the clock that windows go by. */
+  /** Lets this much time pass by the clock of the windows. */
   readonly pass: (ms: number) => Promise<void>;
 }
 
-/** How many of `hits` simultaneous requests are let through. */
+/** Returns how many of `hits` simultaneous requests are let through. */
 export async function allowed(
   windows: RateWindows,
   options: { readonly id?: string; readonly limit: number; readonly hits: number },
@@ -17,7 +17,7 @@ export async function allowed(
   return verdicts.filter((verdict) => verdict.allowed).length;
 }
 
-/** What the edge relies on. Real time may pass as well, a second at most in a test. */
+/** The contract of rate windows. Real time may pass too, at most a second in a test. */
 export function rateWindowsContract(open: () => Promise<RateWindowsUnderTest>): void {
   test('60 of 61 simultaneous requests are let through', async () => {
     const { windows } = await open();

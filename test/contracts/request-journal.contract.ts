@@ -22,7 +22,7 @@ export const requestRow = (atMs: number, overrides: Partial<RequestRow> = {}): R
   ...overrides,
 });
 
-/** Every adapter passes this. `open` gives the journal twice, as two processes use it, in an empty place. */
+/** The contract of the request journal. `open` returns two openings of one empty journal, as in two processes. */
 export function requestJournalContract(open: () => Promise<readonly [RequestJournal, RequestJournal]>): void {
   async function opened() {
     const [journal, other] = await open();

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ViewChange } from '../../src/pull/record/project-event.ts';
+import { erasureOf, type ViewChange } from '../../src/pull/record/project-event.ts';
 import type { TransactionsView } from '../../src/pull/view/transactions-view.ts';
 import { WHOLE } from '../support/transactions/opened-view.ts';
 import { hiding, sampleRow, showing } from '../support/transactions/records.ts';
@@ -8,7 +8,7 @@ import { rowIn } from '../support/transactions/row-in.ts';
 
 const REBUILDS = 4;
 
-/** What holds while two processes use one view. `open` gives two of them on an empty place of their own. */
+/** The contract of a view that two processes use. `open` returns two openings of one empty view. */
 export function transactionsViewAtOnceContract(
   open: () => Promise<readonly [TransactionsView, TransactionsView]>,
 ): void {
@@ -36,11 +36,14 @@ export function transactionsViewAtOnceContract(
       );
       for (const id of ids) {
         const [one, other] = id % 2 === 0 ? views : views.toReversed();
-        await Promise.all([one?.erase(id), other?.apply([hiding(id)], { generation, position: 2 })]);
+        await Promise.all([
+          one?.replace(id, [erasureOf(id)]),
+          other?.apply([hiding(id)], { generation, position: 2 }),
+        ]);
       }
       const again = ids.map((id) => showing({ id }, { revision: 5 }));
-      // Behind a void it would be parked; of an erased transaction nothing counts any more.
       expect(await views[0].apply(again, { generation, position: 3 })).toEqual([]);
+      for (const id of ids) expect(await rowIn(views[0], id)).toBe('hidden');
       await close(views);
     });
 
@@ -112,7 +115,7 @@ export function transactionsViewAtOnceContract(
   });
 }
 
-/** What happens to one transaction, in its order: none of it is illegal, however it arrives. */
+/** The events of one transaction, in order. None of them is illegal, however they arrive. */
 type History = readonly ('record' | 'record again' | 'void' | 'erase')[];
 
 const history: fc.Arbitrary<History> = fc.constantFrom<History>(
@@ -124,7 +127,7 @@ const history: fc.Arbitrary<History> = fc.constantFrom<History>(
   ['record', 'erase'],
 );
 
-/** For each projector a seed of the order, and the size of its batches. */
+/** The seed of the order and the size of the batches for each projector. */
 const shuffles = fc.tuple(
   ...[1, 2].map(() =>
     fc.record({ order: fc.infiniteStream(fc.nat({ max: 1_000 })), size: fc.integer({ min: 1, max: 6 }) }),
@@ -163,8 +166,7 @@ function changeOf(id: number, step: History[number], revision: number): ViewChan
   const position = 10 * id + revision;
   if (step === 'void') return hiding(id, { revision, position });
   if (step !== 'erase') return showing({ id }, { revision, position });
-  const change = { kind: 'erase', revision: Number.MAX_SAFE_INTEGER, id } as const;
-  return { position, stream: `transaction-${id}`, type: '$streamDeleted', change };
+  return { ...erasureOf(id), position };
 }
 
 function unlessUnavailable(error: unknown): undefined {

@@ -5,7 +5,7 @@ import { hiding, sampleRow, showing } from '../support/transactions/records.ts';
 
 const LARGEST = Number.MAX_SAFE_INTEGER - 1;
 
-/** Many rows at once, as every adapter of the transactions view reads them. */
+/** The contract of the transactions view for many rows at once. */
 export function transactionsViewBulkContract(open: () => Promise<TransactionsView>): void {
   const opened = () => openedView(open);
 

@@ -7,7 +7,7 @@ import type { PageQuery, TransactionsView } from '../../src/pull/view/transactio
 import { type OpenedView, openedView } from '../support/transactions/opened-view.ts';
 import { hiding, type SampleRow, showing } from '../support/transactions/records.ts';
 
-/** Pages of random records, filters, sizes, arrivals and voids against the list as its rules read. */
+/** Compares pages of random records, filters, sizes, arrivals and voids with a naive list. */
 export function transactionsViewPagingContract(open: () => Promise<TransactionsView>): void {
   test('pages with any filters, sizes, arrivals and voids between them equal a naive list', async () => {
     const opened = await openedView(open);
@@ -29,7 +29,7 @@ interface Scenario {
   readonly steps: readonly Step[];
 }
 
-/** Each run has accounts and transactions of its own, among those of the runs before it. */
+/** Compares one run. It has its own accounts and transactions, among those of earlier runs. */
 async function agreesWithModel(
   { view, apply, run }: OpenedView & { readonly run: number },
   { samples, filter, steps }: Scenario,
@@ -95,7 +95,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('hide' as const), id: small(60) }),
 );
 
-/** The list as its rules read, slowly: filter all, sort all, cut. */
+/** Returns the page by the plain rules, slowly: filters all, sorts all, cuts. */
 function naivePage(
   rows: readonly (ModelRow | 'hidden')[],
   { accountId, filter, after }: { accountId: number; filter: Filter; after: PageQuery['after'] },

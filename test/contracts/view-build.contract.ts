@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { erasureOf } from '../../src/pull/record/project-event.ts';
 import type { TransactionsView } from '../../src/pull/view/transactions-view.ts';
 import { WHOLE } from '../support/transactions/opened-view.ts';
 import { hiding, showing } from '../support/transactions/records.ts';
@@ -9,12 +10,12 @@ import { until } from '../support/waiting.ts';
 const SWITCHES = 4;
 const SWITCH_SEEN_MS = 5_000;
 
-/** A view that is built beside the served one. `open` gives the view twice, as two processes use it, in an empty place. */
+/** The contract of a view built next to the served one. `open` returns two openings of one empty view. */
 export function viewBuildContract(open: () => Promise<readonly [TransactionsView, TransactionsView]>): void {
   const ids = async (view: TransactionsView): Promise<number[]> =>
     (await view.page(WHOLE)).rows.map((row) => row.id);
 
-  /** A served view at position 4 that shows 1 and 2. */
+  /** Makes a served view at position 4 that shows 1 and 2. */
   async function served() {
     const [view, other] = await open();
     const { generation } = await view.reset('store-1', 0);
@@ -22,7 +23,7 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
     return { view, other, generation };
   }
 
-  /** A complete build that shows 3 alone, up to `position`. */
+  /** Makes a complete build up to `position` that shows only 3. */
   async function built(view: TransactionsView, position: number): Promise<number> {
     const { generation } = await view.startBuild({ storeId: 'store-1', servesFrom: position });
     expect(await view.apply([showing({ id: 3 })], { generation, position })).toEqual([]);
@@ -32,14 +33,14 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
   describe('a view that is built beside the served one', () => {
     test('is begun once, and every process finds it', async () => {
       const { view, other, generation } = await served();
-      expect(await view.building()).toBeUndefined();
+      expect(await view.checkpoint('built')).toBeUndefined();
       const [one, two] = await Promise.all([
         view.startBuild({ storeId: 'store-1', servesFrom: 4 }),
         other.startBuild({ storeId: 'store-1', servesFrom: 4 }),
       ]);
       expect(one.generation).toBe(two.generation);
       expect(one.generation).toBeGreaterThan(generation);
-      expect(await other.building()).toEqual(one);
+      expect(await other.checkpoint('built')).toEqual(one);
       expect(one).toMatchObject({ storeId: 'store-1', position: 0, servesFrom: 4 });
     });
 
@@ -50,7 +51,10 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
           [view, other].map((each) => each.startBuild({ storeId: 'store-1', servesFrom: 4 })),
         );
         const { generation = 0 } = one ?? {};
-        expect([two?.generation, (await other.building())?.generation]).toEqual([generation, generation]);
+        expect([two?.generation, (await other.checkpoint('built'))?.generation]).toEqual([
+          generation,
+          generation,
+        ]);
         await view.apply([], { generation, position: 99 });
         expect(await view.serveBuild(generation)).toBe(true);
       }
@@ -79,7 +83,7 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
       expect(await other.checkpoint()).toMatchObject({ generation, position: 4 });
       expect(await other.apply([showing({ id: 6 })], { generation, position: 6 })).toEqual([]);
       expect(await ids(view)).toEqual([6, 3]);
-      expect(await view.building()).toBeUndefined();
+      expect(await view.checkpoint('built')).toBeUndefined();
       expect(await view.serveBuild(generation)).toBe(true);
       expect((await view.rowsAfter(0, 9, generation)).map(({ id }) => id)).toEqual([3, 6]);
     });
@@ -111,14 +115,14 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
       expect(since).toMatchObject({ position: 0, events: 0 });
       await view.apply([showing({ id: 1 }), hiding(1)], { generation, position: 10 });
       await view.apply([showing({ id: 1 })], { generation, position: 7 });
-      expect(await other.building()).toMatchObject({
+      expect(await other.checkpoint('built')).toMatchObject({
         position: 10,
         since: { ...since, events: 3 },
       });
       const continued = await other.startBuild({ storeId: 'store-1', servesFrom: 40 });
       expect(continued).toMatchObject({ generation, position: 10, servesFrom: 30 });
       expect(continued.since).toMatchObject({ position: 10, events: 0 });
-      expect(await view.building()).toEqual(continued);
+      expect(await view.checkpoint('built')).toEqual(continued);
       expect(await rowIn(view, 1, generation)).toBe('hidden');
     });
 
@@ -145,7 +149,7 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
       await view.apply([showing({ id: 3 })], { generation, position: 8, anchor: anchor(7) });
       await other.apply([showing({ id: 3 })], { generation, position: 6, anchor: anchor(6) });
       await other.apply([], { generation, position: 9 });
-      expect(await view.building()).toMatchObject({ position: 9, anchor: anchor(7) });
+      expect(await view.checkpoint('built')).toMatchObject({ position: 9, anchor: anchor(7) });
       expect((await view.checkpoint())?.anchor).toBeUndefined();
       await view.apply([showing({ id: 1 })], { generation: former, position: 5, anchor: anchor(5) });
       expect(await other.checkpoint()).toMatchObject({ position: 5, anchor: anchor(5) });
@@ -178,7 +182,7 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
     test('an erasure counts for it too, whatever is applied later', async () => {
       const { view } = await served();
       await view.startBuild({ storeId: 'store-1', servesFrom: 4 });
-      await view.erase(3);
+      await view.replace(3, [erasureOf(3)]);
       const generation = await built(view, 4);
       expect(await rowIn(view, 3, generation)).toBe('hidden');
       expect(await view.serveBuild(generation)).toBe(true);
@@ -233,7 +237,7 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
       const { view } = await served();
       const generation = await built(view, 4);
       await view.reset('store-1', 4);
-      expect((await view.building())?.generation).toBe(generation);
+      expect((await view.checkpoint('built'))?.generation).toBe(generation);
       expect(await view.serveBuild(generation)).toBe(true);
       expect(await ids(view)).toEqual([3]);
     });

@@ -16,10 +16,10 @@ const MISTAKES = [1, 1_500] as const;
 const PAUSE_MS = [200, 1_000] as const;
 /** A command that is killed at random is killed this long after its start. */
 const KILLED_AFTER_MS = [100, 1_500] as const;
-/** Within this time a command reaches its point, or is done. */
+/** The number of runs within which a command reaches its point or is done. */
 const MAX_RUNS = 200;
 /** The error of a command that failed because an engine was unavailable. */
-const UNAVAILABLE = /EventStoreDB|MongoDB|being built|stayed locked/;
+const UNAVAILABLE = /EventStoreDB|MongoDB|PostgreSQL|being built|stayed locked/;
 
 /** One command, and how it is killed. */
 interface Run {
@@ -82,7 +82,7 @@ export class Commands {
     this.#workload.recorded(await this.#imported(bulk?.account ?? 0, IMPORTED));
   }
 
-  /** What a file brought in, in however many runs, is voided import by import. */
+  /** Imports a file in however many runs, then voids it import by import. */
   async #importByMistake(): Promise<void> {
     const since = new Date().toISOString();
     const [steady] = this.#stage.withPurpose('steady');
@@ -102,7 +102,7 @@ export class Commands {
     this.#workload.recorded(lines, 'hidden');
   }
 
-  /** Each transaction has a driver of its own name, and all of them one id: what was recorded until now is redacted. */
+  /** Redacts what was recorded so far. All drivers have the same id, but each transaction names a different one. */
   async #redact(): Promise<void> {
     const [steady] = this.#stage.withPurpose('steady');
     const account = String(steady?.account ?? 0);
@@ -134,7 +134,7 @@ export class Commands {
     await this.#done({ args, points: this.#points.rebuild });
   }
 
-  /** Repeats it until it ends with 0. What kills it, if anything, is drawn for each run. */
+  /** Repeats a command until it ends with 0. Each run draws what kills it, if anything. */
   async #done(run: Run): Promise<CommandResult> {
     for (let runs = 1; runs <= MAX_RUNS; runs++) {
       const result = await this.#once(run);

@@ -11,10 +11,11 @@ import { COPY_POINTS, COPY_POINTS_BEFORE_EVENTS, draw, EMBEDDED_POINTS } from '.
 import { crashRounds } from './rounds.ts';
 import type { EndedRun } from './run.ts';
 import type { Stage } from './stage.ts';
+import type { Workload } from './workload.ts';
 
 const MEMBERS = 2;
 const SECONDS = 30;
-/** More than the copies append that are killed meanwhile. */
+/** More events than the killed copies append. */
 const IMPORTED = 8_000;
 /** How long after the start of a copy an engine is killed. */
 const ENGINE_KILLED_AFTER_MS = [300, 2_000] as const;
@@ -38,13 +39,14 @@ describeWithMongodb('a copy of a store whose processes were killed, and that is 
   }, 900_000);
 });
 
-/** Copies the store, killed at each point and with its engines killed, and continues the work there. */
+/** Copies the store, with the copy killed at each point and its engines killed, and continues the work there. */
 async function moved({ stage, workload, seed }: EndedRun, engines: Engines): Promise<void> {
   const random = new Random(seed);
   stage.doing = 'copying';
   const lines = workload.make(stage.withPurpose('bulk')[0]?.account ?? 0, IMPORTED, random);
   await stage.operator.import(linesOf(lines), { wait: false });
   workload.recorded(lines);
+  if (workload.erased().length === 0) await erased(stage, workload);
   const killedAt = async (point: string): Promise<void> => {
     const { child, result } = copying(stage, engines, point);
     const { code, stderr } = await result;
@@ -63,7 +65,17 @@ async function moved({ stage, workload, seed }: EndedRun, engines: Engines): Pro
   for (const member of stage.members) await member.stop();
 }
 
-/** An engine is killed during the copy. The copy is killed too, so that it is not done before. */
+/** Erases something, since some points need an erasure and a short run may not have made one. */
+async function erased(stage: Stage, { known }: Workload): Promise<void> {
+  const [id, transaction] = [...known].find(([, { state }]) => state === 'visible') ?? [];
+  if (transaction === undefined) return;
+  const args = ['transaction', 'erase', String(id), '--reason', 'a test', '--yes'];
+  const { code, stderr } = await startFuel(args, stage).result;
+  if (code === 0) transaction.state = 'erased';
+  else stage.fault(`the erasure of transaction ${id} ended with ${code}: ${stderr}`);
+}
+
+/** Kills an engine during the copy. The copy is killed too, so that it does not finish first. */
 async function killedMeanwhile(
   stage: Stage,
   engines: Engines,

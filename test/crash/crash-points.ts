@@ -2,10 +2,10 @@ import { registerHooks } from 'node:module';
 import { CRASH_SITES, type CrashSite, readPoint } from './points.ts';
 
 /**
- * Loaded before a process of the service by `--import` in NODE_OPTIONS, and so in each of its threads: where
- * `FUEL_CRASH_POINT` says (`after-enqueue:3`), the process is killed with SIGKILL. The modules are changed while they
- * are loaded: a line at the end of a module reaches also what it does not export. A site that no longer exists ends
- * the process with an error.
+ * Loaded before a process of the service, and so in each of its threads, by `--import` in NODE_OPTIONS. At the point
+ * that `FUEL_CRASH_POINT` names (`after-enqueue:3`), the process is killed with SIGKILL. The modules are changed while
+ * they are loaded, since a line at the end of a module reaches even what it does not export. A site that no longer
+ * exists ends the process with an error.
  */
 const ROOT = new URL('../../', import.meta.url);
 const HELPER = 'fuelCrashPoint';
@@ -19,7 +19,7 @@ function reach(side: 'before' | 'after'): void {
   if (side === point.side && ++reached === point.time) process.kill(process.pid, 'SIGKILL');
 }
 
-/** The same call, with the point before or after it where this is the call that was asked for. */
+/** Wraps a call with the point before or after it, if this is the requested call. */
 function around(site: string, call: unknown): Call {
   if (typeof call !== 'function') throw new Error(`crash site ${site}: there is nothing to call`);
   if (site !== point.name) return call as Call;
@@ -37,7 +37,7 @@ function around(site: string, call: unknown): Call {
   };
 }
 
-/** `before` a commit is inside the write transaction, when its work is done. */
+/** Wraps a commit. `before` it means inside the write transaction, after its work. */
 function beforeCommit(write: Call): Call {
   return function wrapped(this: unknown, work: unknown): unknown {
     return write.call(this, () => {

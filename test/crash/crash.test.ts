@@ -1,6 +1,6 @@
 import { describe, inject, it } from 'vitest';
 import { describeWithMongodb } from '../support/engines/mongodb.ts';
-import { EMBEDDED, startEngines } from './engines.ts';
+import { EMBEDDED, startEngines, startPostgres } from './engines.ts';
 import { EMBEDDED_POINTS, ENGINE_POINTS } from './point-lists.ts';
 import { crashRounds, roundsTimeoutMs } from './rounds.ts';
 
@@ -28,3 +28,19 @@ describeWithMongodb('processes, EventStoreDB and MongoDB that are killed at any 
     roundsTimeoutMs(),
   );
 });
+
+describe.runIf(inject('postgresBinaries') !== undefined)(
+  'processes and PostgreSQL that are killed at any time',
+  () => {
+    it(
+      'lose nothing, send nothing that is not owed, and serve no key that is switched off',
+      () =>
+        crashRounds({
+          start: () => startPostgres(inject('postgresBinaries') ?? ''),
+          members: MEMBERS_ON_ENGINES,
+          points: ENGINE_POINTS,
+        }),
+      roundsTimeoutMs(),
+    );
+  },
+);

@@ -7,12 +7,13 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Mongod } from '../support/engines/mongod.ts';
 import { MongodSet } from '../support/engines/mongod-set.ts';
+import { Postgres } from '../support/engines/postgresql/server.ts';
 import { lastingPort } from '../support/lasting-port.ts';
 import type { Env } from '../support/service/commands.ts';
 
-/** As in test/e2e-engines: starts a node on a folder and prints `{"url": …, "pid": …}` once it answers. */
+/** A program that starts a node on a folder and prints `{"url": …, "pid": …}` once it answers. */
 const REAL = process.env.FUEL_TEST_EVENTSTORE ?? '';
-/** Starts a cluster of three instead, or those of its nodes that are dead: `{"url", "pids", "ports", "leader"}`. */
+/** A program that starts a cluster of three, or its dead nodes, and prints `{"url", "pids", "ports", "leader"}`. */
 const CLUSTER = process.env.FUEL_TEST_CLUSTER ?? '';
 const DOUBLE = fileURLToPath(new URL('./double-node.ts', import.meta.url));
 
@@ -21,18 +22,18 @@ const READY_WITHIN_MS = 20_000;
 /** A server that is killed while the service works on it. */
 export interface Engine {
   readonly name: string;
-  /** SIGKILL; its files stay. */
+  /** Kills it with SIGKILL. Its files stay. */
   kill(): Promise<void>;
-  /** On the same port and files; resolves when it answers. */
+  /** Starts it on the same port and files. Resolves when it answers. */
   start(): Promise<void>;
 }
 
 /** The engines of a run, started. */
 export interface Engines {
   readonly name: string;
-  /** The settings that name them. */
+  /** The settings that name the engines. */
   readonly env: Env;
-  /** How soon after the last kill every process must be ready; no limit of its own unless given. */
+  /** How soon after the last kill every process must be ready; by default without a limit. */
   readonly readyWithinMs?: number;
   readonly list: readonly Engine[];
   remove(): Promise<void>;
@@ -41,8 +42,9 @@ export interface Engines {
 export const EMBEDDED: Engines = { name: 'embedded', env: {}, list: [], remove: async () => undefined };
 
 /**
- * EventStoreDB and MongoDB. Where `FUEL_TEST_CLUSTER` or `FUEL_TEST_EVENTSTORE` names a program that starts real nodes,
- * those and a replica set of three; else the double of EventStoreDB and a replica set of one. All are processes.
+ * Starts EventStoreDB and MongoDB. If `FUEL_TEST_CLUSTER` or `FUEL_TEST_EVENTSTORE` names a program that starts real
+ * nodes, it uses those and a replica set of three, else the double of EventStoreDB and a replica set of one. All are
+ * processes.
  */
 export async function startEngines(mongodBinary: string): Promise<Engines> {
   const program = CLUSTER || REAL;
@@ -74,7 +76,31 @@ export async function startEngines(mongodBinary: string): Promise<Engines> {
   };
 }
 
-/** What the program prints: of one node, or of a cluster, whose leader it names by its port. */
+/** PostgreSQL beside embedded events or, with `FUEL_TEST_EVENTS=double`, the double of EventStoreDB. */
+export async function startPostgres(binaries: string): Promise<Engines> {
+  const postgres = await new Postgres({ binaries, port: await lastingPort() }).start();
+  const engine: Engine = {
+    name: 'PostgreSQL',
+    kill: () => postgres.kill(),
+    start: async () => void (await postgres.start()),
+  };
+  const env: Env = { POSTGRES_URL: postgres.url };
+  if (process.env.FUEL_TEST_EVENTS !== 'double')
+    return { name: 'PostgreSQL', env, list: [engine], remove: () => postgres.remove() };
+  const events = new EventStoreProcess([process.execPath, DOUBLE, `${await lastingPort()}`]);
+  await events.start();
+  return {
+    name: 'the double and PostgreSQL',
+    env: { ...env, EVENTSTORE_URL: events.url },
+    list: [events, engine],
+    async remove() {
+      await events.remove();
+      await postgres.remove();
+    },
+  };
+}
+
+/** The program's output for one node, or for a cluster, whose leader it names by its port. */
 interface Printed {
   readonly url: string;
   readonly pid?: number;
@@ -83,18 +109,18 @@ interface Printed {
   readonly leader?: number;
 }
 
-/** An event store in separate processes, which a program starts. Of a cluster the leader is killed every second time. */
+/** An event store in separate processes that a program starts. The leader of a cluster is killed every second time. */
 class EventStoreProcess implements Engine {
   name = 'EventStoreDB';
   readonly #command: readonly string[];
   readonly #folder = mkdtempSync(join(tmpdir(), 'fuel-crash-events-'));
   #child: ChildProcess | undefined;
-  /** The leader is the first. */
+  /** The processes, the leader first. */
   #pids: readonly number[] = [];
   #kills = 0;
   url = '';
 
-  /** The program; the folder is its last argument. */
+  /** Takes the program. The folder is its last argument. */
   constructor(command: readonly string[]) {
     this.#command = command;
   }
@@ -118,9 +144,9 @@ class EventStoreProcess implements Engine {
     await this.#killNode(this.#pids[0]);
   }
 
-  /** Puts the node that is to be killed first. */
+  /** Puts the node to be killed first. */
   async #chooseNode(): Promise<void> {
-    await this.start(); // it may have another leader by now
+    await this.start(); // there may be another leader by now
     const isLeader = this.#kills++ % 2 === 0;
     this.name = isLeader ? 'EventStoreDB, the leader' : 'EventStoreDB, a follower';
     if (!isLeader) this.#pids = this.#pids.slice(1);
@@ -129,7 +155,7 @@ class EventStoreProcess implements Engine {
   async #killNode(pid = 0): Promise<void> {
     const child = this.#child;
     process.kill(pid, 'SIGKILL');
-    // A program may have detached the node: then it is not our child, and can not be waited for.
+    // If the program has detached the node, it is not our child and we can't wait for it.
     if (child?.pid === pid && child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   }
 

@@ -10,7 +10,7 @@ const DEFAULT_SECONDS = 15;
 
 /** The environment in which a process of the service kills itself at a point, such as `after-enqueue:3`. */
 export function crashingAt(point: string): Env {
-  // Otherwise the first two processes might both create it, and one of them would run without it.
+  // Otherwise the first two processes might both create it, and one would run without it.
   mkdirSync(COMPILE_CACHE, { recursive: true, mode: 0o700 });
   return {
     FUEL_CRASH_POINT: point,
@@ -19,13 +19,13 @@ export function crashingAt(point: string): Env {
   };
 }
 
-/** The seed of the run: `FUEL_CRASH_SEED`, else a random one. */
+/** Returns the seed of the run: `FUEL_CRASH_SEED`, else a random one. */
 export function crashSeed(): number {
   const given = process.env.FUEL_CRASH_SEED;
   return given === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(given);
 }
 
-/** For how long processes are killed: `FUEL_CRASH_SECONDS`. */
+/** Returns for how long processes are killed: `FUEL_CRASH_SECONDS`. */
 export function crashSeconds(): number {
   return Number(process.env.FUEL_CRASH_SECONDS ?? DEFAULT_SECONDS);
 }

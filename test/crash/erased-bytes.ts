@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import type { Stage } from './stage.ts';
 
 const DRIVER = 'Driver of ';
-/** Of an id and the quote behind it. */
+/** The size of an id and the quote after it. */
 const MAX_ID_BYTES = 20;
 
 /**
- * No file of the data directory holds the driver of a transaction that was erased, or redacted, with exit 0. Each file is
- * searched once, for all of them: this process answers as the receivers too.
+ * Checks that no file of the data directory contains the driver of a transaction that was erased or redacted with exit
+ * 0. Each file is searched once for all of them, since this process also answers as the receivers.
  */
 export function judgeErasedBytes(stage: Stage, erased: readonly number[]): void {
   const ids = new Set(erased);
@@ -20,7 +20,7 @@ export function judgeErasedBytes(stage: Stage, erased: readonly number[]): void 
   }
 }
 
-/** The transactions whose drivers the bytes name. */
+/** Yields the transactions whose drivers the bytes name. */
 function* driversIn(bytes: Buffer): Generator<number, void> {
   for (let at = bytes.indexOf(DRIVER); at !== -1; at = bytes.indexOf(DRIVER, at)) {
     at += DRIVER.length;

@@ -3,15 +3,17 @@ import { isDeepStrictEqual } from 'node:util';
 import { systemClock } from '../../src/base/clock.ts';
 import { openEngines } from '../../src/engines/engines.ts';
 import { waitUntilApplied } from '../../src/operator/serve/wait-applied.ts';
-import type { DeliverySummary } from '../../src/push/queue/delivery-reads.ts';
+import type { DeliverySummary } from '../../src/push/queue/delivery.ts';
 import type { Engines } from '../../src/service/engines/engines.ts';
+import { isVisible, type Model } from '../simulation/judge/model.ts';
+import { listed } from '../support/deliveries/listed.ts';
 import { recordText } from '../support/deliveries/push-service.ts';
 import type { CommandResult } from '../support/service/command-result.ts';
 import { fuel } from '../support/service/commands.ts';
 import { judgeErasedBytes } from './erased-bytes.ts';
-import { judgeDeliveries } from './judge-deliveries.ts';
+import { judgePush } from './judge-push.ts';
 import type { Member } from './member.ts';
-import { isRedacted, Model, recordOf } from './model.ts';
+import { isKeyOff, isRedacted, readModel, recordOf } from './model.ts';
 import type { Customer, Stage } from './stage.ts';
 import { pageOfAll, type Workload } from './workload.ts';
 
@@ -19,23 +21,21 @@ const SETTLED_WITHIN_MS = 120_000;
 const SETTLED_CHECK_MS = 250;
 const MAX_NAMED = 5;
 const REDELIVERED_AT_ONCE = 200;
-/** On a busy machine an answer may exceed its half second, three times in a row. */
+/** How often failed deliveries are redelivered, since on a busy machine three answers in a row may be too late. */
 const REDELIVERY_ROUNDS = 8;
 
 /** The results of a run, besides its faults. */
 export interface Figures {
-  /** From the last kill until every process was ready. */
+  /** The time from the last kill until every process was ready. */
   readonly readyMs: number;
   readonly transactions: number;
   readonly deliveries: number;
-  /** Requests without a recorded attempt. */
-  readonly repeats: number;
   readonly redelivered: number;
 }
 
 /**
- * Compares everything with the events, when nothing is killed any more: what each process shows, which keys it refuses,
- * what arrived. Each difference becomes a fault of the stage.
+ * Compares everything with the events once nothing is killed any more: what each process shows, which keys it refuses,
+ * and what arrived. Each difference becomes a fault of the stage.
  */
 export async function judge(stage: Stage, workload: Workload): Promise<Figures> {
   stage.doing = 'waiting for every process';
@@ -44,7 +44,8 @@ export async function judge(stage: Stage, workload: Workload): Promise<Figures> 
   try {
     await applied(engines);
     stage.doing = 'judging the pull channel';
-    const model = await Model.read(engines);
+    const { model, faults } = await readModel(engines);
+    for (const fault of faults) stage.fault(fault);
     judgeLog(stage, workload, model);
     for (const member of stage.members) {
       for (const customer of stage.customers) await judgeProcess(stage, { member, customer, model });
@@ -57,24 +58,24 @@ export async function judge(stage: Stage, workload: Workload): Promise<Figures> 
       await settled(stage, model, engines);
     }
     stage.doing = 'judging the push channel';
-    const deliveries = await allDeliveries(engines);
-    const repeats = await judgeDeliveries(stage, { workload, model, deliveries, engines });
+    const deliveries = await engines.queue().get(await listed(engines.queue()));
+    const { model: atEnd } = await readModel(engines); // with the redeliveries
+    judgePush(stage, { workload, model: atEnd, deliveries });
     await judgeParked(stage, engines);
     await judgeByCommand(stage);
     judgeErasedBytes(stage, [...workload.erased(), ...workload.redacted]);
     const counts = { transactions: model.transactions.size, deliveries: deliveries.length };
-    return { readyMs, ...counts, repeats, redelivered };
+    return { readyMs, ...counts, redelivered };
   } finally {
     await engines.close();
   }
 }
 
-/** The log has exactly what was acknowledged. */
-function judgeLog(stage: Stage, { known, redacted }: Workload, { transactions, faults }: Model): void {
-  for (const fault of faults) stage.fault(fault);
+/** Checks that the log has exactly what was acknowledged. */
+function judgeLog(stage: Stage, { known, redacted }: Workload, { transactions }: Model): void {
   for (const [id, { state, line }] of known) {
     const logged = transactions.get(id);
-    const stateInLog = logged === undefined ? 'erased' : logged.isVisible ? 'visible' : 'hidden';
+    const stateInLog = logged === undefined ? 'erased' : isVisible(logged) ? 'visible' : 'hidden';
     if (state !== stateInLog)
       stage.fault(`transaction ${id} is ${stateInLog} in the log, and was left ${state}`);
     if (logged === undefined) continue;
@@ -88,7 +89,7 @@ function judgeLog(stage: Stage, { known, redacted }: Workload, { transactions, f
   }
 }
 
-/** Each process shows every page of an account as the events require; a key that is off is refused. */
+/** Checks that each process shows every page of an account as the events require, and refuses keys that are off. */
 async function judgeProcess(
   stage: Stage,
   {
@@ -99,7 +100,7 @@ async function judgeProcess(
 ): Promise<void> {
   const { account, key } = customer;
   const where = `${member.name}, account ${account}`;
-  if (model.isKeyOff(account)) {
+  if (isKeyOff(model, account)) {
     const answer = await member.ask(pageOfAll(), key);
     if (answer?.status !== 401) stage.fault(`${where}: a key that is off is answered ${answer?.status}`);
     return;
@@ -118,7 +119,7 @@ async function judgeProcess(
   );
 }
 
-/** Every record, page by page, without its `expires_at`; or the error. */
+/** Pulls every record, page by page, without `expires_at`. Returns the error if there is one. */
 async function pulled(member: Member, key: string): Promise<string[] | string> {
   const records: string[] = [];
   const page = pageOfAll();
@@ -151,9 +152,11 @@ async function applied(engines: Engines): Promise<void> {
 async function settled(stage: Stage, model: Model, engines: Engines): Promise<void> {
   const deadlineMs = Date.now() + SETTLED_WITHIN_MS;
   for (;;) {
-    const deliveries = await allDeliveries(engines);
+    const deliveries = await listed(engines.queue());
     const logged = new Set(deliveries.map(({ transactionId }) => transactionId));
-    const missing = [...model.transactions.values()].filter(({ id, isOwed }) => isOwed && !logged.has(id));
+    const missing = [...model.transactions.values()].filter(
+      ({ id, owedTo }) => owedTo.size > 0 && !logged.has(id),
+    );
     const open = deliveries.filter(({ state }) => state === 'pending' || state === 'held');
     if (missing.length + open.length === 0) return;
     if (Date.now() > deadlineMs) {
@@ -166,39 +169,28 @@ async function settled(stage: Stage, model: Model, engines: Engines): Promise<vo
   }
 }
 
-/** Redelivers, as an operator does, what ended while its key or webhook was off. */
+/** Redelivers, as an operator does, the deliveries that ended while their key or webhook was off. */
 async function redeliverFailed(stage: Stage, model: Model, engines: Engines): Promise<number> {
-  const isDue = ({ state, accountId, transactionId }: DeliverySummary): boolean =>
-    state === 'failed' &&
-    !model.isKeyOff(accountId) &&
-    model.transactions.get(transactionId)?.isVisible === true;
-  const ids = (await allDeliveries(engines)).filter(isDue).map(({ id }) => id);
+  const isDue = ({ state, accountId, transactionId }: DeliverySummary): boolean => {
+    const transaction = model.transactions.get(transactionId);
+    const isShown = transaction !== undefined && isVisible(transaction);
+    return state === 'failed' && isShown && !isKeyOff(model, accountId);
+  };
+  const ids = (await listed(engines.queue())).filter(isDue).map(({ id }) => id);
   for (let at = 0; at < ids.length; at += REDELIVERED_AT_ONCE) {
     await done(stage, ['delivery', 'redeliver', ...ids.slice(at, at + REDELIVERED_AT_ONCE), '--json']);
   }
   return ids.length;
 }
 
-async function allDeliveries(engines: Engines): Promise<DeliverySummary[]> {
-  const all: DeliverySummary[] = [];
-  for (;;) {
-    const { deliveries, next } = await engines.queue().page({}, { limit: 1_000, after: all.at(-1) });
-    all.push(...deliveries);
-    if (next === undefined) return all;
-  }
-}
-
 async function judgeParked(stage: Stage, engines: Engines): Promise<void> {
   for (const { stream, reason } of await engines.view().parked())
     stage.fault(`${stream} is parked: ${reason}`);
-  for (const group of ['deliveries', 'notices']) {
-    for (const { event, reason } of await engines.subscriptions().parked(group)) {
-      stage.fault(`${event.stream} is parked in the group ${group}: ${reason}`);
-    }
-  }
+  for (const { event, reason } of await engines.subscriptions().parked('deliveries'))
+    stage.fault(`${event.stream} is parked in the group deliveries: ${reason}`);
 }
 
-/** The service's own proof agrees too. */
+/** Checks that the service's own verification agrees too. */
 async function judgeByCommand(stage: Stage): Promise<void> {
   const { json, stderr } = await done(stage, ['verify', '--json']).catch((error) => {
     stage.fault(String(error));

@@ -5,18 +5,18 @@ import type { Member } from './member.ts';
 import { drawAll, type PointLists } from './point-lists.ts';
 import type { Stage } from './stage.ts';
 
-/** The share of processes that are asked to end instead. */
+/** The share of processes that are asked to end instead of being killed. */
 const IN_ORDER = 0.1;
 /** The share of lives that end at a point. */
 const ARMED = 0.75;
 const EVERY_MS = [200, 1_400] as const;
-/** The same where engines are killed too. */
+/** The same if engines are killed too. */
 const EVERY_BESIDE_ENGINES_MS = [500, 3_000] as const;
-/** How long a process has, from when it listens, to reach the point where it kills itself; longer if little is done. */
+/** How long a listening process has to reach the point where it kills itself; longer if little work is done. */
 const REACHED_WITHIN_MS = { atLeast: 5_000, atMost: 30_000, done: 40 };
-/** The share of the kills of starting processes that are made: on a busy machine none would ever start otherwise. */
+/** The share of kills of starting processes that are made. With all of them, a busy machine would never start one. */
 const AT_START = 0.06;
-/** An engine is dead this long; then it lives for so many pieces of the workload, and this long. */
+/** How long an engine is dead. Then it lives for a number of pieces of the workload, and for a time. */
 const DEAD_MS = [0, 2_000] as const;
 const DONE_BETWEEN = 8;
 const DONE_WITHIN_MS = 20_000;
@@ -38,7 +38,7 @@ export class Killer {
     this.#seed = seed;
   }
 
-  /** Kills until the signal aborts; resolves when no process has a point left, and every engine is up. */
+  /** Kills until the signal aborts. Resolves when no process has a point left and every engine is up. */
   async run(signal: AbortSignal): Promise<void> {
     const { members } = this.#stage;
     for (const [index, member] of members.entries()) {
@@ -81,14 +81,14 @@ export class Killer {
     return !isArmed || forMs > atMost || (forMs > atLeast && done > REACHED_WITHIN_MS.done);
   }
 
-  /** The workload makes progress, whatever is killed. */
+  /** Checks that the workload makes progress, whatever is killed. */
   async #progress(signal: AbortSignal): Promise<void> {
     const enough = this.#stage.done + DONE_BETWEEN;
     const latestMs = Date.now() + DONE_WITHIN_MS;
     while (this.#stage.done < enough && Date.now() < latestMs && !signal.aborted) await pause(50, signal);
   }
 
-  /** One after the other, and sometimes both at once. */
+  /** Kills one engine after the other, and sometimes both at once. */
   async #killEngines(random: Random, signal: AbortSignal): Promise<void> {
     const { list } = this.#stage.engines;
     while (list.length > 0) {

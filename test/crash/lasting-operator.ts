@@ -3,7 +3,7 @@ import { openEngines } from '../../src/engines/engines.ts';
 import type { Engines } from '../../src/service/engines/engines.ts';
 import { Operator } from '../support/service/operator.ts';
 
-/** An operator who keeps the connections to the engines while these are killed. */
+/** An operator who keeps the connections to the engines while they are killed. */
 export class LastingOperator extends Operator {
   #engines: Promise<Engines> | undefined;
 

@@ -12,17 +12,17 @@ import { crashingAt } from './environment.ts';
 const ENDED_WITHIN_MS = 40_000;
 const ERROR_LEVEL = 50;
 const BASE_PATH = '/api/v1/integration';
-/** Before a process that ended with an error is started again. */
+/** The wait before a process that ended with an error is started again. */
 const AFTER_FAULT_MS = 500;
 const OUTPUT_LINES = 40;
 
 /** One life of a process, from its start to its end. */
 interface Life {
   readonly command: RunningCommand;
-  /** Where it kills itself; `undefined`: nowhere. */
+  /** The point where it kills itself, if any. */
   readonly point: string | undefined;
   listeningSinceMs?: number;
-  /** The signal that the test has sent: SIGKILL, SIGTERM. */
+  /** The signal that the test has sent: SIGKILL or SIGTERM. */
   end?: 'kill' | 'stop';
 }
 
@@ -30,7 +30,7 @@ export interface MemberOptions {
   readonly name: string;
   readonly dataDir: string;
   readonly env: Env;
-  /** Called when it was killed, at the point of that life or by the test. */
+  /** Called when it was killed, at its point or by the test. */
   readonly onKilled: (point: string | undefined) => void;
   readonly onFault: (fault: string) => void;
 }
@@ -52,14 +52,14 @@ export class Member {
     this.#options = options;
   }
 
-  /** Since when it listens, as far as the test has checked; `undefined` while it starts. */
+  /** Since when it has been listening, as far as the test has checked; `undefined` while it starts. */
   get listeningSinceMs(): number | undefined {
     const life = this.#life;
     if (life?.command.stdout().includes('"msg":"listening"')) life.listeningSinceMs ??= Date.now();
     return life?.listeningSinceMs;
   }
 
-  /** Whether it will kill itself at a point. */
+  /** True if it will kill itself at a point. */
   get isArmed(): boolean {
     return this.#life?.point !== undefined;
   }
@@ -70,17 +70,19 @@ export class Member {
     this.#living = this.#live();
   }
 
-  /** SIGKILL; another life follows. */
+  /** Kills it with SIGKILL. Another life follows. */
   kill(): void {
     this.#end('kill');
   }
 
-  /** SIGTERM; another life follows. */
+  /** Stops it with SIGTERM. Another life follows. */
   restart(): void {
     this.#end('stop');
   }
 
-  /** SIGTERM, without another life. Resolves when it has ended; `onFault` is called where it ended with an error. */
+  /**
+   * Stops it with SIGTERM, without another life. Resolves when it has ended. Calls `onFault` if it ended with an error.
+   */
   async stop(): Promise<void> {
     this.#isOver = true;
     this.#end('stop');
@@ -88,7 +90,7 @@ export class Member {
     await within(this.#living, ENDED_WITHIN_MS, late);
   }
 
-  /** SIGKILL, without another life. */
+  /** Kills it with SIGKILL, without another life. */
   async abandon(): Promise<void> {
     this.#isOver = true;
     this.#life?.command.child.kill('SIGKILL');
@@ -96,22 +98,22 @@ export class Member {
     await this.#agent?.destroy();
   }
 
-  /** Of its present life. */
+  /** The process id of its current life. */
   get pid(): number | undefined {
     return this.#life?.command.child.pid;
   }
 
-  /** The internal listener's answer; `undefined` where there is none. */
+  /** Asks the operations listener; `undefined` if there is no answer. */
   ops(path: string): Promise<Answer | undefined> {
     return this.#fetch(`http://127.0.0.1:${this.#ports?.ops}${path}`, {});
   }
 
-  /** The API's answer; `undefined` where there is none. */
+  /** Asks the API; `undefined` if there is no answer. */
   ask(path: string, key: string): Promise<Answer | undefined> {
     return this.#fetch(`https://127.0.0.1:${this.#ports?.api}${BASE_PATH}${path}`, { 'X-API-Key': key });
   }
 
-  /** Waits until it is ready, and returns what it said before; a life that ends meanwhile is followed by another. */
+  /** Waits until it is ready, even if lives end meanwhile, and returns what it answered before. */
   async ready(withinMs: number): Promise<string> {
     let said = '';
     let before = '';
@@ -163,7 +165,7 @@ export class Member {
     return this.#life;
   }
 
-  /** A process logs no error, whatever is killed around it. */
+  /** Checks that a process logs no error, whatever is killed around it. */
   #lookThrough({ stdout, stderr }: CommandResult): void {
     const lines = stdout.split('\n').slice(0, -1);
     for (const line of lines) {
@@ -173,7 +175,7 @@ export class Member {
     if (stderr !== '') this.#options.onFault(`${this.name} wrote to standard error: ${stderr}`);
   }
 
-  /** The end of what its present life has printed. */
+  /** The end of the output of its current life. */
   get tail(): string {
     return tail(this.#life?.command.stdout() ?? '');
   }
@@ -188,12 +190,12 @@ export class Member {
       this.#agent = new Agent({ connect: { ca: readFileSync(certificate, 'utf8') } });
     }
     if (this.#agent === undefined) return undefined;
-    // A process that was killed does not answer: that is no fault.
+    // A killed process does not answer, which is not a fault.
     return fetchAnswer(url, { method: 'GET', headers, dispatcher: this.#agent }).catch(() => undefined);
   }
 }
 
-/** After SIGTERM it ends with 0; before its first output it may end by the signal. */
+/** True if it ended correctly: with 0 after SIGTERM, or by the signal before its first output. */
 function isInOrder({ end }: Life, { code, stdout, stderr }: CommandResult): boolean {
   if (end !== 'stop') return false;
   return code === 0 || (code === null && stdout + stderr === '');

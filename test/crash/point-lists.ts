@@ -1,12 +1,12 @@
 import type { Random } from '../../src/customers/sample/random.ts';
 import { type CrashPoint, pointText } from './points.ts';
 
-/** A side of a site, and the highest number that it may be drawn with. */
+/** A side of a site, and the highest number with which it may be drawn. */
 type Drawn = readonly [side: CrashPoint['side'], name: string, times: number];
 
 /** The points to draw from, and when. */
 export interface PointLists {
-  /** During a first start, on an empty store. */
+  /** The points of a first start, on an empty store. */
   readonly start: readonly Drawn[];
   readonly serve: readonly Drawn[];
   readonly import: readonly Drawn[];
@@ -33,28 +33,26 @@ const SERVE: readonly Drawn[] = [
   ...bothSides('send', 8),
   ...bothSides('record-outcomes', 3),
   ['after', 'claim', 2],
-  ...bothSides('withdraw', 2),
-  ...bothSides('end-lane', 1),
-  ...bothSides('resume', 1),
+  ...bothSides('change-deliveries', 4),
   ...bothSides('apply', 5),
   ...bothSides('acquire-lease', 3),
   ...bothSides('save-directory', 3),
-  ['after', 'seal-rows', 2],
+  ['after', 'mac-rows', 2],
 ];
-/** Its start, and a plan before each append of transactions. */
+/** The points of an import: its start, and a plan before each append of transactions. */
 const IMPORT = bothSides('append', 7);
 const VOID = bothSides('append', 2);
 const REDACT: readonly Drawn[] = [
   ...bothSides('append', 1),
   ...bothSides('rewrite-events', 4),
   ...bothSides('replace-row', 4),
-  ...bothSides('redact-deliveries', 4),
+  ...bothSides('change-deliveries', 4),
 ];
 const ERASE: readonly Drawn[] = [
   ...bothSides('append', 1),
   ...bothSides('erase-events', 1),
-  ...bothSides('erase-deliveries', 1),
-  ...bothSides('erase-row', 1),
+  ...bothSides('change-deliveries', 1),
+  ...bothSides('replace-row', 1),
 ];
 const REBUILD: readonly Drawn[] = [
   ...bothSides('start-build', 1),
@@ -90,7 +88,7 @@ export const ENGINE_POINTS: PointLists = {
   ],
 };
 
-/** During `fuel store copy` into the engines, in its order: before events are appended. */
+/** The points of `fuel store copy` to the engines, in order, before events are appended. */
 export const COPY_POINTS_BEFORE_EVENTS: readonly Drawn[] = [
   'name-target',
   'adopt-log',
@@ -98,22 +96,21 @@ export const COPY_POINTS_BEFORE_EVENTS: readonly Drawn[] = [
   'erase-events',
 ].flatMap((name) => bothSides(name, 1));
 
-/** And from then on. */
+/** The points of `fuel store copy` from then on. */
 export const COPY_POINTS: readonly Drawn[] = [
   'append',
   'append-copies',
-  'store-withdrawals',
   'store-deliveries',
   'record-copy',
   'end-copy',
 ].flatMap((name) => bothSides(name, 1));
 
-/** The point's text, with a number drawn. */
+/** Returns the text of a point with a drawn number. */
 export function draw([side, name, times]: Drawn, random: Random): string {
   return pointText({ side, name, time: random.between([1, times]) });
 }
 
-/** Points of a list, endlessly; each is drawn once before any is repeated. */
+/** Yields points of a list endlessly. Each is drawn once before any is repeated. */
 export function* drawAll(list: readonly Drawn[], random: Random): Generator<string, never> {
   for (;;) {
     const left = [...list];

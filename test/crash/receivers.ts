@@ -1,4 +1,5 @@
 import { createHash, hash } from 'node:crypto';
+import type { Request } from '../simulation/judge/deliveries.ts';
 import {
   answerWith,
   type Hook,
@@ -6,61 +7,50 @@ import {
   withoutImages,
 } from '../support/deliveries/webhook-receiver.ts';
 
-/** One in so many deliveries is refused the first time. */
+/** One in this many deliveries is refused the first time. */
 const REFUSES_ONE_IN = 16;
 const MAX_MS = 120;
 
-/** What the receivers got of one delivery. */
-export interface SeenDelivery {
-  readonly id: string;
+/** The requests that a receiver got for one transaction. */
+export interface SeenTransaction {
   readonly transactionId: number;
   readonly path: string;
-  /** When each request came. */
-  readonly timesMs: number[];
-  /** Whether one of them was answered 200. */
-  arrived: boolean;
-  /** Hashes of the body without image URLs: more than one means that the body changed. */
+  readonly requests: Request[];
+  /** The hashes of the body without image URLs. More than one means that the body changed. */
   readonly texts: Set<string>;
 }
 
-/** The customers' receivers, which are slow or refuse once, depending on the delivery's id; and what they got. */
+/** The customers' receivers, which are slow or refuse once depending on the delivery's id, and what they got. */
 export class Receivers {
-  readonly seen = new Map<string, SeenDelivery>();
+  /** The transactions by path and id. */
+  readonly seen = new Map<string, SeenTransaction>();
   readonly #receiver: WebhookReceiver;
-  requests = 0;
 
   constructor(receiver: WebhookReceiver) {
     this.#receiver = receiver;
   }
 
-  /** The URL of a receiver that answers from now on. */
+  /** Opens a receiver. Returns its URL. */
   open(path: string): string {
     this.#receiver.answer(path, (response, hook) => {
-      this.#receiver.hooks.length = 0; // those of hours would not fit in memory
-      const delivery = this.#note(hook);
-      const byte = createHash('sha256').update(delivery.id).digest()[0] ?? 0;
-      const isRefused = delivery.timesMs.length === 1 && byte % REFUSES_ONE_IN === 0;
-      if (!isRefused) delivery.arrived = true;
-      const answer = answerWith(isRefused ? 503 : 200);
+      this.#receiver.hooks.length = 0; // the requests of hours would not fit in memory
+      const { requests, texts } = this.#of(hook);
+      const deliveryId = String(hook.body.id);
+      const byte = createHash('sha256').update(deliveryId).digest()[0] ?? 0;
+      const isTaken = requests.length > 0 || byte % REFUSES_ONE_IN !== 0;
+      requests.push({ deliveryId, atMs: hook.atMs, isTaken, isLate: false });
+      texts.add(hash('sha1', withoutImages(hook.text)));
+      const answer = answerWith(isTaken ? 200 : 503);
       setTimeout(() => answer(response), (byte / 256) * MAX_MS);
     });
     return this.#receiver.url(path);
   }
 
-  #note({ path, body, text, atMs }: Hook): SeenDelivery {
-    this.requests += 1;
+  #of({ path, body }: Hook): SeenTransaction {
     const transactionId = Number(body.data.transaction.id);
-    const delivery = this.seen.get(body.id) ?? {
-      id: String(body.id),
-      transactionId,
-      path,
-      timesMs: [],
-      arrived: false,
-      texts: new Set<string>(),
-    };
-    this.seen.set(delivery.id, delivery);
-    delivery.timesMs.push(atMs);
-    delivery.texts.add(hash('sha1', withoutImages(text)));
-    return delivery;
+    const place = `${path} ${transactionId}`;
+    const found = this.seen.get(place) ?? { transactionId, path, requests: [], texts: new Set<string>() };
+    this.seen.set(place, found);
+    return found;
   }
 }

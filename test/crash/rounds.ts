@@ -9,19 +9,19 @@ import type { Kill } from './stage.ts';
 
 /** How long one run works on one store at most before it is judged. */
 const ROUND_SECONDS = 90;
-/** The start, the remaining deliveries, the judgement and the stop of one run, on a busy machine. */
+/** The time for the start, the remaining deliveries, the judgement and the stop of one run, on a busy machine. */
 const AROUND_SECONDS = 500;
-/** Between the seeds of two rounds: each round uses some that follow its own. */
+/** The distance between the seeds of two rounds, since each round uses some that follow its own. */
 const SEED_STEP = 100_000;
 
 export interface RoundsOptions extends Pick<RunOptions, 'members' | 'points' | 'next'> {
   /** Starts separate engines for each round. */
   readonly start: () => Promise<Engines>;
-  /** Of all rounds; `FUEL_CRASH_SECONDS` unless given. */
+  /** The time of all rounds; by default `FUEL_CRASH_SECONDS`. */
   readonly seconds?: number;
 }
 
-/** How long `crashRounds` may take at most. */
+/** Returns how long `crashRounds` may take at most. */
 export function roundsTimeoutMs(): number {
   const seconds = crashSeconds();
   return 1_000 * (seconds + AROUND_SECONDS * Math.ceil(seconds / ROUND_SECONDS));
@@ -50,10 +50,10 @@ async function round(
   console.log(`crash run on ${engines.name}: ${again}`);
   try {
     const run = await crashRun({ engines, ...options, seed, seconds });
-    const { faults, kills, readyMs, transactions, deliveries, repeats, redelivered } = run;
+    const { faults, kills, readyMs, transactions, deliveries, redelivered } = run;
     console.log(
       `seed ${seed}: ${kills.length} kills, ${transactions} transactions, ${deliveries} deliveries, ` +
-        `${repeats} requests repeated, ${redelivered} deliveries redelivered, ${faults.length} faults, ready ${readyMs} ms after the last kill`,
+        `${redelivered} deliveries redelivered, ${faults.length} faults, ready ${readyMs} ms after the last kill`,
     );
     if (faults.length > 0) {
       const file = keep(`${engines.name}-${seed}`, [...faults, ...kills.map((kill) => JSON.stringify(kill))]);
@@ -69,7 +69,7 @@ async function round(
   }
 }
 
-/** A line for each place: what was killed there, and how often. */
+/** Returns a line for each point with what was killed there, and how often. */
 function killsByPoint(kills: readonly Kill[]): string {
   const counts = new Map<string, number>();
   for (const { what, how } of kills) {

@@ -9,7 +9,7 @@ import { type Kill, Stage } from './stage.ts';
 import { Workload } from './workload.ts';
 
 const TOLD_EVERY_MS = 30_000;
-/** Work that is under way when the time is up ends within this, even on a busy machine. */
+/** Work in progress when the time is up ends within this, even on a busy machine. */
 const ENDED_WITHIN_MS = 150_000;
 
 export interface RunOptions {
@@ -18,13 +18,13 @@ export interface RunOptions {
   readonly points: PointLists;
   /** Repeats the run, as far as the operating system's scheduling allows. */
   readonly seed: number;
-  /** For how long processes are killed. */
+  /** How long processes are killed. */
   readonly seconds: number;
   /** Runs when all processes have ended. */
   readonly next?: (run: EndedRun) => Promise<void>;
 }
 
-/** A run that was judged, of which nothing is left running. */
+/** A judged run of which nothing is left running. */
 export interface EndedRun {
   readonly stage: Stage;
   readonly workload: Workload;
@@ -36,7 +36,7 @@ export interface Run extends Figures {
   readonly kills: readonly Kill[];
 }
 
-/** One run on an empty store: start, work while everything is killed, judge, stop in order. */
+/** Makes one run on an empty store: starts, works while everything is killed, judges, and stops cleanly. */
 export async function crashRun(options: RunOptions): Promise<Run> {
   const { engines, seed, seconds, points } = options;
   const stage = await Stage.prepare({ engines, members: options.members });
@@ -67,7 +67,7 @@ function progressOf({ doing, kills, done, retries, lastRefusal, faults }: Stage)
   return `${doing}: ${kills.length} kills, ${done} done${refused}, ${faults.length} faults`;
 }
 
-/** Ends all parts when the time is up, or when one fails; rejects with its error. */
+/** Runs all parts until the time is up or one fails. Rejects with its error. */
 async function during(seconds: number, begin: (signal: AbortSignal) => Promise<void>[]): Promise<void> {
   const over = new AbortController();
   const parts = begin(over.signal);

@@ -11,11 +11,12 @@ import { Member } from './member.ts';
 import { drawAll, type PointLists } from './point-lists.ts';
 import { Receivers } from './receivers.ts';
 
-/** Long: the machine may be busy, and each process is restarted until it is ready. */
+/** A long time, since the machine may be busy and each process is restarted until it is ready. */
 const READY_WITHIN_MS = 90_000;
 const FIRST_LIVES_ARMED = 0.7;
+export const RETRY_DELAYS_MS = [300, 1_000];
 
-/** The purpose of an account. Each has a key; the changes of its access differ. */
+/** The purpose of an account. Each has a key, but its access changes differently. */
 export type Purpose = 'steady' | 'key' | 'webhook' | 'integration' | 'bulk';
 
 const ACCOUNTS: readonly (readonly [account: number, purpose: Purpose])[] = [
@@ -40,10 +41,10 @@ export interface Customer {
 /** A process or engine that was killed. */
 export interface Kill {
   readonly what: string;
-  /** A point, or `at random`. */
+  /** The point, or `at random`. */
   readonly how: string;
   readonly fromMs: number;
-  /** When an engine answered again; of a process, the same as `fromMs`. */
+  /** When an engine answered again. For a process it is the same as `fromMs`. */
   readonly untilMs: number;
 }
 
@@ -69,11 +70,11 @@ export class Stage {
   #engines: Engines = EMBEDDED;
   #lasting: LastingOperator | undefined;
   #members: readonly Member[] = [];
-  /** What the run does at the moment, to be shown. */
+  /** The current work of the run, to be shown. */
   doing = 'starting';
-  /** Pieces of the workload that are done: some are to be done between two kills of an engine. */
+  /** The finished pieces of the workload. Some must be done between two kills of an engine. */
   done = 0;
-  /** How often a piece had to be repeated since a store was unavailable, and the last error. */
+  /** How often a piece was repeated because a store was unavailable, and the last error. */
   retries = 0;
   lastRefusal = '';
 
@@ -84,7 +85,7 @@ export class Stage {
     this.#pushEnv = {
       FUEL_WEBHOOK_ALLOW_PRIVATE: 'true',
       FUEL_WEBHOOK_CA: ca,
-      FUEL_WEBHOOK_RETRY_DELAYS: '300ms,1s',
+      FUEL_WEBHOOK_RETRY_DELAYS: RETRY_DELAYS_MS.map((ms) => `${ms}ms`).join(),
     };
   }
 
@@ -108,7 +109,7 @@ export class Stage {
     return { ...this.#engines.env, ...this.#pushEnv };
   }
 
-  /** From now on the run uses these engines, with new processes: the former ones have ended. */
+  /** Moves the run to these engines, with new processes. The former ones have ended. */
   moveTo({ engines, members }: StageOptions): void {
     this.#engines = engines;
     this.#members = Array.from({ length: members }, (_, index) => this.#member(`process ${index + 1}`));
@@ -135,7 +136,7 @@ export class Stage {
     for (const [account, purpose] of ACCOUNTS) this.customers.push(await this.#customer(account, purpose));
   }
 
-  /** Ends all that still runs. */
+  /** Ends everything that is still running. */
   async abandon(): Promise<void> {
     open.delete(this);
     await Promise.all(this.members.map((member) => member.abandon()));
@@ -143,12 +144,13 @@ export class Stage {
   }
 
   /**
-   * Each call opens the embedded files again, so that there are times at which no process has them open; connections
-   * to engines are kept.
+   * The operator. Where the events are embedded, each call opens the files again, so that at times no process has them
+   * open: this process also looks at their bytes, which ends its locks on them. Connections to engines are kept
+   * otherwise.
    */
   get operator(): Operator {
     const env = { ...this.env, FUEL_DATA_DIR: this.dataDir };
-    if (this.#engines.list.length === 0) return new Operator(env);
+    if (this.#engines.env.EVENTSTORE_URL === undefined) return new Operator(env);
     this.#lasting ??= new LastingOperator(env);
     return this.#lasting;
   }
@@ -170,14 +172,15 @@ export class Stage {
     for (const member of this.members) await member.ready(READY_WITHIN_MS);
   }
 
-  /** As `ready`, after the last kill; a fault where that takes longer than the engines allow. Returns how long it took. */
+  /** Waits like `ready` after the last kill. Reports a fault if it takes longer than allowed. Returns the duration. */
   async readyAfterKills(): Promise<number> {
     const lastMs = Math.max(...this.kills.map(({ untilMs }) => untilMs));
     const took = await Promise.all(
       this.members.map(async (member) => {
         const before = await member.ready(READY_WITHIN_MS);
         const ms = Date.now() - lastMs;
-        if (ms > (this.engines.readyWithinMs ?? Infinity))
+        // A process that is ready when it is first asked may have been so for long: commands go on after the last kill.
+        if (before !== '' && ms > (this.engines.readyWithinMs ?? Infinity))
           this.fault(
             `${member.name} was ready ${ms} ms after the last kill, and said before: ${before}\n${member.tail}`,
           );

@@ -19,24 +19,24 @@ const DAY_MS = 86_400_000;
 const AUTHOR = { actor: 'test', command: 'test' };
 const BATCH = [1, 25] as const;
 const PAUSE_MS = [30, 300] as const;
-/** One in so many transactions is kept for erasure: it is not changed otherwise. */
+/** One in this many transactions is kept for erasure and not changed otherwise. */
 const ERASED_ONE_IN = 10;
-/** Of two accounts whose keys are switched off and on, one ends with its key off. */
+/** The one of the two accounts with switched keys that ends with its key off. */
 const LEFT_OFF = 12;
-/** Ids of accounts that are opened meanwhile, from this one on. */
+/** The first id of accounts that are opened meanwhile. */
 const LARGE_ACCOUNTS = 1_000;
 const CORPORATES = 1_000;
-/** Attempts that began before every process knew have reached their receivers after this. */
+/** After this, attempts that began before every process knew have reached their receivers. */
 const LAST_ATTEMPTS_MS = 1_500;
 
-/** A transaction as the operator who recorded it knows it. */
+/** A transaction as its operator knows it. */
 export interface Known {
   readonly account: number;
   readonly line: EventLine;
   state: 'visible' | 'hidden' | 'erased';
 }
 
-/** A time in which nothing may be sent to a webhook, since every process knew so. */
+/** A time in which nothing may be sent to a webhook, since every process knew that. */
 export interface Silence {
   readonly path: string | undefined;
   readonly why: string;
@@ -44,10 +44,10 @@ export interface Silence {
   readonly untilMs: number;
 }
 
-/** The operators' work while processes are killed: each piece is repeated until its outcome is known. */
+/** The operators' work while processes are killed. Each piece is repeated until its outcome is known. */
 export class Workload {
   readonly known = new Map<number, Known>();
-  /** Transactions that may not name their driver any more. */
+  /** The transactions that must not name their driver any more. */
   readonly redacted = new Set<number>();
   readonly silences: Silence[] = [];
   readonly #stage: Stage;
@@ -59,7 +59,7 @@ export class Workload {
     this.#seed = seed;
   }
 
-  /** Works until the signal aborts; resolves when the outcome of all pieces is known. */
+  /** Works until the signal aborts. Resolves when the outcome of all pieces is known. */
   async run(signal: AbortSignal): Promise<void> {
     const switched = this.#stage.withPurpose('key', 'webhook', 'integration');
     await Promise.all([
@@ -71,7 +71,7 @@ export class Workload {
     ]);
   }
 
-  /** The transactions that are still to be erased, oldest first. */
+  /** Returns the transactions that are still to be erased, oldest first. */
   erasable(): number[] {
     const isErasable = ([id, { state }]: [number, Known]): boolean =>
       id % ERASED_ONE_IN === 0 && state === 'visible';
@@ -82,7 +82,7 @@ export class Workload {
     return [...this.known].filter(([, { state }]) => state === 'erased').map(([id]) => id);
   }
 
-  /** Records new transactions of the account, which are known once they are recorded. */
+  /** Makes new transactions of the account, which become known once they are recorded. */
   make(account: number, count: number, random: Random): EventLine[] {
     return Array.from({ length: count }, () => {
       this.#lastId += 1;
@@ -139,7 +139,7 @@ export class Workload {
     }
   }
 
-  /** Voids or cancels some of the latest: they may be on their way to a receiver. */
+  /** Voids or cancels some of the latest, which may be on their way to a receiver. */
   async #end(count: number, random: Random): Promise<void> {
     const open = [...this.known].filter(([id, { state }]) => state === 'visible' && id % ERASED_ONE_IN !== 0);
     const ended = open.slice(-2 * count).filter(() => random.chance(0.4));
@@ -155,7 +155,7 @@ export class Workload {
     }
   }
 
-  /** Opens large accounts: each has enough events for the directory to be saved. */
+  /** Opens large accounts, each with enough events for the directory to be saved. */
   async #open(random: Random, signal: AbortSignal): Promise<void> {
     for (let account = LARGE_ACCOUNTS; !signal.aborted; account++) {
       await this.#change(account, largeAccount(account));
@@ -163,7 +163,7 @@ export class Workload {
     }
   }
 
-  /** Switches off and on, repeatedly. Once every process knows, it is off for all of them. */
+  /** Switches access off and on, repeatedly. Once every process knows, it is off in all of them. */
   async #switch(customer: Customer, random: Random, signal: AbortSignal): Promise<void> {
     const { off, on } = switches(customer);
     while (!signal.aborted) {
@@ -175,7 +175,7 @@ export class Workload {
     if (customer.account === LEFT_OFF) await this.#change(customer.account, [off]);
   }
 
-  /** For this long no process may serve the key, or send to the webhook, whatever is killed. */
+  /** Checks for this long that no process serves the key or sends to the webhook, whatever is killed. */
   async #watch(customer: Customer, forMs: number): Promise<void> {
     const { account, key, purpose, path } = customer;
     const fromMs = Date.now();
@@ -206,7 +206,7 @@ export class Workload {
     );
   }
 
-  /** Whether every live process has applied what is recorded; false where one did not in time. */
+  /** True if every live process has applied what is recorded; false if one did not in time. */
   async #applied(): Promise<boolean> {
     try {
       await this.untilKnown(() =>
@@ -224,7 +224,7 @@ export class Workload {
   }
 }
 
-/** The first page of everything that the tests record. */
+/** Returns the query for the first page of everything that the tests record. */
 export function pageOfAll(): string {
   const [from, to] = [Date.now() - DAY_MS, Date.now() + DAY_MS].map((ms) => new Date(ms).toISOString());
   return `/transactions?from=${from}&to=${to}&limit=100`;
@@ -257,7 +257,7 @@ function switches({ account: accountId, prefix, purpose }: Customer): {
   };
 }
 
-/** Ends early where the signal aborts. */
+/** Pauses. Ends early if the signal aborts. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

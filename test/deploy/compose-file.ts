@@ -30,14 +30,14 @@ export interface ComposeFile {
   readonly volumes: Readonly<Record<string, unknown>>;
 }
 
-/** docker-compose.yml as it is written: variables stand in it as `${…}`. */
+/** Returns docker-compose.yml as it is written, with variables as `${…}`. */
 export function composeFile(): ComposeFile {
   return parse(readFileSync(`${ROOT}/docker-compose.yml`, 'utf8'), { merge: true });
 }
 
 const VARIABLE = /\$(?:\{(\w+)(?::([-?])([^}]*))?\}|(\$))/g;
 
-/** What Compose makes of a text: `${NAME}`, `${NAME:-default}`, `${NAME:?message}` (throws it) and `$$`. */
+/** Replaces variables as Compose does: `${NAME}`, `${NAME:-default}`, `${NAME:?message}` (throws it) and `$$`. */
 export function interpolate(text: string, env: Readonly<Record<string, string>>): string {
   return text.replace(VARIABLE, (_, name: string, kind: string, rest: string, dollar: string) => {
     if (dollar !== undefined) return '$';
@@ -48,12 +48,12 @@ export function interpolate(text: string, env: Readonly<Record<string, string>>)
   });
 }
 
-/** The names in the `${…}` of a text. */
+/** Returns the names in the `${…}` of a text. */
 export function variablesIn(text: string): string[] {
   return [...text.matchAll(VARIABLE)].flatMap(([, name]) => (name === undefined ? [] : [name]));
 }
 
-/** A service's environment with every variable filled in. */
+/** Returns a service's environment with every variable filled in. */
 export function environmentOf(
   service: ComposeService,
   env: Readonly<Record<string, string>>,

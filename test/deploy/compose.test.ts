@@ -6,6 +6,7 @@ import { parseEnv } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { ROLES, type Role } from '../../src/base/config/config.ts';
+import { sealKeysIn } from '../../src/base/config/seal-keys.ts';
 import { loadConfig, showConfig } from '../../src/engines/engines.ts';
 import {
   type ComposeFile,
@@ -28,7 +29,7 @@ const ENGINES = ['eventstore', 'mongodb'];
 const settings = showConfig({}).settings.map(({ name }) => name);
 const secrets = parseEnv(readFileSync(makeEnv(), 'utf8')) as Record<string, string>;
 
-/** Runs deploy/make-env.sh as a new user does; the path of the file it writes. */
+/** Runs deploy/make-env.sh as a new user does. Returns the path of the file that it writes. */
 function makeEnv(): string {
   const folder = mkdtempSync(join(tmpdir(), 'fuel-env-'));
   folders.push(folder);
@@ -51,7 +52,7 @@ const roleOf = ({ command = [] }: ComposeService): Role => {
   return role;
 };
 
-/** The services whose environment has a setting. */
+/** Returns the services whose environment has a setting. */
 const thoseWith = (setting: string): string[] =>
   ours.filter(([, service]) => setting in environmentOf(service, secrets)).map(([name]) => name);
 
@@ -179,8 +180,8 @@ describe('docker-compose.yml', () => {
 
   it('holds no secret, and names what makes those that are missing', () => {
     const texts = services.flatMap(([, { environment = {} }]) => Object.entries(environment));
-    const secret = texts.filter(([name]) => /MASTER_KEY|SECRET|TOKEN|PASSWORD/.test(name));
-    expect(secret.length).toBe(ours.length + 3); // the master key for all, the photo store's for three
+    const secret = texts.filter(([name]) => /MASTER_KEY|SEAL_KEY|SECRET|TOKEN|PASSWORD/.test(name));
+    expect(secret.length).toBe(2 * ours.length + 3); // all have the master key and the seal key, three that of the photo store
     expect(secret.filter(([, text]) => !/^\$\{\w+:\?run deploy\/make-env\.sh once\}$/.test(text))).toEqual(
       [],
     );
@@ -194,7 +195,12 @@ describe('deploy/make-env.sh', () => {
     const again = makeEnv();
     expect(statSync(again).mode & 0o777).toBe(0o600);
     const other = parseEnv(readFileSync(again, 'utf8'));
-    expect(Object.keys(other).sort()).toEqual(['FUEL_IMAGES_SECRET_ACCESS_KEY', 'FUEL_MASTER_KEY']);
+    expect(Object.keys(other).sort()).toEqual([
+      'FUEL_IMAGES_SECRET_ACCESS_KEY',
+      'FUEL_MASTER_KEY',
+      'FUEL_SEAL_KEY',
+    ]);
+    expect(sealKeysIn(other.FUEL_SEAL_KEY ?? '')).toHaveLength(1);
     expect(Buffer.from(other.FUEL_MASTER_KEY ?? '', 'base64')).toHaveLength(32);
     expect(other.FUEL_IMAGES_SECRET_ACCESS_KEY).toMatch(/^[0-9a-f]{48}$/);
     expect(Object.values(other).filter((value) => Object.values(secrets).includes(value ?? ''))).toEqual([]);
@@ -205,7 +211,7 @@ describe('deploy/make-env.sh', () => {
     const before = readFileSync(path, 'utf8');
     const { status, stderr } = spawnSync(join(path, '../deploy/make-env.sh'), { encoding: 'utf8' });
     expect([status, readFileSync(path, 'utf8')]).toEqual([1, before]);
-    expect(stderr).toContain('stays as it is');
+    expect(stderr).toContain('was not changed');
   });
 
   it('writes what git does not take', () => {

@@ -13,13 +13,13 @@ export interface Stage {
 }
 
 export interface Copy {
-  /** The stage that it copies from; `undefined` for the build's context. */
+  /** The stage that it copies from; `undefined` for the build context. */
   readonly from: string | undefined;
   readonly sources: readonly string[];
   readonly target: string;
 }
 
-/** The stages of the Dockerfile in this folder. */
+/** Returns the stages of the Dockerfile in this folder. */
 export function readDockerfile(root: string): Stage[] {
   const lines = readFileSync(join(root, 'Dockerfile'), 'utf8')
     .split('\n')
@@ -35,7 +35,7 @@ export function readDockerfile(root: string): Stage[] {
   return stages;
 }
 
-/** The text of a stage's last instruction of this name. */
+/** Returns the text of a stage's last instruction with this name. */
 export function lastOf(stage: Stage, name: string): string {
   const found = stage.instructions.findLast((instruction) => instruction.name === name);
   if (found === undefined) throw new Error(`the Dockerfile has no ${name}`);
@@ -57,7 +57,7 @@ export function readCopy(text: string): Copy {
   return { from, sources: words, target };
 }
 
-/** Whether `.dockerignore` keeps a path out of the build; the last line that matches it or a parent decides. */
+/** Makes a check for `.dockerignore`: the last line that matches a path or one of its parents decides. */
 export function readIgnore(root: string): (path: string) => boolean {
   const rules = readFileSync(join(root, '.dockerignore'), 'utf8')
     .split('\n')
@@ -72,14 +72,14 @@ export function readIgnore(root: string): (path: string) => boolean {
   };
 }
 
-/** As Docker matches, for which a leading dot is nothing special; of its patterns only `*` is understood. */
+/** Matches like Docker, for which a leading dot is not special. Of its patterns only `*` is supported. */
 function matches(path: string, pattern: string): boolean {
   if (/[?[\]\\]|\*\*/.test(pattern)) throw new Error(`.dockerignore: not understood here: ${pattern}`);
   const [first = '', ...others] = pattern.split('*').map(RegExp.escape);
   return new RegExp(`^${[first, ...others].join('[^/]*')}$`).test(path);
 }
 
-/** Every file that a COPY of the build's context brings, by its path in the context. */
+/** Returns every file that a COPY from the build context copies, by its path in the context. */
 export function copiedFiles(root: string, { sources }: Copy): string[] {
   const isIgnored = readIgnore(root);
   return sources.flatMap((source) => {

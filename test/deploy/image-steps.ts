@@ -1,7 +1,7 @@
 /**
- * `npm run test:image`: what `docker build` and `docker run` would do with the Dockerfile, in an empty folder and
- * without Docker. Each stage is a folder that stands for its root; paths from the root in the instructions are
- * taken as paths in that folder. Then the entry point runs, the health check asks it, and SIGTERM ends it.
+ * `npm run test:image` does what `docker build` and `docker run` would do with the Dockerfile, in an empty folder and
+ * without Docker. Each stage is a folder that stands for its root, and paths from the root in the instructions are
+ * paths in that folder. Then the entry point runs, the health check asks it, and SIGTERM ends it.
  *
  * With EVENTSTORE_URL and MONGODB_URL set the service runs on these engines, else on the embedded store.
  *
@@ -36,7 +36,7 @@ const folder = mkdtempSync(join(tmpdir(), 'fuel-image-'));
 const roots = new Map<string | undefined, string>();
 const say = (text: string): void => console.log(text);
 
-/** A root with the pinned Node in it, as the base image has it. */
+/** Makes a root with the pinned Node in it, like that of the base image. */
 function emptyRoot(name: string): string {
   const root = join(folder, name);
   mkdirSync(join(root, 'usr/local/bin'), { recursive: true });
@@ -93,7 +93,7 @@ function run(text: string, { root, directory }: Place): void {
   execFileSync('/bin/sh', ['-c', command], {
     cwd: join(root, directory),
     stdio: ['ignore', 'ignore', 'inherit'],
-    // The machine's own settings for npm: its proxy, its authorities.
+    // The environment contains the machine's own settings for npm, such as its proxy and authorities.
     env: { ...process.env, PATH: `${join(root, 'usr/local/bin')}:${process.env.PATH}` },
   });
 }

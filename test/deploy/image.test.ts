@@ -17,7 +17,7 @@ const files = new Set(
   copies.filter(({ from }) => from === undefined).flatMap((copy) => copiedFiles(ROOT, copy)),
 );
 
-/** The files that one file loads: by import, or as the entry of a thread or a file beside it. */
+/** Returns the files that one file loads, by import, as the entry of a thread, or as a file next to it. */
 function loadedBy(path: string): string[] {
   const text = readFileSync(join(ROOT, path), 'utf8');
   return [

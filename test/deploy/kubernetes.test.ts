@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { ROLES } from '../../src/base/config/config.ts';
 import { loadConfig, showConfig } from '../../src/engines/engines.ts';
+import { SEAL_KEY } from '../support/service/production.ts';
 import { ROOT } from './compose-file.ts';
 
 interface Container {
@@ -38,13 +39,14 @@ const deployments = ofKind('Deployment').map(({ metadata, spec }) => ({
   container: spec.template.spec.containers[0] as Container,
 }));
 const settings = showConfig({}).settings.map(({ name }) => name);
-/** What the secrets hold, each made of a file of that name. */
+/** The contents of the secrets, each made from a file with that name. */
 const SECRETS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'fuel-settings': {
     EVENTSTORE_URL: 'esdb://fuel:password@esdb:2113',
     MONGODB_URL: 'mongodb://fuel:password@mongodb/?replicaSet=rs0',
     FUEL_MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
   },
+  'fuel-seal': { FUEL_SEAL_KEY: SEAL_KEY },
   'fuel-photos': { FUEL_IMAGES_ACCESS_KEY_ID: 'key', FUEL_IMAGES_SECRET_ACCESS_KEY: 'secret' },
   'fuel-mail': { FUEL_SMTP_URL: 'smtps://mail.example.com' },
 };
@@ -78,7 +80,7 @@ describe('deploy/kubernetes/fuel.yaml', () => {
     const given = deployments.map(({ name, container }) => [name, secretsOf(container).slice(1)]);
     expect(given).toEqual([
       ['fuel-api', ['fuel-photos']],
-      ['fuel-projector', []],
+      ['fuel-projector', ['fuel-seal']],
       ['fuel-webhooks', ['fuel-photos']],
       ['fuel-notices', ['fuel-mail']],
     ]);

@@ -47,7 +47,6 @@ describe('the socket fuel-api.socket', () => {
   it('is passed to each process of the API, and starts one where none runs', () => {
     expect(valuesOf('fuel-api@.service', 'Sockets')).toEqual(['fuel-api.socket']);
     expect(valuesOf('fuel-api.socket', 'Service')).toEqual(['fuel-api@1.service']);
-    expect(valuesOf('fuel-api.socket', 'ReusePort')).toEqual(['yes']);
   });
 
   it('differs from one role a process in nothing but its port and its settings', () => {
@@ -66,7 +65,7 @@ describe.each(['backup', 'doctor'])('the timer fuel-%s', (name) => {
       (line) => line.match(/bin\/fuel (?:\w[\w-]* ?){1,2}/g) ?? [],
     );
     const expected = {
-      backup: ['bin/fuel store backup ', 'bin/fuel store check-backup '],
+      backup: ['bin/fuel store backup '],
       doctor: ['bin/fuel doctor'],
     };
     expect(commands).toEqual(expected[name as 'backup' | 'doctor']);
@@ -80,10 +79,24 @@ describe.each(['backup', 'doctor'])('the timer fuel-%s', (name) => {
   });
 });
 
+describe('the timer fuel-checkpoint', () => {
+  it('mails the newest checkpoint of the operations listener, and nothing where there is none', () => {
+    const [command = ''] = valuesOf('fuel-checkpoint.service', 'ExecStart');
+    const port = showConfig({}).settings.find(({ name }) => name === 'FUEL_OPS_LISTEN')?.value;
+    expect(command).toContain(`$$(curl --silent --show-error --fail http://${port}/checkpoint) && `);
+    expect(command).toMatch(/\| mail -s "[^"]+" "\$\$CHECKPOINT_TO"'$/);
+    expect(textOf('fuel-checkpoint.timer')).toMatch(/^OnCalendar=\S.*\nRandomizedDelaySec=/m);
+  });
+
+  it.runIf(hasSystemd)('is what systemd takes, without a warning', () => {
+    for (const each of ['fuel-checkpoint.service', 'fuel-checkpoint.timer']) verifyUnit(each);
+  });
+});
+
 function verifyUnit(unit: string): void {
   const folder = mkdtempSync(join(tmpdir(), 'fuel-systemd-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  // Its program stands elsewhere where the tests run; all else is judged as it is.
+  // Its program is elsewhere when the tests run. Everything else is judged as it is.
   const program = join(folder, 'fuel');
   mkdirSync(join(program, 'bin'), { recursive: true });
   copyFileSync(join(ROOT, 'bin/fuel'), join(program, 'bin/fuel'));

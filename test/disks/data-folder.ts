@@ -8,7 +8,7 @@ import { confirmed, type EventLine, linesOf } from '../support/transactions/e2e-
 const READY_WITHIN_MS = 15_000;
 const ENDS_WITHIN_MS = 30_000;
 
-/** A data folder with account 7, a key and transaction 1, on which a service has run. */
+/** Makes a data folder with account 7, a key and transaction 1, on which a service has run. */
 export async function preparedFolder(): Promise<string> {
   const dataDir = join(folder(), 'data');
   await done(dataDir, ['account', 'open', '7', '--name', 'Seven']);
@@ -28,7 +28,7 @@ export function imported(dataDir: string, lines: readonly EventLine[]): Promise<
   return done(dataDir, ['transaction', 'import', '-'], linesOf(lines));
 }
 
-/** A copy, as its owner alone may use it. */
+/** Makes a copy that only its owner may use. */
 export function copyOf(dataDir: string): string {
   const copy = join(folder(), 'data');
   cpSync(dataDir, copy, { recursive: true });
@@ -36,7 +36,10 @@ export function copyOf(dataDir: string): string {
   return copy;
 }
 
-/** A start until it is ready, ends, or is late, and the stop; one that does not stop is killed, and its code is `null`. */
+/**
+ * Starts it until it is ready, ends or is late, then stops it. If it does not stop, it is killed and its code is
+ * `null`.
+ */
 export async function served(
   dataDir: string,
   env: Env = {},
@@ -50,7 +53,7 @@ export async function served(
     if (ops !== undefined) isReady = (await fetch(`${ops}/readyz`).catch(() => undefined))?.status === 200;
     await sleep(20);
   }
-  if (isReady) await sleep(300); // what it finds while it works
+  if (isReady) await sleep(300); // it may find faults while it works
   child.kill('SIGTERM');
   const kill = setTimeout(() => child.kill('SIGKILL'), ENDS_WITHIN_MS);
   const ended = await result;

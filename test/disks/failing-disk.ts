@@ -5,17 +5,17 @@ import { fileURLToPath } from 'node:url';
 import { type Env, folder } from '../support/service/commands.ts';
 
 const SOURCE = fileURLToPath(new URL('failing-io.c', import.meta.url));
-/** Of Linux: an I/O error, a full disk, a read-only file system. */
+/** The error numbers of Linux: an I/O error, a full disk, a read-only file system. */
 export const ERRORS = { EIO: 5, ENOSPC: 28, EROFS: 30 } as const;
 
-/** How a disk fails: at which call, from 1; with what; and whether all that follow fail too. */
+/** How a disk fails: at which call (from 1), with which error, and if all later calls fail too. */
 export interface Failure {
   readonly at: number;
   readonly error: keyof typeof ERRORS;
   readonly goesOn: boolean;
 }
 
-/** A library that is preloaded into processes, which lets calls on the files of a folder fail. */
+/** A library, preloaded into processes, that lets calls on the files of a folder fail. */
 export class FailingDisk {
   readonly #library: string;
   readonly #counter: string;
@@ -25,7 +25,7 @@ export class FailingDisk {
     this.#counter = counter;
   }
 
-  /** `undefined` where there is no C compiler. */
+  /** Builds the library; `undefined` if there is no C compiler. */
   static make(): FailingDisk | undefined {
     const [library, counter] = [join(folder(), 'failing-io.so'), join(folder(), 'counter')];
     try {
@@ -37,7 +37,7 @@ export class FailingDisk {
     return new FailingDisk(library, counter);
   }
 
-  /** For the processes that use the folder; the count begins anew. */
+  /** Returns the environment for processes that use the folder, and restarts the count of calls. */
   env(dataDir: string, { at, error, goesOn }: Failure = { at: 0, error: 'EIO', goesOn: false }): Env {
     writeFileSync(this.#counter, Buffer.alloc(8));
     return {
@@ -50,7 +50,7 @@ export class FailingDisk {
     };
   }
 
-  /** How many calls there were since `env`. */
+  /** The number of calls since `env`. */
   get calls(): number {
     return Number(readFileSync(this.#counter).readBigUInt64LE());
   }

@@ -8,10 +8,10 @@ import { ERRORS, FailingDisk, type Failure } from './failing-disk.ts';
 
 vi.setConfig({ testTimeout: 3_600_000, hookTimeout: 120_000 });
 
-/** Of all tests together; each call in turn takes about an hour. */
+/** The time for all tests together. Trying every call takes about an hour. */
 const SECONDS = Number(process.env.FUEL_DISKS_SECONDS ?? 40);
 const SEED = Number(process.env.FUEL_DISKS_SEED ?? 1);
-/** With a disk that fails it may never be. */
+/** The time to become ready, which it may never be on a failing disk. */
 const READY_WITHIN_MS = 4_000;
 const FAULT = /TypeError|RangeError|ReferenceError|\n\s+at .*\(?(node:|file:|\/)/;
 const ACCOUNT = ['account', 'show', '7', '--json'];
@@ -19,7 +19,7 @@ const ACCOUNT = ['account', 'show', '7', '--json'];
 interface Command {
   readonly args: readonly string[];
   readonly stdin?: string;
-  /** What is there once it has ended with 0, on a healthy disk. */
+  /** Checks, on a healthy disk, that the work is done after it has ended with 0. */
   readonly isDone: (dataDir: string) => Promise<boolean>;
 }
 
@@ -62,7 +62,7 @@ const runService = async (dataDir: string, env?: Env): Promise<CommandResult> =>
 const disk = FailingDisk.make();
 if (disk === undefined) process.stdout.write('not tested here: a failing disk (needs a C compiler)\n');
 
-/** Which calls fail, in no order; as many as there is time for. */
+/** Yields failures of random calls, as many as there is time for. */
 function* failures(calls: number, random: Random): Generator<Failure> {
   const left = Array.from({ length: calls }, (_, index) => index + 1);
   while (left.length > 0) {
@@ -76,7 +76,7 @@ describe.runIf(disk !== undefined)('a disk that fails at any call', () => {
   const failing = disk as FailingDisk;
   let prepared = '';
 
-  /** Runs it on a copy for each call that fails, as long as there is time, and judges what it came to. */
+  /** Runs it on a copy for each failing call, as long as there is time, and judges the result. */
   const failingInTurn = async (
     name: string,
     run: (dataDir: string, env: Env) => Promise<CommandResult>,
@@ -111,7 +111,7 @@ describe.runIf(disk !== undefined)('a disk that fails at any call', () => {
     '%s is done or says why not, and is done when it is repeated',
     async (name, { args, stdin, isDone }) => {
       const run = (dataDir: string, env: Env): Promise<CommandResult> =>
-        startFuel(args, { dataDir, env, stdin }).result; // a process of its own
+        startFuel(args, { dataDir, env, stdin }).result; // in a separate process
       await failingInTurn(name, run, async (dataDir, { code, stdout, stderr }, what) => {
         if (FAULT.test(stdout + stderr) || (code !== 0 && stderr === ''))
           throw new Error(JSON.stringify(what));

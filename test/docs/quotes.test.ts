@@ -17,7 +17,7 @@ const ERRORS = readDocument('docs/errors.md');
 const CURES = readDocument('docs/guide/errors.md');
 const OPERATIONS = readOperations();
 
-// Records, so that the compiler names a member that is missing here.
+// These are records, so that the compiler names a missing member.
 const KINDS: Record<FailureKind, true> = {
   ...{ dns: true, forbidden: true, connect: true, tls: true },
   ...{ timeout: true, protocol: true, status: true, cut: true, fault: true },
@@ -28,14 +28,14 @@ const STATES: Record<DeliveryState, true> = {
 
 describe('docs/guide/errors.md', () => {
   it('has a row for each code that a client can get, with its status, and no other', () => {
-    const rows = rowsOf(sectionOf(CURES, '## What clients get'));
+    const rows = rowsOf(sectionOf(CURES, '## Error codes'));
     const documented = rows.map(([status, code]) => `${status} ${codeIn(code)}`);
     const real = refusalCodes.map((code) => `${refusalAnswer({ code }, 'x').status} ${code}`);
     expect(documented.toSorted()).toEqual(real.toSorted());
   });
 
   it('has a row for each text that `fields` can have, under its parameter, and no other', () => {
-    const rows = rowsOf(sectionOf(CURES, '## What `fields` says'));
+    const rows = rowsOf(sectionOf(CURES, '## Texts in `fields`'));
     const documented = rows.flatMap(([names = '', texts = '']) =>
       (names === 'any' ? ['any'] : inlineCodeOf(names)).flatMap((name) =>
         inlineCodeOf(texts).map((text) => `${name}: ${text}`),
@@ -47,7 +47,7 @@ describe('docs/guide/errors.md', () => {
 
 describe('docs/errors.md', () => {
   it('has a row for each code that a command can end with, and no other', () => {
-    const section = sectionOf(ERRORS, '## What commands and `fuel serve` end with');
+    const section = sectionOf(ERRORS, '## Errors of commands and `fuel serve`');
     const rows = rowsOf(section.slice(0, section.indexOf('| Command |')));
     expect(rows.map(([code]) => codeIn(code)).toSorted()).toEqual(Object.keys(errorCodes).toSorted());
   });
@@ -139,7 +139,7 @@ it('the documents name only settings that exist', () => {
   expect(unknown.map(({ name }) => name)).toEqual([]);
 });
 
-/** What `fields` says of each fault that a query can have, with its parameter, or `any` where it may be every one. */
+/** Returns what `fields` says about each fault of a query, with its parameter, or `any` if it may be any parameter. */
 function fieldTexts(): Set<string> {
   const range = 'from=2026-09-01T00:00:00Z&to=2026-09-02T00:00:00Z';
   const ids = Array.from({ length: 1_001 }, (_, id) => id).join(',');
@@ -160,7 +160,7 @@ function fieldTexts(): Set<string> {
   return new Set(found.map(([name, text]) => `${ofAny.includes(text) ? 'any' : name}: ${text}`));
 }
 
-/** The cells of each row of the section's tables, without their heads. */
+/** Returns the cells of each row of the section's tables, without the heads. */
 function rowsOf(section: string): string[][] {
   return [...section.matchAll(/^\|(.*)\|$/gm)]
     .map(([, row = '']) => row.split('|').map((cell) => cell.trim()))
@@ -175,7 +175,7 @@ function codeIn(cell = ''): string {
   return inlineCodeOf(cell)[0] ?? '';
 }
 
-/** Several words, of which the first is a word of English: neither a name nor a setting. */
+/** True for several words that begin with an English word, which are neither a name nor a setting. */
 function isPhrase(code: string): boolean {
   return /^[a-z]+ \S/.test(code);
 }
@@ -184,7 +184,7 @@ function isCommand(code: string): boolean {
   return /^(fuel|docker|cp|fuser|mongodump|mongorestore|openssl|key|webhook) /.test(code);
 }
 
-/** Whether the program contains the text; `…`, numbers and brackets stand for any value. */
+/** True if the program contains the text. `…`, numbers and brackets stand for any value. */
 function isPrinted(text: string): boolean {
   const parts = text.split(/…|\([^)]*\)|\d+/).map((part) => part.trim());
   return parts.every((part) => texts().includes(part));
@@ -192,7 +192,7 @@ function isPrinted(text: string): boolean {
 
 let read: string | undefined;
 
-/** Every text of the program: those that stand on several lines as one, without comments. */
+/** Returns every text of the program, without comments. Texts on several lines are joined. */
 function texts(): string {
   read ??= globSync('{src,projections}/**/*.ts', { cwd: ROOT })
     .map((path) => readDocument(path))

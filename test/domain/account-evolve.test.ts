@@ -13,6 +13,7 @@ import {
   PREFIX,
   profileSet,
   REWRAPPED,
+  rateSet,
   SECRET,
   secretRewrapped,
   webhookSet,
@@ -45,6 +46,15 @@ describe('the webhook of a key', () => {
   test('may be disabled or enabled just after it was removed', () => {
     expect(webhookOf(webhookSet(), onKey('WebhookRemoved'), onKey('WebhookDisabled'))).toBeNull();
     expect(webhookOf(webhookSet(), onKey('WebhookRemoved'), onKey('WebhookEnabled'))).toBeNull();
+  });
+
+  test('keeps its rate when its URL is changed, until it is removed', () => {
+    const changed = webhookSet({ url: 'https://example.com/other', secret: null });
+    expect(webhookOf(webhookSet())?.ratePerSecond).toBeNull();
+    expect(webhookOf(webhookSet(), rateSet(20), changed)?.ratePerSecond).toBe(20);
+    expect(webhookOf(webhookSet(), rateSet(20), rateSet(null))?.ratePerSecond).toBeNull();
+    const again = [webhookSet(), rateSet(20), onKey('WebhookRemoved'), changed];
+    expect(webhookOf(...again)?.ratePerSecond).toBeNull();
   });
 
   test('leaves its secret behind when it is removed', () => {
@@ -89,6 +99,7 @@ test('every type of account event can follow', () => {
     { type: 'KeyDriverMobileSet', data: { ...key, enabled: true } },
     webhookSet(),
     secretRewrapped(),
+    rateSet(),
     { type: 'WebhookTestRequested', data: { ...key, delivery_id: 'd' } },
     { type: 'WebhookFailing', data: { ...key, ...failures } },
     onKey('WebhookDisabled'),

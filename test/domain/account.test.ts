@@ -9,7 +9,7 @@ const at = (ms: number): string => formatDateTime(ms);
 const on: AccountEvent = { type: 'IntegrationEnabled', data: { account_id: 7 } };
 const off: AccountEvent = { type: 'IntegrationDisabled', data: { account_id: 7 } };
 
-/** Each event with its time. */
+/** The events with their times. */
 type History = readonly (readonly [atMs: number, event: AccountEvent])[];
 
 function accountAfter(...history: History): Account {
@@ -107,6 +107,6 @@ describe('access', () => {
     expect(opensAt([1, on], [2, profileSet(at(0), at(999))])).toBeUndefined();
     expect(opensAt([2, profileSet(at(4_000), null)])).toBeUndefined();
     expect(opensAt([1, on])).toBeUndefined();
-    expect(opensAt([1, on], [2, profileSet(at(4_000), at(4_000))])).toBeUndefined(); // no command records it
+    expect(opensAt([1, on], [2, profileSet(at(4_000), at(4_000))])).toBeUndefined(); // no command records such an event
   });
 });

@@ -9,6 +9,7 @@ import {
   PREFIX,
   profileSet,
   REWRAPPED,
+  rateSet,
   SECRET,
   secretRewrapped,
   webhookSet,
@@ -28,6 +29,7 @@ const enable = { type: 'EnableWebhook', ...KEY } as const;
 const disable = { type: 'DisableWebhook', ...KEY, reason: '50 failed', evidence: EVIDENCE } as const;
 const warn = { type: 'WarnWebhook', ...KEY, evidence: EVIDENCE } as const;
 const testRequest = { type: 'RequestWebhookTest', ...KEY, deliveryId: 'd-1', atMs: AT } as const;
+const rateCommand = { type: 'SetWebhookRate', ...KEY, perSecond: 20 } as const;
 const redeliver = (overrides: object = {}): AccountCommand => ({
   type: 'RequestRedelivery',
   ...KEY,
@@ -100,7 +102,7 @@ describe('a webhook', () => {
       .thenUnchanged();
   });
 
-  test.each<AccountCommand>([enable, disable, testRequest, redeliver()])(
+  test.each<AccountCommand>([enable, disable, testRequest, redeliver(), rateCommand])(
     'must be there for $type',
     (command) => {
       given(...issued)
@@ -123,6 +125,43 @@ describe('a webhook', () => {
         .thenRefused(/is switched off: run fuel key on abcdefghij first/);
     },
   );
+});
+
+describe('the rate of a webhook', () => {
+  const rate = (perSecond: number | null) => ({ type: 'SetWebhookRate', ...KEY, perSecond }) as const;
+
+  test('is set, replaced and taken away, each once', () => {
+    for (const perSecond of [1, 20, 1_000]) {
+      given(...withWebhook)
+        .when(rate(perSecond))
+        .thenEvents(rateSet(perSecond));
+    }
+    const limited = [...withWebhook, rateSet(20)];
+    given(...limited)
+      .when(rate(20))
+      .thenUnchanged();
+    given(...limited)
+      .when(rate(5))
+      .thenEvents(rateSet(5));
+    given(...limited)
+      .when(rate(null))
+      .thenEvents(rateSet(null));
+    given(...withWebhook)
+      .when(rate(null))
+      .thenUnchanged();
+  });
+
+  test.each([0, -1, 1.5, 1_001, Number.NaN])('is never %s', (perSecond) => {
+    given(...withWebhook)
+      .when(rate(perSecond))
+      .thenRefused(/^the rate must be a whole number from 1 to 1000 deliveries a second, or off$/);
+  });
+
+  test('may be set while the webhook is disabled', () => {
+    given(...disabled)
+      .when(rate(20))
+      .thenEvents(rateSet(20));
+  });
 });
 
 describe('a test of a webhook', () => {

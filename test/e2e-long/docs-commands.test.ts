@@ -33,7 +33,7 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
       FUEL_OPS_LISTEN: `127.0.0.1:${ops}`,
     });
 
-  /** As the document has it, with the folder of the backups below the test's own. */
+  /** Returns the document's text with the folder of the backups below that of the test. */
   const withFolders = (text: string): string => text.replaceAll('/backups/', `${join(cwd, '../backups')}/`);
 
   const answerTo = (query: string): Promise<string> =>
@@ -41,7 +41,7 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
       `curl -sS -i --cacert data/tls-cert.pem -H 'X-API-Key: ${key}' 'https://127.0.0.1:${api}${query}'\n`,
     );
 
-  /** A command and what it prints, for each prompt of the section's first block. */
+  /** Returns a command and its output for each prompt of the section's first block. */
   const stepsOf = (heading: string): string[] => {
     const [console] = blocksOf(sectionOf(OPERATIONS, heading));
     return (console?.text ?? '').split(/^\$ /m).slice(1);
@@ -73,7 +73,7 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
       const shown = lines.join('').replace(/svc_test_\w{10}_<43 characters>/, key);
       expect([command, printed]).toEqual([command, shown]);
     }
-    await shell.paste('fuel account integration 7 on --wait\n'); // the view has what was imported, too
+    await shell.paste('fuel account integration 7 on --wait\n'); // the view also has the imported transactions then
   }, 60_000);
 
   it('accounts are applied from a file, as docs/operations shows', async () => {
@@ -94,7 +94,7 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
   });
 
   it('an answer is the one that docs/pull-api.md shows in full', async () => {
-    const [head, body] = blocksOf(sectionOf(PULL, '## One answer in full'));
+    const [head, body] = blocksOf(sectionOf(PULL, '## One response in full'));
     const [line = '', , ...headers] = (head?.text ?? '').trim().split('\n');
     const [printedHead = '', printedBody = ''] = (await answerTo(line.replace('GET ', ''))).split('\r\n\r\n');
     const id = (text: string): string => text.replace(/Request-Id: [\w-]{36}/, 'Request-Id: …');
@@ -131,12 +131,12 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
 
   it('a backup is made and restored by the commands of docs/operations', async () => {
     const section = sectionOf(OPERATIONS, '### The embedded files');
-    const place = (text: string): string | undefined => /^transactions +up to date +\d+/m.exec(text)?.[0];
+    const place = (text: string): string | undefined => /^transactions +(\d+) +0 s +0/m.exec(text)?.[1];
     const before = place(await shell.paste('fuel projection status\n'));
     expect(before).toBeDefined();
     const made = await shell.paste(withFolders(blockWith(section, 'fuel store backup')));
     expect(made).toMatch(/copied .*events\.db.* to \S+\/backups\/2026-09-03\n/);
-    expect(made).toMatch(/^whole: \d+ files of /m);
+    expect(made).toMatch(/^events\.db: OK$/m);
 
     await service.end();
     await shell.paste('mv data data.old\n');
@@ -146,7 +146,7 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
     expect(place(printed)).toBe(before);
     await serve();
     expect(inlineCodeOf(section)).toContain('fuel verify');
-    expect(JSON.parse(await shell.paste('fuel verify\n'))).toMatchObject({
+    expect(JSON.parse(await shell.paste('fuel verify --json\n'))).toMatchObject({
       view: { checked: MORE + 2, differences: 0 },
       deliveries: { missing: 0, surplus: 0 },
     });

@@ -38,7 +38,7 @@ describe.skipIf(onServers)('a month of both channels, with the examples killed a
       env: {
         FUEL_WEBHOOK_ALLOW_PRIVATE: 'true',
         FUEL_WEBHOOK_CA: certFile,
-        FUEL_WEBHOOK_RETRY_DELAYS: '1s,8s', // longer than a receiver takes to start again
+        FUEL_WEBHOOK_RETRY_DELAYS: '1s,8s', // longer than a receiver takes to restart
       },
     }).start();
     const endMs = Date.now();
@@ -55,7 +55,7 @@ describe.skipIf(onServers)('a month of both channels, with the examples killed a
       new ExampleProcess('sync-client/sync-client.ts', {
         ...{ BASE_URL: service.url, API_KEY: issued.key, FROM: new Date(fromMs).toISOString() },
         ...{ NODE_EXTRA_CA_CERTS: join(service.dataDir, 'tls-cert.pem'), DATABASE: file },
-        OVERLAP_DAYS: `${DAYS + 1}`, // all of it, each time
+        OVERLAP_DAYS: `${DAYS + 1}`, // the whole range, each time
       });
 
     const events = [
@@ -67,7 +67,7 @@ describe.skipIf(onServers)('a month of both channels, with the examples killed a
       const lines = linesOf(
         events.slice((part * events.length) / PARTS, ((part + 1) * events.length) / PARTS),
       );
-      const client = syncClient(pulledFile, startMs - part * DAY_MS); // earlier each time: all windows again
+      const client = syncClient(pulledFile, startMs - part * DAY_MS); // it starts earlier each time, so all windows are pulled again
       const imported = service.operator.import(lines, { wait: true });
       await sleep(random.between([0, 700]));
       await running.kill();
@@ -99,7 +99,7 @@ describe.skipIf(onServers)('a month of both channels, with the examples killed a
     const isVisible = (text: string): boolean => visible.has(JSON.parse(text).id);
     const pushed = recordsOf(pushedFile);
     expect(pushed.filter(isVisible), `seed ${SEED}`).toEqual(shown);
-    // Pushed just before its void came: it stays for ten minutes, since a pull may be behind the webhooks.
+    // A transaction pushed just before its void stays for ten minutes, since a pull may be behind the webhooks.
     const voidedLate = pushed.filter((text) => !isVisible(text));
     const completed = (file: string, kept: readonly string[]): string[] => {
       const records = recordsOf(file);
@@ -110,7 +110,7 @@ describe.skipIf(onServers)('a month of both channels, with the examples killed a
       return records.filter(isVisible);
     };
 
-    // The pushed ledger becomes complete by a sync, which is killed within its pages.
+    // A sync, which is killed between its pages, makes the pushed ledger complete.
     for (let times = 1; times <= 5; times++) {
       const client = syncClient(pushedFile);
       await client.shows(`page ${random.between([1, 3])},`);
@@ -151,7 +151,7 @@ function visibleAfter(events: Iterable<{ type: string; data: { transaction_id: n
   return ids;
 }
 
-/** A key whose webhook was set before the month began: it is owed all of it. */
+/** Issues a key whose webhook was set before the month began, so that it is owed the whole month. */
 async function issueLongAgo({ operator }: ServiceProcess, url: string, atMs: number) {
   return operator.with(async (engines) => {
     const clock = { now: () => atMs };

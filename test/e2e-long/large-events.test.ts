@@ -14,13 +14,13 @@ import { named, record } from '../support/event-store/store-events.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const COUNT = 12;
-/** 3 MB, of which one parsed value alone takes most of the small heap. */
+/** Metadata of 3 MB. Parsed, one such value takes most of the small heap. */
 const METADATA = `{"a":[${'{},'.repeat(1_000_000)}{}]}`;
 const HEAP_MB = 64;
 const REASON = `metadata has ${METADATA.length} bytes, more than ${MAX_BYTES.metadata}`;
 const PROGRAM = fileURLToPath(new URL('../support/event-store/follow-large.ts', import.meta.url));
 
-/** What the readers and followers of a process with a small heap made of the large events. */
+/** Returns what the readers and followers of a process with a small heap made of the large events. */
 async function followed(env: Readonly<Record<string, string>>) {
   const args = [`--max-old-space-size=${HEAP_MB}`, PROGRAM, String(COUNT)];
   const options = { env: { ...process.env, FUEL_ENVIRONMENT: 'staging', ...env } };

@@ -1,18 +1,10 @@
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { folder, fuel } from '../support/service/commands.ts';
+import { folder } from '../support/service/commands.ts';
 import { exchange, openConnection, parseAnswer } from '../support/service/raw-connection.ts';
 import { ServiceProcess } from '../support/service/service-process.ts';
-import {
-  confirmed,
-  idsOf,
-  importEvents,
-  minutely,
-  openAccount,
-  SEPTEMBER,
-} from '../support/transactions/e2e-samples.ts';
+import { confirmed, importEvents, openAccount, SEPTEMBER } from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
 
 const PATH = `/api/v1/integration/transactions?${SEPTEMBER}&limit=100`;
@@ -57,7 +49,7 @@ describe('fuel serve', () => {
     expect((await service.ops('/nowhere')).status).toBe(404);
   });
 
-  it.each(['SIGTERM', 'SIGINT'] as const)(
+  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
     'ends on %s with 0, although clients are connected',
     async (signal) => {
       const service = await new ServiceProcess().start();
@@ -65,16 +57,33 @@ describe('fuel serve', () => {
       await service.get('/transactions'); // leaves a kept connection behind
       const asked = Date.now();
       service.signal(signal);
+      if (signal === 'SIGHUP') service.signal(signal); // the kernel sends one and the shell another
       expect(await service.ended()).toBe(0);
       expect(Date.now() - asked).toBeLessThan(5_000);
       idle.socket.destroy();
     },
   );
 
+  it('ends with 0 within 10 s after whichever line of its start it is stopped', {
+    timeout: 300_000,
+  }, async () => {
+    const service = new ServiceProcess();
+    let isStarted = false;
+    for (let lines = 1; !isStarted; lines++) {
+      service.launch({ FUEL_LOG_LEVEL: 'debug' });
+      await service.logged(() => service.logLines.length >= lines);
+      isStarted = service.logLines.some(({ msg }) => msg === 'directory saved' || msg === 'listening');
+      const asked = Date.now();
+      service.signal('SIGTERM');
+      expect(await service.ended(), service.output).toBe(0);
+      expect(Date.now() - asked, service.output).toBeLessThan(10_000);
+    }
+  });
+
   it('answers the requests in progress before it ends, to the last byte, also to a slow reader', async () => {
     const service = await new ServiceProcess().start();
     const { key } = await openAccount(service);
-    // Records so large that a page does not fit into the buffers between the service and its client.
+    // The records are so large that a page does not fit into the buffers between the service and its client.
     const name = '𝐍'.repeat(1_000);
     const named = { id: 1, name };
     const large = {
@@ -110,59 +119,5 @@ describe('fuel serve', () => {
     expect(Buffer.byteLength(body)).toBe(Number(headers.get('content-length')));
     expect(JSON.parse(body).data).toHaveLength(100);
     expect(await service.ended()).toBe(0);
-  });
-
-  it('completes all of many requests when it is asked to stop', async () => {
-    const service = await new ServiceProcess().start();
-    const { key } = await openAccount(service);
-    await importEvents(service, minutely(100));
-    const request = `GET ${PATH} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\n\r\n`;
-    const connections = await Promise.all(
-      Array.from({ length: 20 }, () => openConnection(service.port, { ca: service.ca })),
-    );
-    for (const { socket } of connections) socket.write(request);
-    await service.logged((line) => line.msg === 'request');
-    service.signal('SIGTERM');
-    for (const { received } of connections) {
-      const text = await received;
-      if (text === '') continue; // its request had not been read yet: the connection was closed unanswered
-      const { status, headers, body } = parseAnswer(text);
-      expect([200, 503]).toContain(status);
-      expect(Buffer.byteLength(body)).toBe(Number(headers.get('content-length')));
-    }
-    expect(await service.ended()).toBe(0);
-  });
-
-  it('names the address that is taken, and ends with 1', async () => {
-    const taken = createServer();
-    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
-    const { port } = taken.address() as { port: number };
-    for (const name of ['FUEL_LISTEN', 'FUEL_OPS_LISTEN']) {
-      const { code, stdout, stderr } = await fuel(['serve'], {
-        dataDir: join(folder(), 'data'),
-        env: { [name]: `127.0.0.1:${port}` },
-      });
-      expect(code).toBe(1);
-      expect(stdout + stderr).toContain(String(port));
-    }
-    taken.close();
-  });
-
-  it('names the setting when a certificate can not be used', async () => {
-    const { code, stderr } = await fuel(['serve'], {
-      dataDir: join(folder(), 'data'),
-      env: { FUEL_TLS_CERT: '/nowhere/cert.pem', FUEL_TLS_KEY: '/nowhere/key.pem' },
-    });
-    expect([code, stderr]).toEqual([1, expect.stringContaining('FUEL_TLS_CERT')]);
-  });
-
-  it('shows an event that any process records within a second', async () => {
-    const service = await new ServiceProcess().start();
-    const { key } = await openAccount(service);
-    await service.done(['transaction', 'import', '-'], { stdin: `${JSON.stringify(confirmed(501))}\n` });
-    await until(async () => {
-      const { body } = await service.get(`/transactions?${SEPTEMBER}`, { key });
-      return idsOf(body).includes(501);
-    }, 1_000);
   });
 });

@@ -2,15 +2,15 @@ import { connect } from 'node:tls';
 import { Agent, request } from 'undici';
 import { expect, it } from 'vitest';
 import { BASE_PATH } from '../../src/pull/app.ts';
-import { holdSockets } from '../support/service/held-sockets.ts';
+import { holdSocket } from '../support/service/held-socket.ts';
 import { ServiceProcess } from '../support/service/service-process.ts';
 import { importEvents, minutely, openAccount, SEPTEMBER } from '../support/transactions/e2e-samples.ts';
 
 const RESTARTS = 10;
-/** Between the connection and the request of a client that is far away. */
+/** The time between the connection and the request of a distant client. */
 const DISTANT_MS = 100;
 
-/** Asks again and again, in turn on a connection of its own and on one that is kept, until it is stopped. */
+/** Asks again and again, alternating between a new connection and a kept one, until it is stopped. */
 function keepAsking(service: ServiceProcess, key: string, everyMs: number) {
   const url = `${service.url}/transactions?${SEPTEMBER}&limit=1`;
   const kept = new Agent({ connect: { ca: service.ca }, connections: 1, pipelining: 1 });
@@ -28,7 +28,7 @@ function keepAsking(service: ServiceProcess, key: string, everyMs: number) {
         await body.dump();
         return statusCode;
       } catch (error) {
-        // As HTTP clients do (RFC 9112, 9.3.1): a connection that was idle may close while it is asked.
+        // It retries like HTTP clients (RFC 9112, 9.3.1), since an idle connection may close during a request.
         if (again && (error as { readonly code?: string }).code === 'UND_ERR_SOCKET') return askKept(false);
         throw error;
       }
@@ -44,7 +44,7 @@ function keepAsking(service: ServiceProcess, key: string, everyMs: number) {
   };
 }
 
-/** The status of the answer on a connection that is made for it, and never used again, by a client that is far away. */
+/** Returns the status of an answer on a new connection, used once, by a distant client. */
 function askOnce(
   url: string,
   { ca, headers }: { ca: string; headers: Record<string, string> },
@@ -68,16 +68,15 @@ function askOnce(
 }
 
 it.each([
-  { processes: 2, threads: 1, everyMs: 10 },
-  { processes: 2, threads: 2, everyMs: 10 },
-  { processes: 1, threads: 1, everyMs: 50 }, // what arrives while it starts waits, of one client at most 64
+  { processes: 2, everyMs: 10 },
+  { processes: 1, everyMs: 50 }, // connections wait during its start, at most 64 of one client
 ])(
-  'every request is answered through ten restarts of $processes processes on $threads passed sockets',
-  async ({ processes, threads, everyMs }) => {
-    const { port, sockets } = await holdSockets(threads);
-    const first = await new ServiceProcess({ sockets }).start();
+  'every request is answered through ten restarts of $processes processes on a passed socket',
+  async ({ processes, everyMs }) => {
+    const { port, socket } = await holdSocket();
+    const first = await new ServiceProcess({ socket }).start();
     const others = Array.from({ length: processes - 1 }, () =>
-      new ServiceProcess({ dataDir: first.dataDir, sockets }).start(),
+      new ServiceProcess({ dataDir: first.dataDir, socket }).start(),
     );
     const services = [first, ...(await Promise.all(others))];
     for (const { url } of services) expect(url).toBe(`https://127.0.0.1:${port}${BASE_PATH}`);

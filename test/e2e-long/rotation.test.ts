@@ -53,21 +53,3 @@ it('lets a master key go once the webhook secrets are rewrapped, and signatures 
   expect([again.code, again.json.webhook_secret]).toEqual([0, null]);
   await received(removed);
 });
-
-it('names the secrets that no given master key can read, by the prefix of their key', async () => {
-  const push = await PushService.prepare({ FUEL_MASTER_KEY: OLD });
-  const { service } = push;
-  const lost = await push.customer(1);
-  await service.fuel(['account', 'integration', '1', 'off'], { env: { FUEL_MASTER_KEY: OLD } }); // binds the store
-  const trusted = await service.fuel(['store', 'trust-key', '--reason', 'lost'], {
-    env: { FUEL_MASTER_KEY: NEW },
-  });
-  expect(trusted.code).toBe(0);
-  const { code, json, stderr } = await service.fuel(['key', 'rewrap', '--json'], {
-    env: { FUEL_MASTER_KEY: NEW },
-  });
-  expect([code, json]).toEqual([1, { rewrapped: 0, unchanged: 0, unreadable: 1 }]);
-  expect(stderr).toMatch(
-    new RegExp(`^key ${lost.prefix}: the webhook secret of key ${lost.prefix} was encrypted with`),
-  );
-});

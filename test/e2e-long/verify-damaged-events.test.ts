@@ -13,7 +13,7 @@ import { rowIn } from '../support/transactions/row-in.ts';
 const COUNT = 60;
 const RESTORE = 'restore events.db from a backup';
 
-/** Transactions 1 to 60, of which 20 is voided, all projected and owed to one key, and agreeing. */
+/** Makes transactions 1 to 60 (20 is voided), all projected, owed to one key and in agreement. */
 async function start() {
   const cli = commandLine();
   const { withEngines, fuel, done } = cli;
@@ -57,7 +57,7 @@ describe('an event whose bytes are damaged', () => {
       ['verify', 'view'],
       ['verify', 'deliveries', '--repair'],
     ];
-    // A verification waits a second before it names what differs: all four for one kind of damage.
+    // A verification waits a second before it names differences, so all four are tried for one kind of damage.
     for (const args of what === 'its data' ? each : each.slice(1, 2)) {
       const { code, stderr, json } = await fuel(...args, '--json');
       expect(code).toBe(1);

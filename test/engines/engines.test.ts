@@ -7,7 +7,7 @@ import { positiveInteger, startsWith } from '../../src/base/config/values.ts';
 import { FuelError } from '../../src/base/errors.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { engineRegistry, registry } from '../../src/engines/engines.ts';
-import { openSqliteDeliveryQueue } from '../../src/engines/sqlite/queue/queue.ts';
+import { openSqliteTables } from '../../src/engines/sqlite/tables/open.ts';
 import { examine } from '../../src/operator/checks/doctor.ts';
 import type { Engine } from '../../src/service/engines/engine.ts';
 import { EngineHealth } from '../../src/service/engines/engine-health.ts';
@@ -17,7 +17,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const URL = 'toy://ada:pepper@host:1/';
 
-/** An engine for the queue alone; what it is opened with is in `folder`. */
+/** An engine for the tables alone; what it is opened with is in `folder`. */
 function toy(folder = temporaryFolder(), name = 'TOY'): Engine {
   const settings = {
     [`${name}_URL`]: secret(optional(startsWith('toy://'))),
@@ -31,14 +31,14 @@ function toy(folder = temporaryFolder(), name = 'TOY'): Engine {
     holds: 'delivery log',
     oldestVersion: [1, 0],
     settings,
-    ports: ['queue'],
+    ports: ['tables'],
     async assertSettings({ ofEngines }) {
       if (ofEngines[`${name}_URL`]?.includes('?'))
         throw new FuelError('CONFIG_INVALID', `${name}_URL: no options`);
     },
-    open: async ({ clock, once }) => ({
+    open: async ({ clock }) => ({
       ports: {
-        queue: once(() => openSqliteDeliveryQueue({ path: join(folder, `${name}.db`), clock })),
+        tables: (plan) => openSqliteTables(plan, { path: join(folder, `${name}-${plan.name}.db`), clock }),
       },
       state: async () => 'current',
       server: {
@@ -64,18 +64,18 @@ function withToy(env: Readonly<Record<string, string>> = { TOY_URL: URL }, serve
   };
 }
 
-describe('an engine for the queue alone, registered by one line', () => {
-  test('has the deliveries, and every other store is a file', async () => {
+describe('an engine for the tables alone, registered by one line', () => {
+  test('has the deliveries, and what is in no table is a file', async () => {
     const { open, dataDir } = withToy();
     const engines = await open();
     await engines.queue().enqueue([newDelivery(1)]);
     await engines.store().head();
     expect(existsSync(join(dataDir, 'deliveries.db'))).toBe(false);
     expect(existsSync(join(dataDir, 'events.db'))).toBe(true);
-    expect(engines.embedded).toEqual(['store', 'subscriptions', 'view', 'coordination', 'directory']);
+    expect(engines.embedded).toEqual(['store', 'subscriptions']);
     expect(await engines.state('queue')).toBe('current');
-    expect(await engines.state('view')).toBe('missing');
-    expect((await (await open()).queue().backlog(10)).pending).toBe(1);
+    expect(await engines.state('subscriptions')).toBe('missing');
+    expect((await (await open()).queue().backlog({ nowMs: 1_000, limit: 10 })).pending).toBe(1);
   });
 
   test('is not opened where its setting is not set', async () => {
@@ -119,18 +119,17 @@ describe('an engine for the queue alone, registered by one line', () => {
       detail: 'Toy 0.9 answers',
       do: 'update it to 1.0 or newer',
     });
-    expect(found.find(({ check }) => check === 'mongodb')?.detail).toMatch(
-      /^view and delivery log: embedded/,
-    );
+    expect(found.find(({ check }) => check === 'mongodb')?.detail).toBe('not selected: Toy is');
+    expect(found.find(({ check }) => check === 'event-store')?.detail).toMatch(/^events: embedded/);
   });
 
   test('is named where a setting is missing, and its address has no password', async () => {
     const { settingsFor, open } = withToy();
     expect([settingsFor('queue'), settingsFor('store')]).toEqual([
-      'MONGODB_URL or TOY_URL',
+      'MONGODB_URL or POSTGRES_URL or TOY_URL',
       'EVENTSTORE_URL',
     ]);
-    expect((await open()).remote).toMatchObject([{ address: 'toy://host:1', serves: ['queue'] }]);
+    expect((await open()).remote).toMatchObject([{ address: 'toy://host:1', serves: ['tables'] }]);
   });
 });
 
@@ -140,15 +139,29 @@ test('of several engines that are selected for a port the last one of the regist
   expect((await withToy(both, [toy(), second]).open()).remote).toMatchObject([{ name: 'second' }]);
   const withMongo = await withToy({ MONGODB_URL: 'mongodb://host/', TOY_URL: URL }).open();
   expect(withMongo.remote).toMatchObject([
-    { name: 'mongodb', serves: ['view', 'coordination', 'directory', 'requests', 'rateWindows'] },
-    { name: 'toy', serves: ['queue'] },
+    { name: 'mongodb', serves: ['rateWindows'] },
+    { name: 'toy', serves: ['tables'] },
   ]);
 });
 
 test.each(registry.servers)('$name opens the ports that it names', async (engine) => {
-  const url = { eventstoredb: 'esdb://host', mongodb: 'mongodb://host/' }[engine.name] ?? '';
+  const urls = { eventstoredb: 'esdb://host', mongodb: 'mongodb://host/', postgresql: 'postgres://host/' };
+  const url = urls[engine.name as keyof typeof urls];
   const config = registry.loadConfig({ [engine.setting]: url }, 'command');
   const once = <T>(open: () => T) => open;
   const { ports } = await engine.open({ config, clock: systemClock, log: silentLog, once });
   expect((Object.keys(ports) as PortName[]).toSorted()).toEqual(engine.ports.toSorted());
+});
+
+test('PostgreSQL and MongoDB are not selected both: the tables would be in one of them', async () => {
+  const { load, faultsOfEngines, open } = withToy({
+    MONGODB_URL: 'mongodb://host/',
+    POSTGRES_URL: 'postgres://host/',
+  });
+  const told = /^POSTGRES_URL: MONGODB_URL is set too.*unset the other/;
+  expect(await faultsOfEngines(load())).toEqual([expect.stringMatching(told)]);
+  await expect(open()).rejects.toMatchObject({
+    code: 'CONFIG_INVALID',
+    message: expect.stringMatching(told),
+  });
 });

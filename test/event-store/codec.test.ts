@@ -1,11 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import {
-  decode,
-  decodeStrict,
-  printableData,
-  recordedAt,
-  type SchemaHistory,
-} from '../../src/event-store/codec.ts';
+import { decode, decodeStrict, printableData, recordedAt } from '../../src/event-store/codec.ts';
 import { type RecordedEvent, Unreadable } from '../../src/event-store/recorded-event.ts';
 import { nested } from '../support/transactions/deep-values.ts';
 
@@ -61,7 +55,7 @@ describe('decode', () => {
 describe('an event that nests too deep', () => {
   test('is refused, in its data and in its metadata, at any depth', () => {
     for (const levels of [64, 65, 5_000, 200_000]) {
-      // The data is a level itself, and so is the metadata.
+      // The data itself is a level, and so is the metadata.
       const deep = { account_id: 7, name: 'North', extra: nested(levels) };
       for (const read of [decode, decodeStrict]) {
         expect(reasonOf({ data: deep }, read)).toBe('data nests deeper than 64 levels');
@@ -92,51 +86,6 @@ test('a reason that quotes the event is shortened, and there is one even where t
   for (const value of [{ toString: 1 }, [{ toString: null }]]) {
     expect(reasonOf({ data: { account_id: 7, name: value } }, decodeStrict)).toMatch(/^data: does not fit/);
   }
-});
-
-describe('older versions', () => {
-  const history: SchemaHistory = {
-    version: 4,
-    upcasters: {
-      AccountOpened: {
-        1: (data) => ({ ...(data as object), name: (data as { title: string }).title.trim() }),
-        3: (data) => ({ ...(data as object), steps: '1, 3' }),
-      },
-    },
-  };
-
-  test('are converted step by step, also over versions that changed nothing', () => {
-    const data = { account_id: 7, title: ' North ' };
-    const expected = { account_id: 7, title: ' North ', name: 'North', steps: '1, 3' };
-    expect(decode(recorded({ data }), history)).toMatchObject({ ok: true, data: expected });
-    expect(data).toEqual({ account_id: 7, title: ' North ' });
-  });
-
-  test('are converted from the version that they have', () => {
-    const event = recorded({ metadata: { schema_version: 3 }, data: { name: 'North' } });
-    expect(decode(event, history)).toMatchObject({ ok: true, data: { name: 'North', steps: '1, 3' } });
-    const present = recorded({ metadata: { schema_version: 4 }, data: { name: 'North' } });
-    expect(decode(present, history)).toMatchObject({ ok: true, data: { name: 'North' } });
-  });
-
-  test('of another type stay as they are', () => {
-    const event = recorded({ type: 'IntegrationEnabled', data: { account_id: 7 } });
-    expect(decode(event, history)).toMatchObject({ ok: true, data: { account_id: 7 } });
-  });
-
-  test('that can not be converted are refused, and nothing is thrown', () => {
-    const decoded = decode(recorded({ data: { account_id: 7 } }), history);
-    expect(decoded).toMatchObject({
-      ok: false,
-      reason: expect.stringContaining('version 1 of AccountOpened could not be converted'),
-    });
-  });
-
-  test('are validated against the present schema only after the conversion', () => {
-    expect(decodeStrict(recorded({ data: { account_id: 7, title: 'North' } }), history)).toMatchObject({
-      ok: true,
-    });
-  });
 });
 
 describe('decodeStrict', () => {

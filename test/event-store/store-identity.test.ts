@@ -88,7 +88,7 @@ describe('assertCheckpoint', () => {
 });
 
 describe('an anchor', () => {
-  /** A log of account-1 with a and b, and what was made from it up to b. */
+  /** A log of account-1 with events a and b, and a projection of it up to b. */
   async function made() {
     const store = openAt(join(temporaryFolder(), 'events.db'));
     const position = await record(store, 'account-1', 'a', 'b');
@@ -114,7 +114,7 @@ describe('an anchor', () => {
     expect(await store.rewrite([a, { ...b, data: { name: 'redacted' } }, c])).toBe(true);
     expect((await store.readStream('account-1'))[1]?.id).not.toBe(b.id);
     expect(await fits()).toBe(true);
-    expect(await fits(reading([{ ...b, revision: 3, position: 99 }]))).toBe(true); // appended anew
+    expect(await fits(reading([{ ...b, revision: 3, position: 99 }]))).toBe(true); // it was appended again
     await store.erase('account-1');
     expect(await fits()).toBe(true);
   });

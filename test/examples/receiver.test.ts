@@ -47,7 +47,7 @@ async function startReceiver(overrides: Partial<ReceiverOptions> = {}) {
 
 const DRIVER = { id: 77, name: 'Zoë 🚚', mobile_number: null };
 
-/** What the service sends, made by the service's own code: the receiver shares nothing with it. */
+/** Makes a webhook with the service's own code, with which the receiver shares nothing. */
 function webhook({
   secret = SECRET,
   atMs = Date.now(),
@@ -59,7 +59,7 @@ function webhook({
   return webhookRequest({ url: 'https://unused/', secret, envelope, atMs });
 }
 
-/** A genuine request with any body. */
+/** Makes a genuine request with any body. */
 function signed(body: string) {
   const header = signature({ secret: SECRET, body, atMs: Date.now() });
   return { body, headers: { 'X-Service-Signature': header } };

@@ -14,12 +14,12 @@ const DAY_MS = 86_400_000;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const at = (day: number): string => new Date(START + day * DAY_MS).toISOString();
 
-/** A service that has these transactions, by id, with the day on which each was created. */
+/** A service that has transactions, by id, with the day on which each was created. */
 class FakeService {
   readonly days = new Map<number, number>();
   readonly urls: URL[] = [];
   readonly waitsMs: number[] = [];
-  /** Answered in place of pages, first come first served; `null` for a connection that fails, `undefined` for a page. */
+  /** The answers before the next pages, in order; `null` for a failed connection, `undefined` for a page. */
   readonly failures: (Response | null | undefined)[] = [];
   pageSize = 2;
 
@@ -58,7 +58,7 @@ class FakeService {
     });
   }
 
-  /** The ranges that were asked for, without the further pages of each. */
+  /** Returns the requested ranges, without the further pages of each. */
   ranges(): string[] {
     return this.urls
       .filter(({ searchParams }) => !searchParams.has('cursor'))
@@ -170,7 +170,7 @@ describe('a sync', () => {
     await service.sync(ledger, { from: 0, to: 5 });
     service.days.clear();
     await expect(service.sync(ledger, { from: 0, to: 5 })).rejects.toThrow(
-      /40 of 40 .* is API_KEY of the same/,
+      /40 of 40 .* does API_KEY belong to the right/,
     );
     expect(ledger.count()).toBe(40);
     const { removed } = await service.sync(ledger, { from: 0, to: 5 }, { removeMuch: true });
@@ -238,7 +238,7 @@ describe('a sync', () => {
           }
         }
         await sync();
-        // What a webhook brought and no pull ever showed is kept for ten minutes.
+        // A transaction from a webhook that no pull has shown is kept for ten minutes.
         const kept = idsIn(ledger).filter((id) => service.days.has(id) || !pushedOnly.has(id));
         expect(kept.toSorted()).toEqual([...service.days.keys()].toSorted());
         ledger.close();

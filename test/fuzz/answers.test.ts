@@ -17,7 +17,7 @@ const REQUEST = {
   body: '{}',
 };
 
-/** What a receiver may write: an answer, changed, in parts, with what no answer has. */
+/** Returns what a receiver may write: an answer, changed, in parts, with things that no answer has. */
 function answerOf(chance: Chance): Buffer {
   const status = chance.is(0.8)
     ? chance.pick([200, 201, 204, 302, 400, 404, 410, 429, 500, 503])
@@ -40,7 +40,7 @@ function answerOf(chance: Chance): Buffer {
   return chance.is(0.4) ? changedBytes(chance, bytes) : bytes;
 }
 
-/** A connection whose other side answers each request with what the case says, and then closes it or not. */
+/** A connection whose other side answers each request as the case says, and then closes it or not. */
 class FuzzedSocket extends Duplex {
   readonly authorized = true;
   readonly encrypted = true;
@@ -105,7 +105,7 @@ test('whatever a receiver answers is an outcome, in time, and no fault', async (
   const outcomes = new Map<string, number>();
   await forCases('answers', async (chance) => {
     const bytes = answerOf(chance);
-    // One that stays open and is not whole costs the whole half second.
+    // An incomplete answer on an open connection costs the whole half second.
     const ending = chance.is(0.002) ? 'open' : chance.is(0.9) ? 'end' : 'reset';
     next = () => new FuzzedSocket(partsOf(chance, bytes), ending);
     const { outcome, durationMs } = await sender.send(REQUEST);

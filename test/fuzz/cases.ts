@@ -1,6 +1,6 @@
 import { Chance } from '../simulation/core/chance.ts';
 
-/** Values that broke programs elsewhere, and those at the limits of this one. */
+/** Values that broke other programs, and those at the limits of this one. */
 const NASTY_TEXTS: readonly string[] = [
   ...[
     '',
@@ -57,7 +57,7 @@ export function nastyValue(chance: Chance): unknown {
   return chance.is(0.5) ? nastyText(chance) : structuredClone(chance.pick(NASTY_VALUES));
 }
 
-/** A JSON value like this one, with some members changed, taken out, or put in. */
+/** Returns a JSON value like this one with some members changed, removed or added. */
 export function changedValue(chance: Chance, value: unknown): unknown {
   const copy = structuredClone(value);
   for (let count = chance.int(4); count > 0; count--) {
@@ -79,7 +79,7 @@ function holdersIn(value: unknown, depth = 0): Record<string, unknown>[] {
   ].slice(0, 100);
 }
 
-/** The bytes with some changed, taken out, doubled or put in. */
+/** Returns the bytes with some changed, removed, doubled or added. */
 export function changedBytes(chance: Chance, bytes: Buffer): Buffer {
   let changed = bytes;
   for (let count = chance.int(4); count > 0; count--) {
@@ -98,15 +98,16 @@ export function changedBytes(chance: Chance, bytes: Buffer): Buffer {
 const CASES = Number(process.env.FUEL_FUZZ_CASES ?? 200);
 const SECONDS = Number(process.env.FUEL_FUZZ_SECONDS ?? 0);
 const SEED = process.env.FUEL_FUZZ_SEED ?? '1';
-/** `npm run test:fuzz` begins there: one case is repeated so. */
+/** The first case of `npm run test:fuzz`, which is how a case is repeated. */
 const FIRST = Number(process.env.FUEL_FUZZ_CASE ?? 0);
-/** Of each collection of garbage; what a program keeps for each case is more. */
+/** The growth that garbage collection may leave. A program that keeps something for each case grows by more. */
 const MAX_GROWTH_MB = 40;
 const WARM = 20_000;
 
 /**
- * Runs cases, each of a number and the seed alone: so many, or for as long as `FUEL_FUZZ_SECONDS` says. The error of a case
- * says how it is repeated. A case has so many `inputs`: lines, events, requests. With 20,000 cases and more the memory must not grow.
+ * Runs cases, each made from its number and the seed alone: this many, or for as long as `FUEL_FUZZ_SECONDS` says. The
+ * error of a case says how to repeat it. `inputs` is the number of lines, events or requests of a case. From 20,000
+ * cases on, memory must not grow.
  */
 export async function forCases(
   target: string,

@@ -28,7 +28,10 @@ const HEADERS = [
   'expect',
   'connection',
 ];
-/** Those that Node gives before a request is one, and those of the service. No 5xx: the stores are there. */
+/**
+ * The statuses of Node for text that is not a request, and those of the service. There is no 5xx, since the stores
+ * work.
+ */
 const DOCUMENTED = new Set([200, 204, 304, 400, 401, 403, 404, 405, 408, 413, 414, 417, 429, 431]);
 const STATUS = /HTTP\/1\.1 (\d{3}) /g;
 const START_MS = Date.parse('2026-09-15T12:00:00Z');
@@ -53,7 +56,7 @@ function requestOf(chance: Chance): Buffer {
   return chance.is(0.3) ? changedBytes(chance, bytes) : bytes;
 }
 
-/** All that is answered. The write side is ended, so that nothing waits for the rest of half a request. */
+/** Returns everything that is answered. The write side is ended, so that nothing waits for the rest of a request. */
 async function answersTo(port: number, bytes: Buffer): Promise<string> {
   const socket: Socket = connect(port, '127.0.0.1');
   let text = '';
@@ -81,7 +84,7 @@ test('the public listener answers anything with a documented status, and without
   const statuses = new Map<string, number>();
   let minutes = 0;
   await forCases('listener', async (chance) => {
-    at(START_MS + minutes++ * 2_000); // else the limits of rate answer most of them
+    at(START_MS + minutes++ * 2_000); // otherwise rate limits would answer most of them
     const requests = Array.from({ length: chance.is(0.2) ? chance.between(2, 4) : 1 }, () =>
       requestOf(chance),
     );

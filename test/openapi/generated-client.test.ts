@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
@@ -11,9 +12,14 @@ import { showingRecord } from '../support/transactions/records.ts';
 
 const run = promisify(execFile);
 const ORIGIN = 'https://fuel.example';
+const CLAIMS = join(ROOT, 'test/openapi/client/claims.ts');
+const COMPILER = {
+  ...{ strict: true, noEmit: true, target: 'esnext', module: 'nodenext', allowImportingTsExtensions: true },
+  ...{ lib: ['esnext', 'dom', 'dom.iterable'], types: [] },
+};
 const RANGE = { from: '2026-09-01T00:00:00Z', to: '2026-09-30T00:00:00Z' };
 
-/** What this test uses of the client that is generated. */
+/** The part of the generated client that this test uses. */
 interface Client {
   configure(options: object): void;
   listTransactions(args: { query: object }): Promise<{
@@ -22,11 +28,20 @@ interface Client {
   }>;
 }
 
-it('a client that a public tool makes of docs/openapi.yaml works against the API as it is', async () => {
-  const path = join(temporaryFolder(), 'client.ts');
+it('a client that a public tool makes of docs/openapi.yaml has the types that customers rely on, and works against the API', async () => {
+  const folder = temporaryFolder();
+  const path = join(folder, 'client.ts');
   const args = ['generate-client', 'docs/openapi.yaml', '-o', path, '--import-ext', 'ts'];
   const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
   await run(process.execPath, [join(ROOT, 'node_modules/.bin/redocly'), ...args], { cwd: ROOT, env });
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: COMPILER }));
+  copyFileSync(CLAIMS, join(folder, 'claims.ts'));
+  const compiled = run(join(ROOT, 'node_modules/.bin/tsc'), ['-p', folder]);
+  expect(await compiled.catch(({ stdout }: { stdout: string }) => ({ stdout }))).toMatchObject({
+    stdout: '',
+  });
+
   const { configure, listTransactions }: Client = await import(pathToFileURL(path).href);
   const api = await startTestApi();
   await api.show(...[1, 2, 3, 4, 5].map((id) => showingRecord(id)));

@@ -3,14 +3,14 @@ import type { TransactionEventType } from '../../src/domain/transaction-events.t
 import { eventSchemaText } from '../../tools/event-docs/event-docs.ts';
 import { type Schema, schemaAt, withoutReference } from '../support/openapi/document.ts';
 
-/** The record's names of what an event calls otherwise. */
+/** The names in the record of members that have another name in the event. */
 const RENAMED: Readonly<Record<string, string>> = { transaction_id: 'id' };
 
-/** What is in an event and not in its record, or the other way round, or by rights not the same. */
+/** Intended differences between an event and its record. */
 const BY_RIGHTS: readonly string[] = [
   'account_id: is not in the document',
-  'driver.mobile_number: null in the event alone', // then it is absent
-  'images.pump: maxLength 1000 in the event, undefined in the document', // the URL of what the event names
+  'driver.mobile_number: null in the event alone', // it is absent from the record then
+  'images.pump: maxLength 1000 in the event, undefined in the document', // the URL of the photo that the event names
   'images.odometer: maxLength 1000 in the event, undefined in the document',
   'status: is not in the event',
   'station.is_external: is not in the event',
@@ -29,7 +29,7 @@ interface Rules {
   readonly required: readonly string[];
 }
 
-/** What a schema states, whether of an event or of the document; amounts are texts in one, numbers in the other. */
+/** Returns the rules of a schema of an event or of the document. Amounts are texts in one and numbers in the other. */
 function rulesOf(given: Schema): Rules {
   const branches = (given.anyOf as readonly Schema[] | undefined) ?? [given];
   const schemas = branches.map(withoutReference);
@@ -51,7 +51,7 @@ function rulesOf(given: Schema): Rules {
   };
 }
 
-/** Where the two state different rules. */
+/** Returns where two schemas have different rules. */
 function differences(event: Schema, shown: Schema, path = ''): string[] {
   const [one, other] = [rulesOf(event), rulesOf(shown)];
   const found: string[] = [];

@@ -132,7 +132,7 @@ function examplesOf(content: Content) {
   ]);
 }
 
-/** The example of a page as the service would print it. */
+/** Returns the example of a page as the service would print it. */
 function pageText(): string {
   const [page] = examplesOf(operation.responses[200]?.content ?? {});
   const decimals: Readonly<Record<string, number>> = {

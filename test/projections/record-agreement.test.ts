@@ -26,7 +26,7 @@ const samples: Line[] = [
   }),
 ];
 
-/** What goes wrong in practice, and what only looks as if it did. */
+/** Values that are wrong in practice, and some that only look wrong. */
 const strangeValues = fc.oneof(
   fc.constantFrom<unknown>(undefined, null, true, false, Number.NaN, Number.POSITIVE_INFINITY, [], {}, [1]),
   fc.constantFrom(0, -0, 1, -1, 1.5, 2 ** 53 - 1, 2 ** 53, -(2 ** 53) + 1, -(2 ** 53), 1e300),

@@ -19,7 +19,7 @@ function rowOf(type: TransactionEventType, data: Data, revision = 0): Transactio
   return change.row;
 }
 
-/** The path at which the event is at fault; `undefined` where it is shown or hides. */
+/** Returns the path of the event's fault; `undefined` if it has none. */
 function faultOf(type: TransactionEventType, data: unknown): string | undefined {
   try {
     projectTransaction(type, data, 0);
@@ -57,7 +57,7 @@ const notNull = (kind: { readonly taken: readonly unknown[]; readonly refused: r
   refused: [...kind.refused, null],
 });
 
-/** Every field of a confirmed record, and what it takes and refuses. */
+/** Every field of a confirmed record, with values that it accepts and refuses. */
 const FIELDS = Object.entries({
   transaction_id: IDS,
   account_id: IDS,

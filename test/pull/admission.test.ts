@@ -5,7 +5,7 @@ import { exchange, parseAnswer } from '../support/service/raw-connection.ts';
 
 const PATH = '/api/v1/integration/transactions';
 
-/** The answer to a request as no client would write it. */
+/** Returns the answer to a request that no client would write. */
 async function answerTo(requestLine: string, ...headers: readonly string[]) {
   const pem = await receiverCertificate();
   const api = await startTestApi({ pem });
@@ -24,6 +24,36 @@ describe('a request', () => {
       const answer = await answerTo(`GET ${origin}${PATH}?${RANGE} HTTP/1.1`, 'Host: api.example.com');
       expect(answer.status).toBe(200);
     }
+  });
+
+  test('has one host: with two lines of it, equal or not, it is BAD_REQUEST', async () => {
+    for (const [version, lines] of [
+      ['1.1', ['Host: a', 'Host: b']],
+      ['1.1', ['host: a', 'X: y', 'HOST: a']],
+      ['1.0', ['Host: a', 'Host: a']],
+    ] as const) {
+      const answer = await answerTo(`GET ${PATH}?${RANGE} HTTP/${version}`, ...lines);
+      expect([answer.status, JSON.parse(answer.body).error.code]).toEqual([400, 'BAD_REQUEST']);
+    }
+    expect((await answerTo(`GET ${PATH}?${RANGE} HTTP/1.1`, 'X: Host', 'Host: a')).status).toBe(200);
+  });
+
+  test('to CONNECT is one with another method, and its connection ends with the answer', async () => {
+    const pem = await receiverCertificate();
+    const api = await startTestApi({ pem });
+    for (const target of ['127.0.0.1:18443', 'x']) {
+      // The request has no `Connection: close`, and the text after it is meant for the tunnel.
+      const text = `CONNECT ${target} HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n`;
+      const answer = parseAnswer(await exchange(api.address.port, text, { ca: pem.cert }));
+      const [status, allow, connection] = [
+        answer.status,
+        ...['allow', 'connection'].map((name) => answer.headers.get(name)),
+      ];
+      expect([status, allow, connection]).toEqual([405, 'GET', 'close']);
+      const request_id = answer.headers.get('x-request-id');
+      expect(JSON.parse(answer.body).error).toMatchObject({ code: 'METHOD_NOT_ALLOWED', request_id });
+    }
+    expect(api.logLines.at(-1)).toMatchObject({ method: 'CONNECT', status: 405 });
   });
 
   test('is logged with the first 200 characters of its path', async () => {

@@ -15,7 +15,7 @@ const place = { createdAtMs: 1_500, id: 501 };
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
 describe('a cursor', () => {
-  // StrykerJS counts failed tests only, not a file that fails to load.
+  // This is set up in a hook, since StrykerJS counts only failed tests, not a file that fails to load.
   let cursors: Cursors;
   let text: string;
   beforeEach(() => {

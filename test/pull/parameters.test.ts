@@ -181,7 +181,7 @@ describe('the parameters of the list', () => {
     expect(queryOf(`${range}&corporate_group_id=9007199254740991`).references.corporate_group_id).toBe(
       2 ** 53 - 1,
     );
-    expect(queryOf(`${range}&corporate_group_id=-0`).references.corporate_group_id).toBe(0); // and not -0
+    expect(queryOf(`${range}&corporate_group_id=-0`).references.corporate_group_id).toBe(0); // not -0
     for (const text of ['9007199254740992', '1,2', 'x', '1.5', '0x1']) {
       expect(Object.keys(fieldsOf(`${range}&corporate_group_id=${text}`))).toEqual(['corporate_group_id']);
     }

@@ -18,7 +18,7 @@ function recorded(
   return { position: id, stream: `transaction-${id}`, type, change: projectTransaction(type, data, 0) };
 }
 
-/** Rows in the range that differ only in what is given. */
+/** Returns a row in the range that differs only in the given members. */
 const row = (id: number, sample: Partial<Parameters<typeof showing>[0]> = {}) =>
   showing({ id, createdAtMs: at('2026-09-10T00:00:00Z'), ...sample });
 
@@ -226,6 +226,12 @@ describe('other paths and methods', () => {
     '/%zz',
     '//',
     '/api/v1/integration/Transactions',
+    '/api/v1/integration//transactions',
+    '/api/v1/integration/%74ransactions',
+    '/api/v1/integration/transactions/501',
+    '/healthz',
+    '/metrics',
+    '/openapi.yaml',
   ])('%s is NOT_FOUND, without a key too', async (path) => {
     const api = await startTestApi();
     const answer = await api.get(path, { key: null });

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { DomainEvent } from '../../src/domain/events.ts';
 import { openSqliteEventStore } from '../../src/engines/sqlite/event-store/event-store.ts';
-import { openSqliteDeliveryQueue } from '../../src/engines/sqlite/queue/queue.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
 import { claimDeliveryLog, readStartedLog } from '../../src/push/delivery-log.ts';
+import { queueInFile } from '../support/deliveries/open-queue.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -13,7 +13,7 @@ function open() {
   const store = openSqliteEventStore({ path: join(temporaryFolder(), 'events.db'), clock });
   onTestFinished(() => store.close());
   const log = () => {
-    const queue = openSqliteDeliveryQueue({ path: join(temporaryFolder(), 'deliveries.db'), clock });
+    const queue = queueInFile({ path: join(temporaryFolder(), 'deliveries.db'), clock });
     onTestFinished(() => queue.close());
     return queue;
   };

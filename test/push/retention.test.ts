@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { deliveryId } from '../../src/push/message/envelope.ts';
 import { purgeEnded, startRetention } from '../../src/push/retention.ts';
 import { PREFIX } from '../support/accounts/account-samples.ts';
-import { claimOptions, delivered, newDelivery } from '../support/deliveries/deliveries.ts';
+import { claimFrom, claimOptions, delivered, newDelivery } from '../support/deliveries/deliveries.ts';
 import { settle } from '../support/deliveries/fake-scheduler.ts';
 import { countByState } from '../support/deliveries/listed.ts';
 import { failedWith, OK, PushMachine, READY } from '../support/deliveries/push.ts';
@@ -45,7 +45,7 @@ test('what ended exactly the retention ago is kept, what ended a millisecond ear
     await queue.enqueue([newDelivery(n)]);
     const startedAtMs = endMs + afterMs - 250; // an attempt takes that long
     await queue.report(
-      (await queue.claim(claimOptions(endMs))).map((claim) => delivered(claim, startedAtMs)),
+      (await claimFrom(queue, claimOptions(endMs))).map((claim) => delivered(claim, startedAtMs)),
     );
   }
   clock.advance(DAY_MS);
@@ -60,7 +60,7 @@ test('a withdrawal is forgotten a day after nothing from before it is enqueued a
   const { signal } = new AbortController();
   const purge = () => purgeEnded({ queue, clock, retentionMs: 9 * DAY_MS, signal });
   const stateAfter = async (ms: number, n: number) => {
-    await queue.withdraw([n], clock.now());
+    await queue.change({ kind: 'withdraw', transactionIds: [n] }, clock.now());
     clock.advance(ms);
     await purge();
     await queue.enqueue([newDelivery(n)]);
@@ -79,7 +79,6 @@ test('a service that stops removes no further batch', async () => {
       if (batches === 3) stopping.abort();
       return limit;
     },
-    purgeWithdrawals: async () => 0,
   };
   const removed = await purgeEnded({
     queue,
@@ -103,7 +102,7 @@ describe('the hourly removal', () => {
     });
     const lines: Record<string, unknown>[] = [];
     const calls: number[] = [];
-    const state = { failing: false, left: 0, waitsFor: Promise.resolve() };
+    const state = { failing: false, left: 0, waitsFor: Promise.resolve(), trusted: true };
     const queue = {
       async purge(endedBeforeMs: number) {
         calls.push(endedBeforeMs);
@@ -111,11 +110,11 @@ describe('the hourly removal', () => {
         await state.waitsFor;
         return state.left;
       },
-      purgeWithdrawals: async () => 0,
     };
     startRetention({
       queue,
       clock: { now: () => Date.now() },
+      trusted: { look: async () => state.trusted },
       log: memoryLog(lines),
       retentionMs: DAY_MS,
       signal: stopping.signal,
@@ -139,6 +138,16 @@ describe('the hourly removal', () => {
     expect(vi.getTimerCount()).toBe(0); // a timer would keep the process alive
     await pass(3 * HOUR_MS);
     expect(calls).toHaveLength(3);
+  });
+
+  test('removes nothing while the clock is not trusted', async () => {
+    const { calls, state, pass } = start();
+    state.trusted = false;
+    await pass(2 * HOUR_MS);
+    expect(calls).toEqual([]);
+    state.trusted = true;
+    await pass(HOUR_MS);
+    expect(calls).toHaveLength(1);
   });
 
   test('that fails is reported and tried again in the next hour', async () => {
@@ -183,7 +192,6 @@ test('between two batches the store is left to others for a moment', async () =>
       begun.push(performance.now());
       return begun.length < 3 ? limit : 0;
     },
-    purgeWithdrawals: async () => 0,
   };
   const { signal } = new AbortController();
   await purgeEnded({ queue, clock: new FakeClock(), retentionMs: DAY_MS, signal });

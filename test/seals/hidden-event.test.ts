@@ -7,7 +7,7 @@ import { record } from '../support/event-store/store-events.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { key, seal } from '../support/seals/sealing.ts';
 
-/** On an engine whose log still shows what a stream does not. */
+/** Makes sealed streams on an engine whose log still shows what a stream does not. */
 async function sealedStreams() {
   const store = await eventStoreDbOnDouble();
   onTestFinished(() => store.close());

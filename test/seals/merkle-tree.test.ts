@@ -12,7 +12,7 @@ import {
   TreeEdge,
 } from '../../src/seals/merkle-tree.ts';
 
-/** The leaves and roots that implementations of Certificate Transparency test with. */
+/** The leaves and roots of the tests of Certificate Transparency. */
 const LEAVES = [
   '',
   '00',
@@ -38,7 +38,7 @@ const leaves = LEAVES.map((text) => hash('sha256', Buffer.from(`00${text}`, 'hex
 const leafHash = (entry: string) => hashOfEntry(Buffer.from(`-${entry}`));
 const hex = (of: Hash) => Buffer.from(of, 'base64').toString('hex');
 
-/** As RFC 6962, 2.1 defines it. */
+/** Returns the root as RFC 6962, 2.1 defines it. */
 function rootOf(all: readonly Hash[]): Hash {
   if (all.length <= 1) return all[0] ?? new TreeEdge().root;
   let middle = 1;
@@ -113,7 +113,7 @@ describe('an inclusion path', () => {
     const all = numbered(2);
     const { root } = treeOf(all);
     const [leaf = '', other = ''] = all;
-    nodeHash(leaf, other); // whose bytes must not stand in for those that are missing
+    nodeHash(leaf, other); // their bytes must not replace the missing ones
     expect(() => provesInclusion({ leaf, index: 0, path: [what] }, { size: 2, root })).toThrow(RangeError);
   });
 });

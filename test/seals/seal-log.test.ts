@@ -1,15 +1,16 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Config } from '../../src/base/config/config.ts';
+import { sealKeysIn } from '../../src/base/config/seal-keys.ts';
 import { FuelError } from '../../src/base/errors.ts';
 import { loadConfig } from '../../src/engines/engines.ts';
-import { MemoryLog, openMemoryEventStore } from '../../src/engines/memory/event-store.ts';
 import type { EventStore } from '../../src/event-store/event-store.ts';
-import { sealKeysIn, verifierOf } from '../../src/seals/seal-key.ts';
+import { verifierOf } from '../../src/seals/seal-key.ts';
 import { sealLog } from '../../src/seals/seal-log.ts';
 import { lastSeal } from '../../src/seals/seals.ts';
+import { MemoryLog, openMemoryEventStore } from '../support/engines/memory-log.ts';
 import { record } from '../support/event-store/store-events.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { memoryLog } from '../support/service/api.ts';
@@ -73,15 +74,13 @@ test('a start that ends while the store is away leaves nothing, and says nothing
   expect(errors()).toEqual([]);
 });
 
-test('in staging a key is made once, for its owner alone; in production there is none, which is an error', async () => {
+test('in staging a key is made once, for its owner alone; in production a command that needs one says how to name it', async () => {
   const { folder, config, stop } = start();
   await until(async () => existsSync(join(folder, 'seal.key')), 5_000);
   await stop();
   expect(String(verifierOf('one', config))).toBe(String(verifierOf('one', config)));
-  const production = start({ FUEL_ENVIRONMENT: 'production' });
-  await production.running;
-  expect(production.errors()).toMatchObject([{ msg: expect.stringContaining('FUEL_SEAL_KEY') }]);
-  expect(() => verifierOf('one', production.config)).toThrow('--key');
+  const production = loadConfig({ FUEL_DATA_DIR: folder, FUEL_ENVIRONMENT: 'production' }, 'command');
+  expect(() => verifierOf('one', production)).toThrow('--key');
 });
 
 test('former keys stand behind the one that signs, also as public keys', () => {
@@ -91,19 +90,23 @@ test('former keys stand behind the one that signs, also as public keys', () => {
     'private',
     'private',
   ]);
-  expect(() => sealKeysIn(`${former}${pem}`)).toThrow('FUEL_SEAL_KEY must be');
+  expect(() => sealKeysIn(`${former}${pem}`)).toThrow('must be an Ed25519');
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({
     format: 'pem',
     type: 'spki',
   });
-  expect(() => sealKeysIn(`${pem}${rsa}`)).toThrow('FUEL_SEAL_KEY must be');
+  expect(() => sealKeysIn(`${pem}${rsa}`)).toThrow('must be an Ed25519');
 });
 
 test.each(['none', pem.replace('PRIVATE', 'PUBLIC')])(
   'a key that is none is an error, and nothing of it is said',
   async (text) => {
-    expect(() => sealKeysIn(text)).toThrow('FUEL_SEAL_KEY must be an Ed25519 private key');
-    const { running, errors } = start({ FUEL_SEAL_KEY: text });
+    const named = () => loadConfig({ FUEL_SEAL_KEY: text }, 'command');
+    expect(named).toThrow('FUEL_SEAL_KEY: must be an Ed25519 private key in PEM (openssl genpkey');
+    expect(named).not.toThrow(text.slice(30, 60) || 'none');
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, 'seal.key'), text, { mode: 0o600 });
+    const { running, errors } = start({ FUEL_DATA_DIR: folder });
     await running;
     expect(errors()).toHaveLength(1);
     expect(JSON.stringify(errors())).not.toContain(text.slice(30, 60) || 'never');

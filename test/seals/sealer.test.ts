@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { FuelError } from '../../src/base/errors.ts';
 import { silentLog } from '../../src/base/log.ts';
-import { MemoryLog, openMemoryEventStore } from '../../src/engines/memory/event-store.ts';
 import type { EventStore } from '../../src/event-store/event-store.ts';
 import { runSealer } from '../../src/seals/sealer.ts';
 import { lastSeal, sealOf } from '../../src/seals/seals.ts';
 import { verifyLog } from '../../src/seals/verify-log.ts';
+import { MemoryLog, openMemoryEventStore } from '../support/engines/memory-log.ts';
 import { record } from '../support/event-store/store-events.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { key, seal, signer } from '../support/seals/sealing.ts';
@@ -99,7 +99,7 @@ test('a sealer that ended continues after the newest seal, also where its last e
   await seal(store);
   await record(store, 'account-2', 'b');
   await seal(store);
-  await store.erase('account-2'); // by hand: nothing names it
+  await store.erase('account-2'); // by hand, so nothing names it
   await record(store, 'account-3', 'c');
   await seal(store);
   expect(await verifyLog({ store, key })).toMatchObject({ fault: { kind: 'missing', place: 'account-2@0' } });

@@ -21,7 +21,7 @@ function opened(file: string) {
   return store;
 }
 
-/** Five accounts with two events each, sealed in three seals, and one event that is not sealed. */
+/** Makes five accounts with two events each, sealed in three seals, and one event that is not sealed. */
 async function sealedLog() {
   const file = path();
   const store = opened(file);
@@ -34,7 +34,7 @@ async function sealedLog() {
   return { file, store, note };
 }
 
-/** What somebody does who holds the disk. */
+/** Changes the file like someone who controls the disk. */
 function forge(file: string, ...statements: string[]): void {
   const db = new DatabaseSync(file);
   const triggers = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all();
@@ -56,7 +56,7 @@ describe('a log that was sealed', () => {
       expect([part.fault, part.sealedSize]).toEqual([undefined, all.sealedSize]);
       expect(part.leaves).toBeLessThanOrEqual(all.leaves);
     }
-    expect((await verifyLog({ store, key, since: all.sealedSize })).leaves).toBe(2); // the last seal, and an event
+    expect((await verifyLog({ store, key, since: all.sealedSize })).leaves).toBe(2); // the last seal and an event
   });
 
   test('is continued by another sealer, in seals of any size, and one that reads again seals nothing twice', async () => {

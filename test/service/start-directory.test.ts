@@ -12,7 +12,7 @@ import { opened } from '../support/accounts/account-samples.ts';
 import { storeWith } from '../support/event-store/store-with.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-/** A directory on stores of which some steps are replaced. */
+/** Starts a directory on stores with some steps replaced. */
 async function start(steps: (store: EventStore) => Partial<EventStore> = () => ({})) {
   const config = loadConfig({ FUEL_DATA_DIR: join(temporaryFolder(), 'data') }, 'command');
   const engines = await openEngines(config, systemClock);

@@ -10,7 +10,7 @@ const OPTIONS = {
     accounts: { type: 'string', default: '4' },
     'per-day': { type: 'string', default: '20' },
     faults: { type: 'string', default: FAULT_KINDS.join() },
-    /** All lines of the history. */
+    /** Prints all lines of the history. */
     history: { type: 'boolean', default: false },
     'no-shrinking': { type: 'boolean', default: false },
   },

@@ -2,12 +2,12 @@ import { type Plan, type Result, Simulation } from './simulation.ts';
 
 const MAX_RUNS = 30;
 
-/** What a violation is about, whatever the numbers and names in it. */
+/** Returns the kind of a violation, without its numbers and names. */
 function kindOf({ violations: [first = ''] }: Result): string {
   return first.replace(/\b(?=\w*\d)\w+\b/g, '#').slice(0, 60);
 }
 
-/** Fewer days, processes, accounts, transactions and kinds of faults, as long as the same goes wrong. */
+/** Reduces days, processes, accounts, transactions and kinds of faults, as long as the same goes wrong. */
 export async function shrunk(found: Result): Promise<Result> {
   let least = found;
   let runs = 0;
@@ -38,13 +38,13 @@ function smaller({ plan, figures }: Result): Plan[] {
   return plans;
 }
 
-/** The command that repeats a run. */
+/** Returns the command that repeats a run. */
 export function commandOf({ seed, days, processes, accounts, perDay, faults }: Plan): string {
   const sizes = `--processes ${processes} --accounts ${accounts} --per-day ${perDay}`;
   return `npm run test:simulation -- --seed ${seed} --days ${days} ${sizes} --faults ${faults.join() || 'none'}`;
 }
 
-/** The lines of the history that concern a violation. */
+/** Returns the lines of the history that concern a violation. */
 export function historyOf({ history, violations }: Result, last: number): string[] {
   const about = violations.flatMap(
     (text) => text.match(/transaction \d+|\b(?=[a-z]*\d)[a-z0-9]{10}\b/g) ?? [],

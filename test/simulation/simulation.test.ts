@@ -1,38 +1,12 @@
-import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { expect, test, vi } from 'vitest';
-import { FAULT_KINDS, type Plan, Simulation } from './simulation.ts';
+import { PLAN } from './plan.ts';
+import { Simulation } from './simulation.ts';
 
-/** Some of the seconds that `npm test` has; `npm run test:simulation` runs on fresh seeds for as long as it is told. */
-const SEEDS = ['1', '3', '8'];
-const PLAN: Omit<Plan, 'seed'> = { days: 10, processes: 2, accounts: 4, perDay: 20, faults: FAULT_KINDS };
+vi.setConfig({ testTimeout: 120_000 }); // some seconds, unless others have the machine
 
-vi.setConfig({ testTimeout: 120_000 }); // two seconds each, unless others have the machine
-
-test.each(SEEDS)('seed %s holds what must always hold', async (seed) => {
-  const { violations, figures } = await new Simulation({ ...PLAN, seed }).run();
+/** Runs one seed. `npm run test:all` runs more, and `npm run test:simulation` fresh ones. */
+test('a few days of storms hold what must always hold', async () => {
+  const { violations, figures } = await new Simulation({ ...PLAN, days: 4, seed: '8' }).run();
   expect(violations).toEqual([]);
-  expect(figures.requests).toBeGreaterThan(50);
-});
-
-test('the same seed gives the same history, and another one another', async () => {
-  const print = async (seed: string) =>
-    (await new Simulation({ ...PLAN, days: 3, seed }).run()).history.print;
-  const first = await print('7');
-  expect(await print('7')).toBe(first);
-  expect(await print('8')).not.toBe(first);
-  const main = fileURLToPath(new URL('./main.ts', import.meta.url));
-  const { stdout } = spawnSync(process.execPath, [main, '--seed', '7', '--days', '3'], { encoding: 'utf8' });
-  expect(stdout).toContain(`history ${first}`); // in another process
-});
-
-test('three processes without faults deliver everything at its time', async () => {
-  const { violations } = await new Simulation({
-    ...PLAN,
-    seed: '2',
-    days: 5,
-    processes: 3,
-    faults: [],
-  }).run();
-  expect(violations).toEqual([]);
+  expect(figures.requests).toBeGreaterThan(20);
 });

@@ -9,7 +9,7 @@ import { History } from './core/history.ts';
 import { replaceWorld } from './core/simulated-world.ts';
 import { type Owner, owners, settled, Timeline } from './core/timeline.ts';
 import { judgeAll } from './judge/all.ts';
-import type { Judged } from './judge/deliveries.ts';
+import { isDatedWrong, type Judged } from './judge/deliveries.ts';
 import { Model } from './judge/model.ts';
 import { simulatedLog, stackOf } from './parts/log.ts';
 import { simulatedNetwork } from './parts/network.ts';
@@ -25,25 +25,29 @@ import { Workload } from './workload.ts';
 export const START_MS = Date.UTC(2026, 0, 5);
 const DAY_MS = 86_400_000;
 const RETENTION_DAYS = 10;
+/** The default delays between the attempts of a delivery. */
+const DELAYS_MS = [30_000, 150_000];
+/** The longest time for which a process may be slow or a store unavailable. */
+const EXPLAINED_WITHIN_MS = 40_000;
 const MAX_RESTART_MS = 20_000;
-/** For an attempt, a mail, and a store that is slow or can't be reached. */
+/** The time to stop: for an attempt, a mail, and a store that is slow or can't be reached. */
 const MAX_STOP_MS = 60_000;
-/** Ed25519 (PKCS #8) of a fixed seed. */
+/** An Ed25519 key (PKCS #8) from a fixed seed. */
 const SEAL_KEY_DER = Buffer.concat([
   Buffer.from('302e020100300506032b657004220420', 'hex'),
   Buffer.alloc(32, 9),
 ]);
 const SEAL_KEY = `-----BEGIN PRIVATE KEY-----\n${SEAL_KEY_DER.toString('base64')}\n-----END PRIVATE KEY-----\n`;
 
-/** What a run is made of: the same plan gives the same history. */
+/** The plan of a run. The same plan gives the same history. */
 export interface Plan {
   readonly seed: string;
   readonly days: number;
   readonly processes: number;
   readonly accounts: number;
-  /** Transactions a day. */
+  /** The number of transactions a day. */
   readonly perDay: number;
-  /** Kinds of what goes wrong; without one of them nothing of that kind does. */
+  /** The kinds of faults that may happen. */
   readonly faults: readonly FaultKind[];
 }
 
@@ -57,6 +61,7 @@ export const FAULT_KINDS = [
   'receivers',
   'repeats',
   'clocks',
+  'steps',
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
@@ -67,7 +72,10 @@ export interface Result {
   readonly figures: Readonly<Record<string, number>>;
 }
 
-/** What goes wrong in a storm, where its kind may. */
+/** The time to repair the effects of a wrong clock, including the start of a process. */
+const REPAIRED_WITHIN_MS = 60_000;
+
+/** The fault rates in a storm, for the kinds that may happen. */
 const STORM: FaultRates = { ends: 0.004, slow: 0.02, unanswered: 0.01, refused: 0.01, pauses: 0.003 };
 
 /** One run of the whole service. */
@@ -83,9 +91,12 @@ export class Simulation {
   readonly processes: SimulatedProcess[] = [];
   readonly violations: string[] = [];
   readonly faultsAtMs: number[] = [];
+  readonly processesChangedAtMs: number[] = [];
   readonly witness = new Witness(this);
   rates: FaultRates = NO_FAULTS;
   readonly outages = new Map<string, number>();
+  /** When a clock was wrong by minutes or more, so that everything written then has wrong times. */
+  readonly wrongTimes: { readonly fromMs: number; untilMs: number }[] = [];
   wellSinceMs = START_MS;
   readonly #folder = mkdtempSync(join(tmpdir(), 'fuel-simulation-'));
   readonly #config;
@@ -154,7 +165,7 @@ export class Simulation {
     });
   }
 
-  /** Runs it to its end, or to the first violation. */
+  /** Runs to the end or to the first violation. */
   async run(): Promise<Result> {
     const startedMs = performance.now();
     this.#jobs = await loadJobs();
@@ -207,7 +218,7 @@ export class Simulation {
     this.violations.push(text);
   }
 
-  /** Whether nothing had gone wrong for so long before a moment, nor has since. */
+  /** True if nothing went wrong for this long before a moment, nor since. */
   isCalmFor(ms: number, beforeMs = this.timeline.nowMs): boolean {
     return !this.faultsAtMs.some((faultMs) => faultMs > beforeMs - ms);
   }
@@ -216,7 +227,7 @@ export class Simulation {
     return this.plan.faults.includes(kind);
   }
 
-  /** Lets things go wrong for a while. */
+  /** Starts or ends a time in which things go wrong. */
   storm(isOn: boolean): void {
     const rate = (kind: keyof FaultRates): number => (isOn && this.has(kind) ? STORM[kind] : 0);
     this.rates = isOn
@@ -236,7 +247,7 @@ export class Simulation {
     const process = new SimulatedProcess({
       name: `p${++this.#started}`,
       roles,
-      config: { ...this.#config, FUEL_API_THREADS: chance.is(0.5) ? 2 : 1 },
+      config: this.#config,
       timeline: this.timeline,
       jobs: this.#jobs,
       stores: this.stores,
@@ -249,15 +260,17 @@ export class Simulation {
     });
     this.history.add(process.name, `starts: ${roles.join(', ')}`);
     this.processes.push(process);
+    this.processesChangedAtMs.push(this.timeline.nowMs);
     process.start();
     return process;
   }
 
-  /** As kill -9; another one takes its place some seconds later. */
+  /** Kills a process like kill -9. Another one replaces it some seconds later. */
   end(process: Owner, why: string): void {
     if (!process.isAlive) return;
     this.#ends += 1;
     this.faultsAtMs.push(this.timeline.nowMs);
+    this.processesChangedAtMs.push(this.timeline.nowMs);
     this.history.add(process.name, `ends ${why}`);
     (process as SimulatedProcess).kill();
     if (!(process instanceof SimulatedProcess)) return;
@@ -268,7 +281,7 @@ export class Simulation {
     this.timeline.setFor(undefined, this.chance.between(200, MAX_RESTART_MS), () => this.start(roles));
   }
 
-  /** As a deployment does it: another one starts, and this one is stopped in order. */
+  /** Replaces a process like a deployment: another one starts, and this one is stopped cleanly. */
   async replace(process: SimulatedProcess): Promise<void> {
     const at = this.processes.indexOf(process);
     if (at < 0) return;
@@ -282,9 +295,10 @@ export class Simulation {
     );
     if ((await Promise.race([stopped, this.timeline.pause(MAX_STOP_MS)])) === undefined && process.isAlive)
       this.violation(`${process.name} does not stop`);
+    this.processesChangedAtMs.push(this.timeline.nowMs);
   }
 
-  /** A clock is set right, or wrong. */
+  /** Sets a clock right, or slightly wrong. */
   stepClock(): void {
     const process = this.processes[this.chance.int(this.plan.processes)];
     if (process === undefined) return; // it has just ended
@@ -293,9 +307,39 @@ export class Simulation {
     this.history.add(process.name, `its clock is set to ${process.clockMs} ms`);
   }
 
-  /** Reads what is new in the log into the model. */
+  /** Makes a clock wrong by minutes, hours or months for a moment. Then it is set right, or its process dies first. */
+  async setWrong(aheadMs: number, forMs: number, dies: boolean): Promise<void> {
+    const process = this.processes[this.chance.int(this.plan.processes)];
+    if (process === undefined) return;
+    const { clockMs } = process;
+    const wrong = { fromMs: this.timeline.nowMs, untilMs: Number.POSITIVE_INFINITY };
+    this.wrongTimes.push(wrong);
+    this.faultsAtMs.push(this.timeline.nowMs);
+    process.clockMs = clockMs + aheadMs;
+    this.history.add(process.name, `its clock is wrong by ${aheadMs} ms`);
+    await this.timeline.pause(forMs);
+    if (dies) this.end(process, 'while its clock is wrong');
+    process.clockMs = clockMs;
+    this.history.add(process.name, 'its clock is right again');
+    wrong.untilMs = this.timeline.nowMs;
+    this.faultsAtMs.push(this.timeline.nowMs);
+    await this.timeline.pause(REPAIRED_WITHIN_MS);
+    if (this.isClockWrong() || !this.isCalmFor(REPAIRED_WITHIN_MS - 1)) return;
+    for (const { owed, progress } of this.stores.queue.due)
+      if (isDatedWrong(progress, this.timeline.nowMs))
+        this.violation(
+          `transaction ${owed.transactionId} is due at ${progress.dueAtMs}, long after it can be`,
+        );
+  }
+
+  /** True if a clock is wrong, or was when a request that arrives now was sent. */
+  isClockWrong(): boolean {
+    return this.wrongTimes.some(({ untilMs }) => untilMs > this.timeline.nowMs - 5_000);
+  }
+
+  /** Reads the new events of the log into the model. */
   readLog(): void {
-    this.model.read(this.stores.log.events);
+    this.model.read(this.stores.log.after(this.model.position));
   }
 
   judged(): Judged {
@@ -306,22 +350,25 @@ export class Simulation {
       seen: this.witness.seen,
       nowMs: this.timeline.nowMs,
       retentionMs: RETENTION_DAYS * DAY_MS,
+      delaysMs: DELAYS_MS,
       faultsAtMs: this.faultsAtMs,
+      explainedWithinMs: EXPLAINED_WITHIN_MS,
       wellSinceMs: this.wellSinceMs,
+      wrongTimes: this.wrongTimes,
     };
   }
 
-  /** Compares everything with the model; nothing is under way but attempts. */
+  /** Compares everything with the model while nothing but attempts is under way. */
   judge(): void {
     for (const fault of judgeAll(this)) this.violation(fault);
   }
 
-  /** The next thing that is stored and due. */
+  /** Returns when the next stored thing is due. */
   #due(): number {
     const { nowMs } = this.timeline;
     let nextMs = Number.POSITIVE_INFINITY;
-    for (const { progress } of this.stores.queue.due.values())
-      nextMs = Math.min(nextMs, progress.dueAtMs ?? nextMs);
+    for (const { progress } of this.stores.queue.due)
+      nextMs = Math.min(nextMs, isDatedWrong(progress, nowMs) ? nowMs : (progress.dueAtMs ?? nextMs));
     for (const { messages } of this.stores.groups.groups.values())
       for (const { state, dueAtMs } of messages.values())
         if (state !== 'parked') nextMs = Math.min(nextMs, dueAtMs);
@@ -351,7 +398,7 @@ export class Simulation {
   }
 }
 
-/** Whose code runs. */
+/** Returns the process whose code is running. */
 function present(): SimulatedProcess {
   const owner = owners.getStore();
   if (owner instanceof SimulatedProcess) return owner;

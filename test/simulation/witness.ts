@@ -1,22 +1,24 @@
 import type { Mail } from '../../src/push/notices/mailer.ts';
+import type { DeliveryReport } from '../../src/push/queue/delivery.ts';
 import { judgeMails, type Mailed } from './judge/mails.ts';
+import { judgeRetry } from './judge/pace.ts';
 import { judgeRecord } from './judge/records.ts';
-import { type Reported, Streaks } from './judge/streaks.ts';
+import { Streaks } from './judge/streaks.ts';
 import type { Seen } from './parts/receivers.ts';
 import type { Simulation } from './simulation.ts';
 
-/** For how long a name may be taken for where it was, with an attempt that was under way. */
+/** How long an old address may be used, including an attempt under way. */
 const MAX_NAME_AGE_MS = 45_000;
 const HOUR_MS = 3_600_000;
-/** Three attempts, those that a storm repeats, and those of a redelivery. */
+/** The maximum of requests for a delivery: three attempts, those that a storm repeats, and those of a redelivery. */
 const MAX_AN_HOUR = 15;
 const CALM_MS = 60_000;
 
-/** What leaves the service, judged as it comes: requests to receivers, mails, and what is reported of deliveries. */
+/** Judges at once what leaves the service: requests to receivers, mails, and reports about deliveries. */
 export class Witness {
-  /** By `prefix/transaction`. */
+  /** The requests by `prefix/transaction`. */
   readonly seen = new Map<string, Seen[]>();
-  /** Which key a host belongs to. */
+  /** The key that each host belongs to. */
   readonly hosts = new Map<string, string>();
   readonly mails: Mailed[] = [];
   readonly streaks: Streaks;
@@ -37,13 +39,15 @@ export class Witness {
     this.#of.history.add(to.join(), `gets a mail: ${subject}`);
   }
 
-  /** Counts anew what the failure streaks count; before it is stored. */
-  sawReports(reports: readonly (Reported & { readonly leaseToken: string })[]): void {
+  /** Counts for the failure streaks, before the reports are stored. */
+  sawReports(reports: readonly DeliveryReport[]): void {
     this.#of.readLog();
     for (const report of reports) {
-      const entry = this.#of.stores.queue.entries.get(report.id);
+      const entry = this.#of.stores.queue.get(report.id);
       const counts = entry?.progress.leaseToken === report.leaseToken && entry.progress.state === 'pending';
       this.streaks.see(report, counts);
+      const fault = judgeRetry(report);
+      if (fault !== undefined && !this.#of.isClockWrong()) this.#of.violation(fault);
     }
   }
 
@@ -57,7 +61,9 @@ export class Witness {
       `gets transaction ${transactionId} (${seen.isTaken ? 'takes it' : 'does not take it'})`,
     );
     this.#judgePlace(host, seen, prefix);
-    if (!seen.isGenuine) this.#of.violation(`a request to ${host} has a wrong signature`);
+    // A receiver refuses a signature whose time is off by five minutes.
+    if (!seen.isGenuine && !this.#of.isClockWrong())
+      this.#of.violation(`a request to ${host} has a wrong signature`);
     if (transactionId === undefined)
       return void this.#of.violation(`a request to ${host} has no transaction: ${seen.body.slice(0, 200)}`);
     const transaction = model.transactions.get(transactionId);

@@ -1,17 +1,22 @@
 import type { Chance } from './core/chance.ts';
+import { PACED_MOODS } from './parts/capacity.ts';
 import { Changes, type Known } from './parts/changes.ts';
 import { type Customer, Customers } from './parts/customers.ts';
 import { cancelled, confirmed, external, voided } from './parts/lines.ts';
-import { BAD_MOODS } from './parts/receivers.ts';
+import { BAD_MOODS, GOOD_MOODS } from './parts/receivers.ts';
 import { type Simulation, START_MS } from './simulation.ts';
 
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
 const QUIET_EVERY_DAYS = 5;
 const CATCH_UP_MS = 90_000;
 const SEALED_WITHIN_MS = 75_000;
 const LAST_MS = 15 * 60_000;
+/** The transactions of a burst, more in a row than a webhook may fail. */
+const MORE_THAN_MAY_FAIL = 80;
 
-/** What happens in a run, and when: days, storms, deployments, and quiet in which everything is judged. */
+/** The course of a run: days, storms, deployments, and quiet times in which everything is judged. */
 export class Workload {
   readonly #of: Simulation;
   readonly #chance: Chance;
@@ -38,12 +43,12 @@ export class Workload {
       await this.#day(START_MS + day * DAY_MS);
       if (day % QUIET_EVERY_DAYS === QUIET_EVERY_DAYS - 1) await this.#quiet(CATCH_UP_MS);
     }
-    for (const receiver of this.#of.receivers.byHost.values()) receiver.mood = 'well';
+    for (const receiver of this.#of.receivers.byHost.values()) receiver.become('well', timeline.nowMs);
     this.#of.wellSinceMs = timeline.nowMs;
     await this.#quiet(LAST_MS);
   }
 
-  /** Nothing goes wrong any more; everything is judged when all have caught up. */
+  /** Lets nothing go wrong any more, and judges everything when all have caught up. */
   async #quiet(forMs: number): Promise<void> {
     const { timeline, history } = this.#of;
     this.#of.storm(false);
@@ -95,7 +100,19 @@ export class Workload {
     for (let n = chance.between(1, 4); n > 0; n--) at(() => this.#changes.something());
     for (let n = chance.between(1, 3); n > 0; n--) at(() => this.#customers.page(this.#customers.any()));
     if (this.#of.plan.faults.length > 0 && chance.is(0.6)) at(() => this.#storm());
-    if (chance.is(0.1)) at(() => this.#flood());
+    if (chance.is(0.1)) at(() => this.#burst(MORE_THAN_MAY_FAIL));
+    if (chance.is(0.3)) at(() => this.#burst());
+    if (chance.is(0.2)) at(() => this.#wellAgain());
+    if (this.#of.has('steps') && chance.is(0.5)) {
+      const aheadMs = chance.pick([5 * MINUTE_MS, 2 * HOUR_MS, -5 * MINUTE_MS, -2 * HOUR_MS]);
+      at(() => this.#of.setWrong(aheadMs, chance.between(500, 90_000), chance.is(0.4)));
+    }
+    if (this.#of.has('steps') && chance.is(0.3)) {
+      // This is at the time of the hourly removal.
+      const atMs = startMs + chance.int(23) * HOUR_MS + 22.5 * MINUTE_MS;
+      const run = () => this.#of.setWrong(100 * DAY_MS, 60_000, chance.is(0.4));
+      acts.push({ atMs, run });
+    }
     if (chance.is(0.3)) at(() => this.#deploy());
     for (let n = chance.between(0, 3); n > 0; n--) at(() => this.#receiverChanges());
     for (const { atMs, run } of acts.sort((a, b) => a.atMs - b.atMs)) {
@@ -106,7 +123,7 @@ export class Workload {
     if (restMs > 0) await timeline.pause(restMs);
   }
 
-  /** Beside what else is under way. */
+  /** Starts work that runs concurrently with other work. */
   #begin(run: () => Promise<void> | void): void {
     this.#underWay += 1;
     const what = `${run}`.slice(6, 60);
@@ -120,7 +137,7 @@ export class Workload {
       });
   }
 
-  /** Everything goes wrong for a minute, while much is done. */
+  /** Lets everything go wrong for a minute while a lot is done. */
   async #storm(): Promise<void> {
     const { timeline, history, outages } = this.#of;
     const chance = this.#chance;
@@ -142,16 +159,17 @@ export class Workload {
       if (chance.is(0.5)) this.#begin(() => this.#customers.page(this.#customers.any()));
       if (chance.is(0.2)) this.#begin(() => this.#offAndOn(this.#customers.any()));
       await timeline.pause(chance.between(500, 15_000));
+      this.#of.faultsAtMs.push(timeline.nowMs);
     }
     this.#of.storm(false);
     history.add('', 'the storm ends');
+    if (chance.is(0.3)) await this.#burst();
   }
 
-  /** More than a webhook whose receiver fails is allowed. */
-  async #flood(): Promise<void> {
-    const { accountId } = this.#customers.any();
+  /** Imports more than a receiver can accept at once. */
+  async #burst(count = this.#chance.between(10, 40), { accountId } = this.#customers.any()): Promise<void> {
     const lines: object[] = [];
-    for (let n = 80; n > 0; n--) {
+    for (let n = count; n > 0; n--) {
       const id = this.#nextId++;
       const created_at = new Date(Math.floor(this.#of.timeline.nowMs)).toISOString();
       lines.push(confirmed(id, { account_id: accountId, created_at, confirmed_at: created_at }));
@@ -181,7 +199,7 @@ export class Workload {
     if (chance.is(0.3) && this.#transactions.length > 10) lines.push(this.#withdrawal());
     const wait = chance.is(0.3);
     const give = () => this.#changes.certainly('import', () => this.#of.operator.import(lines, wait));
-    const given = chance.is(0.1) ? (await Promise.all([give(), give()]))[0] : await give(); // twice is once
+    const given = chance.is(0.1) ? (await Promise.all([give(), give()]))[0] : await give(); // doing it twice is the same as once
     if (given.kind === 'done' && given.value) for (const id of ids) this.#customers.shown.add(id);
     if (!chance.is(0.25)) return;
     await timeline.pause(chance.between(1_000, 120_000)); // some of it is under way
@@ -197,7 +215,7 @@ export class Workload {
       : cancelled(id, { account_id: accountId, cancelled_at: at });
   }
 
-  /** A new version: each process is stopped in order, and another one takes its place. */
+  /** Deploys a new version: each process is stopped cleanly, and another one replaces it. */
   async #deploy(): Promise<void> {
     for (const process of [...this.#of.processes]) await this.#of.replace(process);
   }
@@ -209,16 +227,33 @@ export class Workload {
     if (all.length === 0) return; // no key has a webhook yet
     const known = chance.pick(all);
     if (chance.is(0.3)) {
-      known.address = receivers.newAddress();
-      known.movedAtMs = timeline.nowMs;
+      known.move(receivers.newAddress(), timeline.nowMs);
       history.add(known.host, `moves to ${known.address}`);
-    } else if (this.#of.has('receivers')) {
-      known.mood = chance.is(0.4) ? 'well' : chance.is(0.2) ? 'slow' : chance.pick(BAD_MOODS);
+    } else {
+      const isBad = this.#of.has('receivers') && chance.is(0.4);
+      known.become(chance.pick(isBad ? BAD_MOODS : GOOD_MOODS), timeline.nowMs);
       history.add(known.host, `is ${known.mood}`);
     }
   }
 
-  /** Some process hears of both at once, and what is imported then is owed. */
+  /** Makes a receiver well again, so that everything that waited for it comes at once, with more. */
+  async #wellAgain(): Promise<void> {
+    const { receivers, timeline, history, model, operator } = this.#of;
+    const isOff = ({ prefix }: Customer): boolean => model.keyOf(prefix)?.key.webhook?.isDisabled === true;
+    const customer = this.#customers.all.find(isOff) ?? this.#customers.any();
+    const receiver = receivers.byHost.get(customer.host ?? '');
+    if (receiver === undefined) return;
+    receiver.become(this.#chance.pick(PACED_MOODS), timeline.nowMs);
+    history.add(receiver.host, `is ${receiver.mood}`);
+    const { accountId, prefix } = customer;
+    await this.#changes.certainly(`webhook on ${accountId} ${prefix}`, () =>
+      operator.change(accountId, [{ type: 'EnableWebhook', accountId, prefix }]),
+    );
+    if (this.#chance.is(0.5)) await this.#changes.redeliver(customer);
+    await this.#burst(undefined, customer);
+  }
+
+  /** Switches off and on, so that some process hears of both at once. What is imported then is owed. */
   async #offAndOn(customer: Customer): Promise<void> {
     await this.#changes.switchOff(customer, this.#chance.is(0.6));
     await this.#of.timeline.pause(this.#chance.between(10, 2_000));
@@ -226,7 +261,9 @@ export class Workload {
     await this.#import();
   }
 
-  /** The log is what was sealed, and soon all of it is sealed: who seals may have changed meanwhile. */
+  /**
+   * Checks that the log is what was sealed, and soon sealed completely. The active sealer may have changed meanwhile.
+   */
   async #prove(triesLeft = 3): Promise<void> {
     const { operator, stores, timeline } = this.#of;
     const sinceMs = timeline.nowMs - SEALED_WITHIN_MS;
@@ -234,7 +271,7 @@ export class Workload {
     if (proven.kind !== 'done') return void this.#of.violation(`the log can not be proven: ${proven.kind}`);
     const { fault, size, sealedSize } = proven.value;
     if (fault !== undefined) this.#of.violation(`the log is not what was sealed: ${JSON.stringify(fault)}`);
-    const recent = stores.log.events.filter((event) => (event?.recordedAtMs ?? 0) > sinceMs).length;
+    const recent = stores.log.after(0).filter(({ recordedAtMs }) => recordedAtMs > sinceMs).length;
     if (size - sealedSize <= recent + 1) return;
     if (triesLeft === 0)
       return void this.#of.violation(`${size - sealedSize} events are not sealed, and ${recent} are new`);

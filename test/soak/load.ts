@@ -7,7 +7,7 @@ import type { Probe } from './probe.ts';
 
 const ACCOUNTS = 25;
 const CUSTOMERS = 20;
-/** Receivers that hang, fail, cut the connection, are slow, and answer with another status. */
+/** Receivers that hang, fail, cut the connection, are slow, or answer with another status. */
 const BAD: readonly HookAnswer[] = [
   () => undefined,
   answerWith(500, 'no'),
@@ -27,16 +27,16 @@ interface Key {
   readonly isBad: boolean;
 }
 
-/** What happens in a soak: a steady writer, receivers, customers who page, and an operator. */
+/** The load of a soak: a steady writer, receivers, customers who page, and an operator. */
 export class Load {
   readonly keys: Key[] = [];
-  /** By account: what is to be seen at the end. */
+  /** The transactions to be seen at the end, by account. */
   readonly recorded = new Map<number, Set<number>>();
-  /** By path and transaction: how often it came. */
+  /** How often each transaction arrived, by path and transaction. */
   readonly received = new Map<string, Map<number, number>>();
   readonly faults: string[] = [];
   count = 0;
-  /** How many came later than they should have been recorded. */
+  /** How many were recorded later than planned. */
   behind = 0;
   readonly #operator: Operator;
   readonly #receiver: WebhookReceiver;
@@ -50,14 +50,14 @@ export class Load {
     this.#probe = parts.probe;
   }
 
-  /** 50 webhooks, of which five are bad. */
+  /** Makes 50 webhooks, of which five are bad. */
   async provision(): Promise<void> {
     for (let n = 0; n < 2 * ACCOUNTS; n++) {
       const account = 1 + (n % ACCOUNTS);
       const path = `/hook/${n}`;
       const bad = n < BAD.length ? BAD[n] : undefined;
       this.#receiver.answer(path, (response, hook) => {
-        this.#receiver.hooks.length = 0; // those of an hour would not fit in memory
+        this.#receiver.hooks.length = 0; // the requests of an hour would not fit in memory
         const { id, created_at } = hook.body.data.transaction;
         if (bad !== undefined) return bad(response, hook);
         answerWith(200)(response);
@@ -75,7 +75,7 @@ export class Load {
     }
   }
 
-  /** So many transactions a second; some are voided a while later. */
+  /** Writes this many transactions a second. Some are voided a while later. */
   async write(perSecond: number, signal: AbortSignal): Promise<void> {
     const startMs = Date.now();
     for (let second = 0; !signal.aborted; second++) {
@@ -100,7 +100,7 @@ export class Load {
     }
   }
 
-  /** Each customer asks for what is new, as an ERP does. */
+  /** Makes each customer ask for new transactions, like an ERP system. */
   async poll(signal: AbortSignal): Promise<void> {
     const customers = this.keys.slice(-CUSTOMERS).map(async ({ key }, index) => {
       await sleep((index * POLL_MS) / CUSTOMERS);
@@ -117,7 +117,7 @@ export class Load {
     await Promise.all(customers);
   }
 
-  /** Switches on again what was switched off, as people do. */
+  /** Enables disabled webhooks again, as people do. */
   async enable(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await sleep(ENABLE_MS, undefined, { signal }).catch(() => undefined);
@@ -126,7 +126,7 @@ export class Load {
     }
   }
 
-  /** Everything that was recorded, and nothing else, on the pages; and at each good receiver at least once. */
+  /** Checks that the pages show exactly what was recorded, and that each good receiver got everything at least once. */
   async judge(sinceMs: number): Promise<{ readonly repeated: number }> {
     let repeated = 0;
     for (const { account, key, path, isBad } of this.keys) {

@@ -8,7 +8,7 @@ const MB = 1_048_576;
 /** Measures a process, its files, and what customers and receivers noticed since the last look. */
 export class Probe {
   readonly samples: Sample[] = [];
-  /** Milliseconds. */
+  /** The durations of pages in milliseconds. */
   readonly pages: number[] = [];
   readonly deliveries: number[] = [];
   readonly #member: Member;
@@ -19,7 +19,7 @@ export class Probe {
     this.#dataDir = dataDir;
   }
 
-  /** `recorded`: transactions so far. Takes nothing while the process is being restarted. */
+  /** Takes a sample, except while the process restarts. `recorded` is the number of transactions so far. */
   async look(recorded: number): Promise<void> {
     const { pid } = this.#member;
     const metrics = (await this.#member.ops('/metrics'))?.text;
@@ -56,7 +56,7 @@ function countOf(folder: string): number {
   return readdirSync(folder).length;
 }
 
-/** Of all series of a metric. */
+/** Returns the largest value of all series of a metric. */
 function largestOf(metrics: string, name: string): number {
   const values = [...metrics.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm'))];
   return values.reduce((most, [, value]) => Math.max(most, Number(value)), 0);
@@ -72,7 +72,7 @@ function sizesOf(dataDir: string): { files: (readonly [string, number])[]; journ
         ([name]) => name.replace(/-\d+/, ''),
       ),
     ].map(
-      ([name, ofName]) => [name, ofName.reduce((sum, [, size]) => sum + size, 0)] as const, // a rebuild makes another
+      ([name, ofName]) => [name, ofName.reduce((sum, [, size]) => sum + size, 0)] as const, // a rebuild makes another file
     ),
     journals: sizes.reduce((sum, [name, size]) => sum + (isJournal(name) ? size : 0), 0),
   };

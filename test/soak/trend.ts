@@ -1,13 +1,13 @@
-/** What was measured at one moment, by name. */
+/** The measurements at one moment, by name. */
 export interface Sample {
   readonly atMs: number;
   readonly values: Readonly<Record<string, number>>;
 }
 
-/** A measure may be so much larger at the end than at the beginning. */
+/** How much larger a measure may be at the end than at the beginning. */
 export interface Bound {
   readonly factor: number;
-  /** Besides, in its unit: what is small may double. */
+  /** An additional amount in its unit, since a small value may double. */
   readonly plus: number;
 }
 
@@ -31,11 +31,11 @@ export function trendsOf(samples: readonly Sample[], bounds: Readonly<Record<str
         0.5,
       ),
     ) as [number, number];
-    return { name, first, last, grows: !(last <= factor * first + plus) }; // also where nothing was measured
+    return { name, first, last, grows: !(last <= factor * first + plus) }; // true if nothing was measured
   });
 }
 
-/** NaN where there is none. */
+/** Returns a quantile; NaN if there are no values. */
 export function quantile(values: readonly number[], q: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? Number.NaN;

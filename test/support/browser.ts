@@ -6,8 +6,8 @@ import { type Browser, chromium as driver } from 'playwright-core';
 const ARGS = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'];
 
 /**
- * Starts the Chromium that npm brings. Where the machine lacks a library of it, with those that come with it too. Throws
- * where it does not start.
+ * Starts the Chromium from npm. If the machine lacks some of its libraries, those that come with it are used. Throws if
+ * it does not start.
  */
 export async function startBrowser(): Promise<Browser> {
   const executablePath = await chromium.executablePath();

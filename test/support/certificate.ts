@@ -5,7 +5,10 @@ export interface TestCertificate {
   readonly key: string;
 }
 
-/** A self-signed certificate for 127.0.0.1 and localhost: whoever trusts it as an authority trusts its server. */
+/**
+ * Makes a self-signed certificate for 127.0.0.1 and localhost. A client that trusts it as an authority trusts its
+ * server.
+ */
 export async function makeCertificate(): Promise<TestCertificate> {
   const made = await generate([{ name: 'commonName', value: 'localhost' }], {
     keyType: 'ec',

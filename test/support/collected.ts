@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** Whether nothing holds any of these objects any more. */
+/** True if nothing holds any of these objects any more. */
 export async function areCollected(objects: readonly WeakRef<object>[]): Promise<boolean> {
   await nextTurn(); // until then a WeakRef itself holds its object
   collectGarbage();

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
-/** A fenced block of a document. */
+/** A fenced code block of a document. */
 export interface Block {
-  /** `sh`, `json`, …; empty where it has none. */
+  /** `sh`, `json`, …; empty if the block names none. */
   readonly language: string;
   readonly text: string;
 }
@@ -14,13 +14,13 @@ export function readDocument(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-/** The operator's pages as one text: docs/operations.md and those it links to. */
+/** Returns the operator's pages as one text: docs/operations.md and those it links to. */
 export function readOperations(): string {
   const pages = globSync('docs/operations/*.md', { cwd: ROOT }).toSorted();
   return ['docs/operations.md', ...pages].map(readDocument).join('\n');
 }
 
-/** Every document of the project, as paths from its root. */
+/** Returns every document of the project, as paths from its root. */
 export function documents(): string[] {
   return globSync(['*.md', 'docs/**/*.md', 'bench/README.md', 'examples/**/README.md'], {
     cwd: ROOT,
@@ -34,20 +34,20 @@ export function blocksOf(text: string): Block[] {
   }));
 }
 
-/** Code within sentences and tables, on one line each. */
+/** Returns the inline code in sentences and tables, each on one line. */
 export function inlineCodeOf(text: string): string[] {
   const prose = text.replace(/^```.*?^```$/gms, '');
   return [...prose.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code.replace(/\s+/g, ' '));
 }
 
-/** The first shell block that holds this text. Throws where there is none. */
+/** Returns the first shell block that contains this text. Throws if there is none. */
 export function blockWith(text: string, part: string): string {
   const found = blocksOf(text).find((block) => block.language === 'sh' && block.text.includes(part));
   if (found === undefined) throw new Error(`no block has ${part}`);
   return found.text;
 }
 
-/** The anchors of a document's headings, as GitHub makes them. */
+/** Returns the anchors of a document's headings, as GitHub makes them. */
 export function anchorsOf(text: string): string[] {
   const prose = text.replace(/^```.*?^```$/gms, '');
   return [...prose.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
@@ -58,7 +58,7 @@ export function anchorsOf(text: string): string[] {
   );
 }
 
-/** What stands between a heading and the next one of its level or above. Throws where there is no such heading. */
+/** Returns the text between a heading and the next one of its level or above. Throws if there is no such heading. */
 export function sectionOf(text: string, heading: string): string {
   const start = text.indexOf(`\n${heading}\n`);
   if (start < 0) throw new Error(`there is no ${heading}`);

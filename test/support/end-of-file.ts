@@ -1,11 +1,11 @@
 const cleanups: (() => void | Promise<void>)[] = [];
 
-/** Has this done when the tests of each file are over: for what a module of the tests keeps between their calls. */
+/** Does this when the tests of each file are over, for modules of tests that keep something between calls. */
 export function atEndOfFile(cleanup: () => void | Promise<void>): void {
   cleanups.push(cleanup);
 }
 
-/** Does all of it, also where a part fails; throws the first failure. */
+/** Does all of it, even if a part fails. Throws the first failure. */
 export async function endFile(): Promise<void> {
   const failures: unknown[] = [];
   for (const cleanup of cleanups.toReversed()) {

@@ -6,13 +6,13 @@ import { until, within } from './waiting.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 
-/** An example in a process, which is killed when the test is over. */
+/** An example in a separate process, which is killed when the test is over. */
 export class ExampleProcess {
   readonly #child: ChildProcess;
   readonly #ended: Promise<unknown>;
   output = '';
 
-  /** `env` is all that it gets besides PATH. */
+  /** `env` is its whole environment besides PATH. */
   constructor(file: string, env: Readonly<Record<string, string>>) {
     this.#child = spawn(process.execPath, [join(EXAMPLES, file)], {
       env: { PATH: process.env.PATH ?? '', ...env },
@@ -35,7 +35,7 @@ export class ExampleProcess {
     await until(async () => this.output.includes(text), 15_000);
   }
 
-  /** All that it printed, once it has ended. Throws where it failed. */
+  /** Resolves with everything that it printed, once it has ended. Throws if it failed. */
   async finished(): Promise<string> {
     await within(this.#ended, 60_000, () => `it did not end\n${this.output}`);
     if (this.#child.exitCode !== 0) throw new Error(`it ended with ${this.#child.exitCode}\n${this.output}`);

@@ -8,7 +8,7 @@ export interface Answer {
   readonly body: any;
 }
 
-/** One request to its end. */
+/** Makes one request and reads the whole answer. */
 export async function fetchAnswer(
   url: string,
   options: { method: string; headers: Readonly<Record<string, string>>; dispatcher: Agent },

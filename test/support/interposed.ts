@@ -1,8 +1,8 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 
 /**
- * The same object, with something done before each call of some of its methods, which return promises: what another
- * process does just then, or an error that ends the work there. `before` gets the method's name.
+ * Returns the same object with a hook before each call of some of its methods, which return promises: what another
+ * process does at that moment, or an error that ends the work there. `before` gets the method's name.
  */
 export function interposed<T extends object>(
   whole: T,
@@ -26,7 +26,7 @@ export class Steps {
   readonly done: string[] = [];
   readonly #left: number;
 
-  /** `most`: how many steps are done; all unless given. */
+  /** `most`: how many steps are done; by default all. */
   constructor(most = Infinity) {
     this.#left = most;
   }
@@ -37,7 +37,7 @@ export class Steps {
   };
 }
 
-/** How many of this process's open files have a path that begins so. */
+/** Counts the open files of this process whose path begins with this. */
 export function openFiles(path: string): number {
   return readdirSync('/proc/self/fd').filter((fd) => targetOf(fd).startsWith(path)).length;
 }
@@ -46,6 +46,6 @@ function targetOf(fd: string): string {
   try {
     return readlinkSync(`/proc/self/fd/${fd}`);
   } catch {
-    return ''; // the one that this look had open
+    return ''; // the directory handle of this look itself
   }
 }

@@ -1,9 +1,9 @@
 import { createServer } from 'node:net';
 
-/** Below the ports that the system gives to outgoing connections, which could take one while its owner is dead. */
+/** The ports are below those of outgoing connections, which could take one while its owner is dead. */
 const PORTS = { first: 12_000, count: 18_000 };
 
-/** A port of 127.0.0.1 that a server can listen on again and again. */
+/** Returns a port of 127.0.0.1 that a server can listen on again and again. */
 export async function lastingPort(): Promise<number> {
   for (;;) {
     const port = PORTS.first + Math.floor(Math.random() * PORTS.count);

@@ -4,7 +4,7 @@ import { temporaryFolder } from './temporary-folder.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 
-/** Runs an example to its end in an empty folder, with these settings alone. */
+/** Runs an example to its end in an empty folder, with only these settings. */
 export function runExample(
   file: string,
   env: Readonly<Record<string, string>>,

@@ -1,5 +1,5 @@
 import { afterAll } from 'vitest';
 import { endFile } from './end-of-file.ts';
 
-// Modules are loaded once for many files, and what they register by themselves would hold for the first file only.
+// Modules are loaded once for many files, so hooks that they register themselves would run for the first file only.
 afterAll(endFile);

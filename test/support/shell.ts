@@ -16,7 +16,7 @@ atEndOfFile(async () => {
   await Promise.all([...shells].map((shell) => shell.end()));
 });
 
-/** A folder that holds what a clone does after `npm ci`: commands find the data directory and samples from there. */
+/** Makes a folder like a clone after `npm ci`, from which commands find the data directory and samples. */
 export function clone(): string {
   const path = join(folder(), 'clone');
   for (const part of IN_A_CLONE) cpSync(join(ROOT, part), join(path, part), { recursive: true });
@@ -25,8 +25,8 @@ export function clone(): string {
 }
 
 /**
- * A shell into which blocks of commands are pasted one after the other, as a reader of a document does: variables and
- * what runs in the background stay. It ends at the first command that fails.
+ * A shell into which blocks of commands are pasted one after the other, as by a reader of a document: variables and
+ * background commands stay. It ends at the first command that fails.
  */
 export class Shell {
   readonly #child: ChildProcess;
@@ -34,19 +34,19 @@ export class Shell {
   #output = '';
   #pasted = 0;
 
-  /** `env` is all that its commands get besides PATH and HOME: nothing of the developer's own settings. */
+  /** `env` is all that its commands get besides PATH and HOME, so none of the developer's own settings apply. */
   constructor(cwd: string, env: Readonly<Record<string, string>> = {}) {
     this.#cwd = cwd;
     this.#child = spawn('bash', ['-euo', 'pipefail'], {
       cwd,
       env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
-      detached: true, // a group of its own, which ends as one
+      detached: true, // a separate process group, which ends as one
     });
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.#output += text;
     });
-    this.#child.stdin?.on('error', () => undefined); // it has ended: the output tells why
-    this.#child.stdin?.write('exec 2>&1\n'); // one pipe: what is written first is read first
+    this.#child.stdin?.on('error', () => undefined); // it has ended, and the output says why
+    this.#child.stdin?.write('exec 2>&1\n'); // one pipe for both, so that the order is kept
     shells.add(this);
   }
 
@@ -55,7 +55,7 @@ export class Shell {
     return this.#output;
   }
 
-  /** Runs the block; what was written meanwhile. Rejects where a command of it fails. */
+  /** Runs the block. Returns what was written meanwhile. Rejects if one of its commands fails. */
   async paste(block: string): Promise<string> {
     const before = this.#output.length;
     const done = this.start(block);
@@ -63,18 +63,18 @@ export class Shell {
     return this.#output.slice(before, this.#output.indexOf(done));
   }
 
-  /** Begins a block whose last command stays in the foreground; the line that is shown once it has ended. */
+  /** Starts a block whose last command stays in the foreground. Returns the line that is shown once it has ended. */
   start(block: string): string {
     this.#pasted += 1;
     const file = join(this.#cwd, `../block-${this.#child.pid}-${this.#pasted}.sh`);
     writeFileSync(file, block);
     const done = `[block ${this.#pasted} is done]`;
-    // From a file: commands that read their input must not take the next block.
+    // The block is read from a file, since commands that read their input must not get the next block.
     this.#child.stdin?.write(`. '${file}' </dev/null\necho '${done}'\n`);
     return done;
   }
 
-  /** Waits until its commands have written the text. */
+  /** Waits until the commands have written the text. */
   async shows(text: string): Promise<void> {
     const cause = await until(async () => {
       if (this.#output.includes(text)) return true;
@@ -84,7 +84,7 @@ export class Shell {
     if (cause !== undefined) throw new Error(`not shown: ${text}\n${this.#output}`, { cause });
   }
 
-  /** Ends the command in the foreground, those in the background and the shell, and waits until all have ended. */
+  /** Ends the foreground command, the background commands and the shell, and waits until all have ended. */
   async end(): Promise<void> {
     shells.delete(this);
     const { pid } = this.#child;

@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** What takes longest, the slowest first: one that began last would run on alone. */
+/** The slowest files first. If one of them started last, it would run on alone. */
 const SLOW = [
   '/test/pull/server/server-limits', // 15 s of Node's own time limits
   '/test/crash/',
@@ -9,7 +9,7 @@ const SLOW = [
   '/test/operator/',
 ];
 
-/** As vitest would order the files, which without a record of earlier runs is by size, but for the slow ones. */
+/** Orders the files like vitest (by size, if there is no record of earlier runs), but with the slow ones first. */
 export class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification): number => {

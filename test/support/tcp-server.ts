@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** A port of this machine that nobody listens on. */
+/** Returns a port of this machine that nobody listens on. */
 export async function closedPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -12,10 +12,10 @@ export async function closedPort(): Promise<number> {
   return port;
 }
 
-/** A TCP server on 127.0.0.1 that does with a connection what it is told. */
+/** Starts a TCP server on 127.0.0.1 that passes each connection to the callback. */
 export async function tcpServer(onConnection: (socket: Socket) => void): Promise<number> {
   const server = createServer((socket) => {
-    socket.on('error', () => undefined); // the sender breaks connections off
+    socket.on('error', () => undefined); // the sender breaks off connections
     onTestFinished(() => void socket.destroy());
     onConnection(socket);
   }).listen(0, '127.0.0.1');

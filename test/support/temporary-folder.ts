@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** A new folder that is removed when the test that asks for it is over. */
+/** Makes a new folder, which is removed when the test is over. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'fuel-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ROOT, readDocument } from './documents.ts';
 
 export const VERIFY = 'docs/guide/verify';
-/** By file: the program that runs it, with its arguments before the file's. */
+/** The program that runs each file, with the arguments before the file's own. */
 export const VERIFIERS: Readonly<Record<string, readonly [string, ...string[]]>> = {
   'verify.ts': [process.execPath],
   'verify.py': ['python3'],
@@ -17,14 +17,14 @@ export interface SignedRequest {
   readonly secret: string;
   readonly body: string;
   readonly header: string;
-  /** Unix seconds; the real time unless given. */
+  /** The time in Unix seconds; by default the real time. */
   readonly now?: number;
 }
 
-/** What customers can hold an implementation against. */
+/** The test vector for customers' implementations. */
 export const VECTOR: Required<SignedRequest> = JSON.parse(readDocument(`${VERIFY}/vector.json`));
 
-/** Those of these files whose languages are on this machine; a line says which are not. */
+/** Returns the files whose languages are installed on this machine. A line names the others. */
 export function installed(files: readonly string[]): string[] {
   const found = files.filter((file) => {
     const [program = ''] = VERIFIERS[file] ?? [];
@@ -32,13 +32,14 @@ export function installed(files: readonly string[]): string[] {
   });
   const missing = files.filter((file) => !found.includes(file));
   if (missing.length > 0) {
-    const why = 'their languages are not installed; what they contain is checked by test/docs/verify.test.ts';
+    const why =
+      'their languages are not installed; what they contain is checked by test/docs/verify.slow.test.ts';
     process.stdout.write(`not run here: ${missing.join(', ')}: ${why}\n`);
   }
   return found;
 }
 
-/** What the file says of a request: `genuine` or `not genuine`. Throws where it does not run. */
+/** Returns the file's verdict on a request: `genuine` or `not genuine`. Throws if the file does not run. */
 export function judgement(file: string, { secret, body, header, now }: SignedRequest): string {
   const [program = '', ...before] = VERIFIERS[file] ?? [];
   const after = program === 'dotnet' ? ['--'] : [];
@@ -49,7 +50,7 @@ export function judgement(file: string, { secret, body, header, now }: SignedReq
   return stdout.trim();
 }
 
-/** Requests of which only the first is genuine, each with what is wrong with it. */
+/** Requests, of which only the first is genuine, each with what is wrong with it. */
 export const JUDGED: readonly (readonly [what: string, request: SignedRequest, expected: string])[] = [
   ['the published vector', VECTOR, 'genuine'],
   ['it, five minutes later', { ...VECTOR, now: VECTOR.now + 300 }, 'genuine'],

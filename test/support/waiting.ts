@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Asks again every 20 ms. Throws when the time is up, and with what `holds` throws but for a refused connection. */
+/** Asks again every 20 ms. Throws when the time is up, or if `holds` throws anything but a refused connection. */
 export async function until(holds: () => Promise<boolean>, withinMs: number): Promise<void> {
   const deadline = Date.now() + withinMs;
   for (;;) {

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { enums, nullable, number } from 'superstruct';
 import { describe, expect, it } from 'vitest';
 import { eventTypes } from '../../src/domain/events.ts';
@@ -11,9 +12,10 @@ import {
   schemaFile,
 } from '../../tools/event-docs/event-docs.ts';
 import { jsonSchemaOf } from '../../tools/event-docs/json-schema.ts';
-import { fitsJsonSchema } from '../support/json-schema-check.ts';
 import { pathsOf, withValue } from '../support/transactions/mutations.ts';
 
+/** A format is a remark: what the service accepts is in the patterns. */
+const ajv = new Ajv2020({ validateFormats: false, strictTypes: false });
 const folder = join(import.meta.dirname, '../../docs/events');
 const read = (file: string): string => readFileSync(join(folder, file), 'utf8');
 
@@ -39,6 +41,7 @@ describe('the published events', () => {
 describe.each(eventTypes)('%s', (type) => {
   const schema = JSON.parse(read(schemaFile(type)));
   const example = JSON.parse(read(exampleFile(type)));
+  const fits = ajv.compile(schema);
 
   it('has the schema that the code makes today (npm run docs:events)', () => {
     expect(read(schemaFile(type))).toBe(eventSchemaText(type));
@@ -49,7 +52,7 @@ describe.each(eventTypes)('%s', (type) => {
   });
 
   it('has an example that fits its JSON Schema', () => {
-    expect(fitsJsonSchema(schema, example)).toBe(true);
+    expect(fits(example)).toBe(true);
   });
 
   it('is refused by its JSON Schema whenever the service refuses it', () => {
@@ -58,9 +61,7 @@ describe.each(eventTypes)('%s', (type) => {
       for (const value of strange) {
         const changed = withValue(example, ['data', ...path], value);
         const accepted = exampleFaults(type, JSON.stringify(changed)).length === 0;
-        expect(fitsJsonSchema(schema, changed), `${path.join('.')} = ${JSON.stringify(value)}`).toBe(
-          accepted,
-        );
+        expect(fits(changed), `${path.join('.')} = ${JSON.stringify(value)}`).toBe(accepted);
       }
     }
   });

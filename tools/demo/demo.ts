@@ -31,13 +31,13 @@ const MONTH_MS = 31 * DAY_MS;
 const RATE_LIMIT = 600; // a month of pages at full speed
 const AUTHOR = { actor: 'demo', command: 'npm run demo' };
 
-/** What a customer has. */
+/** The access of a customer. */
 interface Customer {
   readonly baseUrl: string;
   readonly apiKey: string;
-  /** PEM of the certificate to trust. */
+  /** The certificate to trust, in PEM. */
   readonly certificate: string;
-  /** Where the ledger goes. */
+  /** The folder of the ledger. */
   readonly folder: string;
 }
 
@@ -62,7 +62,7 @@ async function main(once: boolean): Promise<void> {
   );
   const engines = await openEngines(config, systemClock);
   const interrupted = new Promise<void>((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => resolve());
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => resolve());
   });
   const service = await startProcess({
     config,
@@ -87,7 +87,7 @@ async function main(once: boolean): Promise<void> {
   }
 }
 
-/** Two customers with 90 days of transactions; returns the access of the first one. */
+/** Makes two customers with 90 days of transactions. Returns the access of the first one. */
 async function prepare(
   config: Config,
   engines: Engines,

@@ -77,6 +77,6 @@ try {
     process.stderr.write(`${error.message}\nSee --help.\n`);
     process.exitCode = 2;
   } else if ((error as NodeJS.ErrnoException).code !== 'EPIPE') {
-    throw error; // a reader that stops early (`| head`) is no failure; anything else is
+    throw error; // only a reader that stops early (`| head`) is not a failure
   }
 }

@@ -16,7 +16,7 @@ import type { Engines } from '../../src/service/engines/engines.ts';
 
 const HOST = '127.0.0.1';
 const ACCOUNT_ID = 7;
-/** Beyond the ids of the sample. */
+/** Higher than the ids of the sample. */
 const FIRST_LIVE_ID = 1_000_001;
 const ARRIVES_WITHIN_MS = 15_000;
 const CHECK_EVERY_MS = 10;
@@ -24,11 +24,11 @@ const CHECK_EVERY_MS = 10;
 /** A customer's receiver: the program of examples/receiver with its own certificate. */
 export interface DemoReceiver {
   readonly url: string;
-  /** PEM file that the sender must trust. */
+  /** The PEM file that the sender must trust. */
   readonly caFile: string;
-  /** Starts it with the secret, which is generated when the URL is set. */
+  /** Starts the receiver with the secret, which is generated when the URL is set. */
   start(secret: string): Promise<void>;
-  /** Resolves with the next event that it accepts. */
+  /** Resolves with the next event that the receiver accepts. */
   nextEvent(): Promise<WebhookEvent>;
   failNext(count: number): void;
   stop(): void;
@@ -138,7 +138,7 @@ async function* input(line: string): AsyncGenerator<Buffer> {
   yield Buffer.from(line);
 }
 
-/** Waits, since the receiver has the event before its answer is recorded. */
+/** Waits until the delivery is recorded: the receiver has the event before its answer is recorded. */
 async function delivered(queue: DeliveryQueue, id: string) {
   for (const deadlineMs = systemClock.now() + ARRIVES_WITHIN_MS; ; ) {
     const delivery = await queue.find(id);

@@ -5,9 +5,8 @@ export const schemaFile = (type: DomainEventType): string => `${type}.schema.jso
 export const exampleFile = (type: DomainEventType): string => `${type}.example.json`;
 
 /**
- * The published schema of an event type, as the text of its file. It describes the document
- * `{"type", "data"}`, which is a line of the import and an example; what goes into an event's data is its
- * `properties.data`.
+ * Returns the published schema of an event type, as the text of its file. It describes the document `{"type", "data"}`,
+ * which is the form of an import line and of an example. The schema of an event's data is its `properties.data`.
  */
 export function eventSchemaText(type: DomainEventType): string {
   const schema = {
@@ -20,7 +19,7 @@ export function eventSchemaText(type: DomainEventType): string {
   return `${JSON.stringify(schema, null, 2)}\n`;
 }
 
-/** The faults of a published example, given the text of its file; empty if it is a valid event. */
+/** Returns the faults of a published example, given the text of its file; none if it is a valid event. */
 export function exampleFaults(type: DomainEventType, text: string): string[] {
   let example: { readonly type?: unknown; readonly data?: unknown };
   try {
@@ -32,7 +31,7 @@ export function exampleFaults(type: DomainEventType, text: string): string[] {
   return faultsOf(knownSchema(type), example.data);
 }
 
-/** The names of the files that belong in the folder of published events, in order. */
+/** Returns the names of the files that belong in the folder of published events, in order. */
 export function eventDocFiles(): string[] {
   return ['README.md', ...eventTypes.flatMap((type) => [schemaFile(type), exampleFile(type)])].sort();
 }

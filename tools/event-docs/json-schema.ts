@@ -1,5 +1,6 @@
 import type { Struct } from 'superstruct';
 import { MAX_TEXT_CHARACTERS } from '../../src/domain/values/bounds.ts';
+import { MAX_PER_SECOND } from '../../src/domain/values/primitives.ts';
 
 /** A schema of JSON Schema draft 2020-12. */
 export interface JsonSchema {
@@ -12,9 +13,9 @@ type AnyStruct = Struct<never, unknown>;
 const MAX = Number.MAX_SAFE_INTEGER;
 const DATE_TIME_PATTERN =
   '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$';
-/** No segment `.` or `..`. */
+/** Forbids the segments `.` and `..`. */
 const OBJECT_KEY_PATTERN = '^(?!([^]*/)?[.][.]?(/|$))';
-const MAX_DECIMAL = 40; // characters, as src/domain/values/decimal.ts has it
+const MAX_DECIMAL = 40; // characters, as in src/domain/values/decimal.ts
 
 /** The schemas of structs that are not composed of others, by name (src/domain/values/primitives.ts). */
 const primitives: Readonly<Record<string, JsonSchema>> = {
@@ -25,15 +26,16 @@ const primitives: Readonly<Record<string, JsonSchema>> = {
   object_key: { type: 'string', maxLength: MAX_TEXT_CHARACTERS, pattern: OBJECT_KEY_PATTERN },
   id: { type: 'integer', minimum: 0, maximum: MAX },
   integer: { type: 'integer', minimum: -MAX, maximum: MAX },
+  per_second: { type: 'integer', minimum: 1, maximum: MAX_PER_SECOND },
   decimal2: decimal(2),
   decimal6: decimal(6),
   date_time: { type: 'string', format: 'date-time', pattern: DATE_TIME_PATTERN },
 };
 
 /**
- * The JSON Schema of what a struct accepts. Objects allow further properties, as the structs do. Whether a
- * date exists is said by `format` alone, which a validator may ignore. Throws a `RangeError` for a kind of
- * struct that the events have not used so far.
+ * Returns the JSON Schema of what a struct accepts. Objects allow further properties, as the structs do. Only `format`
+ * says that a date must exist, and a validator may ignore it. Throws a `RangeError` for a kind of struct that no event
+ * has used so far.
  */
 export function jsonSchemaOf(struct: AnyStruct): JsonSchema {
   const schema = withoutNull(struct);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { eventTypes } from '../../src/domain/events.ts';
 import { eventSchemaText, exampleFaults, exampleFile, schemaFile } from './event-docs.ts';
 
-/** Writes the schemas to docs/events, and reports each example that is missing or does not fit its schema. */
+// Writes the schemas to docs/events, and reports each example that is missing or does not fit its schema.
 
 const folder = join(import.meta.dirname, '../../docs/events');
 mkdirSync(folder, { recursive: true });

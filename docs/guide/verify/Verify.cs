@@ -14,7 +14,7 @@ public static class Webhook
     const long ToleranceSeconds = 300;
 
     /// <param name="header">X-Service-Signature</param>
-    /// <param name="rawBody">the bytes as they came</param>
+    /// <param name="rawBody">the unchanged bytes of the body</param>
     /// <param name="now">Unix seconds</param>
     public static bool IsGenuine(string? header, byte[] rawBody, string secret, long? now = null)
     {

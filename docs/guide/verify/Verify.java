@@ -11,7 +11,7 @@ public class Verify {
     private static final long TOLERANCE_SECONDS = 300;
     private static final Pattern SIGNATURE = Pattern.compile("t=([0-9]{1,12}),v1=([0-9a-f]{64})");
 
-    /** header: X-Service-Signature. rawBody: the bytes as they came. now: Unix seconds. */
+    /** header: X-Service-Signature. rawBody: the unchanged bytes of the body. now: Unix seconds. */
     public static boolean isGenuine(String header, byte[] rawBody, String secret, long now)
             throws GeneralSecurityException {
         var match = SIGNATURE.matcher(header == null ? "" : header);

@@ -17,7 +17,7 @@ const toleranceSeconds = 300
 
 var signature = regexp.MustCompile(`\At=([0-9]{1,12}),v1=([0-9a-f]{64})\z`)
 
-// IsGenuine takes X-Service-Signature, the bytes of the body as they came, the secret, and Unix seconds.
+// IsGenuine takes X-Service-Signature, the unchanged bytes of the body, the secret, and Unix seconds.
 func IsGenuine(header string, rawBody []byte, secret string, now int64) bool {
 	match := signature.FindStringSubmatch(header)
 	if match == nil {

@@ -8,7 +8,7 @@ TOLERANCE_SECONDS = 300
 
 
 def is_genuine(header, raw_body, secret, now=None):
-    """header: X-Service-Signature. raw_body: the bytes as they came. now: Unix seconds."""
+    """header: X-Service-Signature. raw_body: the unchanged bytes of the body. now: Unix seconds."""
     match = re.fullmatch(r"t=([0-9]{1,12}),v1=([0-9a-f]{64})", header or "")
     if match is None:
         return False

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 
 const TOLERANCE_SECONDS = 300;
 
-/** `header`: X-Service-Signature. `rawBody`: the bytes as they came. `now`: Unix seconds. */
+/** `header`: X-Service-Signature. `rawBody`: the unchanged bytes of the body. `now`: Unix seconds. */
 export function isGenuine(
   header: string | undefined,
   rawBody: Buffer,

@@ -36,7 +36,10 @@ export function readAccountEvent(
   return { ok: true, event: { type: decoded.type, data: decoded.data } as AccountEvent, atMs };
 }
 
-/** The account after all events of its stream, `undefined` where there is none; or the event that can't be read or follow. */
+/**
+ * Folds all events of an account's stream. Returns the account, `undefined` if there are no events, or a fault that
+ * names the first event that can't be read or can't follow those before it.
+ */
 export function foldRecorded(
   history: readonly RecordedEvent[],
   skipped: SkippedEvents,
@@ -52,13 +55,13 @@ export function foldRecorded(
   return { account };
 }
 
-/** As the directory takes it. */
+/** Converts a recorded event to the form that the directory applies. */
 export function directoryEvent(recorded: RecordedEvent, skipped: SkippedEvents): DirectoryEvent {
   const { position, stream, revision } = recorded;
   return { position, stream, revision, decoded: readAccountEvent(recorded, skipped) };
 }
 
-/** Applies a recorded event of an account's stream; returns the account where this event made it unreadable. */
+/** Applies a recorded event of an account's stream. Returns the account if this event made it unreadable. */
 export function applyToDirectory(
   directory: Directory,
   recorded: RecordedEvent,
@@ -68,9 +71,9 @@ export function applyToDirectory(
 }
 
 /**
- * Restores a directory, to which nothing was applied yet. Accounts that could not be read are folded again: this version
- * may read what the one that saved them could not. One whose stream no longer has all that was applied stays unreadable.
- * Rejects with `STORE_UNAVAILABLE` with nothing changed.
+ * Restores a directory to which nothing has been applied yet. Accounts that could not be read are folded again, since
+ * this version may be able to read what the version that saved them could not. An account stays unreadable if its
+ * stream no longer has all the events that were applied. Rejects with `STORE_UNAVAILABLE`, with nothing changed.
  */
 export async function restoreDirectory(
   directory: Directory,
@@ -85,7 +88,7 @@ export async function restoreDirectory(
   for (const [index, { id, revision }] of unreadable.entries()) {
     const [, events = []] = histories[index] ?? [];
     if ((events.at(-1)?.revision ?? -1) < revision) continue;
-    const history = events.filter(({ position }) => position <= loaded.position); // the later ones are applied in turn
+    const history = events.filter(({ position }) => position <= loaded.position); // the follower applies later ones
     directory.refold(
       id,
       history.map((event) => directoryEvent(event, skipped)),

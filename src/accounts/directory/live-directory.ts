@@ -16,22 +16,22 @@ import type { DirectoryContent, StoredDirectory } from './rows/stored-directory.
 
 export interface LiveDirectoryOptions {
   readonly store: EventStore;
-  /** New: nothing was applied to it yet. */
+  /** A new directory, to which nothing has been applied yet. */
   readonly directory: Directory;
   readonly clock: Clock;
-  /** What the store's silence is measured by. */
+  /** The clock that measures the store's silence. */
   readonly monotonic?: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** The directory starts from the stored one, instead of with the first event of the log, and is saved there. */
+  /** If given, the directory starts from the stored one instead of the first event, and is saved there. */
   readonly stored?: StoredDirectory;
-  /** What the main thread has started from: so does this one. */
+  /** The rows that the main thread started from. This thread starts from them too. */
   readonly shared?: SharedRows | undefined;
-  /** Called with each batch, also an empty one. */
+  /** Called after each batch, even an empty one. */
   readonly onMoved?: (position: number) => void;
   /**
-   * Called with each readable event, history included, once the directory has applied it. Of the history before the
-   * stored directory only the `keyEvents` are reported.
+   * Called with each readable event, history included, once the directory has applied it. Of the history that the
+   * stored directory covers, only the `keyEvents` are reported.
    */
   readonly onEvent?: (event: AccountEvent, place: AccountEventPlace) => void;
 }
@@ -48,7 +48,7 @@ export class LiveDirectory {
   #skipped = NONE_SKIPPED;
   #loaded: SharedRows | undefined;
   #anchor: Anchor | undefined;
-  /** To be stored: the directory's own position may be that of a record that the log does not show. */
+  /** The position to store. The directory's own position may be that of a record that the log does not show. */
   #checkpoint = 0;
   #answeredAtMs = Number.NEGATIVE_INFINITY;
   #caughtUp = false;
@@ -66,12 +66,12 @@ export class LiveDirectory {
     return this.#options.directory;
   }
 
-  /** Resolves when the end of the log was reached once. */
+  /** Resolves when the end of the log is reached for the first time. */
   get whenCaughtUp(): Promise<void> {
     return this.#firstCaughtUp.promise;
   }
 
-  /** Whether the end of the log was reached once; from then on it lags by milliseconds. */
+  /** True once the end of the log has been reached; from then on the directory lags by milliseconds. */
   get isCaughtUp(): boolean {
     return this.#caughtUp;
   }
@@ -82,8 +82,8 @@ export class LiveDirectory {
   }
 
   /**
-   * Follows the account streams until the signal aborts. While a store is unavailable it waits, and continues where
-   * it was. Rejects with the store's other errors.
+   * Follows the account streams until the signal aborts. While a store is unavailable it waits, then continues where it
+   * stopped. Rejects with the store's other errors.
    */
   async run(): Promise<void> {
     const { log, signal } = this.#options;
@@ -122,7 +122,10 @@ export class LiveDirectory {
     }
   }
 
-  /** Rejects with `STORE_UNAVAILABLE`, with nothing changed: reading the whole log instead may take too long. */
+  /**
+   * Starts from the shared or stored rows. Rejects with `STORE_UNAVAILABLE`, with nothing changed: reading the whole
+   * log instead may take too long.
+   */
   async #restore(): Promise<void> {
     const { shared, store, directory, log, onEvent } = this.#options;
     this.#skipped = await readSkipped(store);
@@ -146,7 +149,7 @@ export class LiveDirectory {
       { reason },
       'the stored directory can not be used: reading every account event, and replacing it',
     );
-    this.#saver?.foundUnusable(checkpoint.seal);
+    this.#saver?.foundUnusable(checkpoint.mac);
     return undefined;
   }
 
@@ -163,7 +166,7 @@ export class LiveDirectory {
     );
   }
 
-  /** Folds an account again, without the event that the operator has skipped. */
+  /** Folds an account again without the event that the operator has skipped. */
   async #skip(operation: RecordedEvent): Promise<void> {
     const place = skippedBy(operation);
     if (place === undefined) return;
@@ -180,7 +183,7 @@ export class LiveDirectory {
     log.info({ account: account.id, ...place }, 'an event was skipped: its account is judged without it');
   }
 
-  /** What other threads of the process start from; `undefined` where there was no event yet. */
+  /** The rows that other threads of the process start from; `undefined` if there has been no event yet. */
   get shared(): SharedRows | undefined {
     if (this.#loaded !== undefined || this.#anchor === undefined) return this.#loaded;
     return sharedRows(this.#options.directory.states(), { position: this.#checkpoint, anchor: this.#anchor });
@@ -192,7 +195,7 @@ export class LiveDirectory {
   }
 }
 
-/** A directory that is later than this has lost its store, or has much to read. */
+/** A directory that lags by more than this has lost its store or has a lot to read. */
 const MAX_WAIT_MS = 100;
 
 interface Waiter {
@@ -210,7 +213,7 @@ export class DirectoryReach {
     for (const waiter of this.#waiting) if (waiter.position <= position) waiter.resolve();
   }
 
-  /** Resolves when the directory is there, or after a tenth of a second: the caller must check again. */
+  /** Resolves when the directory has reached `position`, or after a tenth of a second: the caller must check again. */
   async reach(position: Position): Promise<void> {
     if (this.#position >= position) return;
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -12,9 +12,9 @@ import type { DirectoryAccount } from './fold/directory-entry.ts';
 import type { StoredDirectory } from './rows/stored-directory.ts';
 
 /**
- * The directory as of now, for a command: every account event up to the present end of the log. It starts
- * from the stored one; where that can't be used, or its store is unavailable, from the first event. Rejects with
- * the event store's errors.
+ * Loads the directory as of now, for a command: every account event up to the current end of the log. It starts from
+ * the stored directory, or from the first event if that can't be used or its store is unavailable. Rejects with the
+ * event store's errors.
  */
 export async function loadDirectory(store: EventStore, stored?: StoredDirectory): Promise<Directory> {
   const directory = new Directory();
@@ -29,8 +29,8 @@ export async function loadDirectory(store: EventStore, stored?: StoredDirectory)
 }
 
 /**
- * One account as of now, or as of a time, by its stream alone; `undefined` where it was not opened. Rejects with the store's
- * errors.
+ * Loads one account as of now, or as of a given time, from its stream alone; `undefined` if it had not been opened.
+ * Rejects with the store's errors.
  */
 export async function loadAccount(
   store: Pick<EventStore, 'readStream'>,
@@ -43,7 +43,7 @@ export async function loadAccount(
   return accountBy(later < 0 ? events : events.slice(0, later), accountId, skipped);
 }
 
-/** As `loadAccount`, of many accounts; only some are in memory at a time. */
+/** Does the same as `loadAccount` for many accounts, with only some of them in memory at a time. */
 export async function* loadAccounts(
   store: Pick<EventStore, 'readStream' | 'readStreams'>,
   accountIds: readonly number[],
@@ -67,9 +67,9 @@ function accountBy(
 }
 
 /**
- * The key with this prefix as of now, by its account's stream alone; `undefined` where there is none. The stored directory
- * only says which account to look at; where it does not know the key the whole directory is read. Rejects with the event
- * store's errors.
+ * Loads the key with this prefix as of now, from its account's stream alone; `undefined` if there is none. The stored
+ * directory only says which account to look at. If it does not know the key, the whole directory is read. Rejects with
+ * the event store's errors.
  */
 export async function loadKey(
   store: EventStore,
@@ -94,7 +94,10 @@ async function keyOfAccount(
   return entry === undefined || key === undefined ? undefined : { entry, key };
 }
 
-/** An operator can change access while only the event store is available: then reading takes longer. */
+/**
+ * Returns `undefined` if the stored directory is unavailable. An operator can then still change access with the event
+ * store alone, although reading takes longer.
+ */
 async function reachable<T>(reading: Promise<T> | undefined): Promise<T | undefined> {
   try {
     return await reading;

@@ -1,6 +1,6 @@
-import { availableParallelism } from 'node:os';
 import { closest, distance } from 'fastest-levenshtein';
 import { DAY_MS } from '../../domain/values/date-time.ts';
+import { trimmed } from '../../domain/values/search-text.ts';
 import { FuelError } from '../errors.ts';
 import {
   type Env,
@@ -14,17 +14,14 @@ import {
 } from './setting.ts';
 import * as read from './values.ts';
 
-/** Each takes some 50 MB, and its own connections to remote engines. */
-const MAX_API_THREADS = 128;
-/** Each wait is one more attempt. */
+/** The maximum number of retry delays. Each one adds an attempt. */
 const MAX_RETRIES = 10;
 
-/** Those that every process has, whatever its engines are. */
+/** The settings that every process has, whatever its engines are. */
 const core = {
   FUEL_ENVIRONMENT: setting('staging', read.oneOf('staging', 'production')),
   FUEL_DATA_DIR: setting('./data', read.text),
   FUEL_LISTEN: setting('127.0.0.1:8443', read.address),
-  FUEL_API_THREADS: setting(String(Math.max(1, availableParallelism() - 1)), apiThreads),
   FUEL_TLS: setting('served', read.oneOf('served', 'terminated')),
   FUEL_TLS_CERT: optional(read.text),
   FUEL_TLS_KEY: optional(read.text),
@@ -35,18 +32,16 @@ const core = {
   FUEL_DIRECTORY_MAX_AGE: setting('60s', read.duration),
   FUEL_TRUSTED_PROXIES: optional(read.list(read.cidr)),
   FUEL_MASTER_KEY: secret(optional(read.list(read.masterKey))),
-  FUEL_SEAL_KEY: secret(optional(read.text)),
-  FUEL_SEAL_MAIL: optional(read.list(read.email)),
+  FUEL_SEAL_KEY: secret(optional(read.sealKeys)),
   FUEL_IMAGES_ENDPOINT: setting('https://photos.example.com', read.urlWithoutCredentials('https:', 'http:')),
   FUEL_IMAGES_REGION: setting('us-east-1', read.text),
   FUEL_IMAGES_BUCKET: setting('fuel-photos', read.text),
   FUEL_IMAGES_ACCESS_KEY_ID: setting('SAMPLEACCESSKEY', read.text),
   FUEL_IMAGES_SECRET_ACCESS_KEY: secret(setting('sample-secret-access-key', read.text)),
   FUEL_SMTP_URL: secret(optional(read.url('smtp:', 'smtps:'))),
-  FUEL_MAIL_FROM: optional(read.text),
+  FUEL_MAIL_FROM: optional(read.sender),
   FUEL_OPERATOR_EMAIL: optional(read.email),
   FUEL_OPERATOR_LOGIN: optional(read.text),
-  FUEL_NTP_SERVER: optional(read.address),
   FUEL_WEBHOOK_ALLOW_PRIVATE: setting('false', read.boolean),
   FUEL_WEBHOOK_RETRY_DELAYS: setting('30s,150s', retryDelays),
   FUEL_WEBHOOK_CA: optional(read.text),
@@ -57,7 +52,7 @@ const core = {
 
 /** The values of the settings. */
 export type Config = ValuesOf<typeof core> & {
-  /** What is given of the engines' own, as text by name: each engine reads it by its own table. */
+  /** The engines' settings that are set, as text by name. Each engine reads its own with its own table. */
   readonly ofEngines: Readonly<Record<string, string>>;
 };
 
@@ -70,19 +65,20 @@ export interface ShownSetting {
 
 /** Variables of `bin/fuel` and of the tests, which are not settings. */
 const NOT_SETTINGS = /^FUEL_(COMPILE_CACHE|(TEST|CRASH|SIMULATION|FUZZ|DISKS|SOAK)_.*)$/;
-/** One typing error per this many letters still counts as the same name. */
+/** A name with at most one typing error per this many letters still resembles a setting. */
 const LETTERS_PER_ERROR = 5;
 
-/** What stands before the host in a URL: it belongs into no setting that is shown. */
+/** User and password before the host of a URL. They must never be shown. */
 const CREDENTIALS = /:\/\/.*@/s;
 
-/** The roles of a process; by default it has all. */
+/** The roles that a process can have. By default it has all of them. */
 export const ROLES = ['api', 'projector', 'webhooks', 'notices'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** What a role requires in production. A secret is given only to the processes that use it. */
+/** The settings that each role requires in production. A secret is only given to the processes that use it. */
 const NEEDED_IN_PRODUCTION: readonly (readonly [readonly Role[], readonly (keyof typeof core)[]])[] = [
   [ROLES, ['FUEL_MASTER_KEY']],
+  [['projector'], ['FUEL_SEAL_KEY']], // it seals the log
   [
     ['api', 'webhooks'], // they sign links to photos
     [
@@ -96,13 +92,19 @@ const NEEDED_IN_PRODUCTION: readonly (readonly [readonly Role[], readonly (keyof
   [['notices'], ['FUEL_SMTP_URL', 'FUEL_MAIL_FROM', 'FUEL_OPERATOR_EMAIL']],
 ];
 
-/** What reads the environment of a service whose engines have these settings. */
+/** The command that generates each secret. */
+const MADE_WITH: Readonly<Partial<Record<keyof typeof core, string>>> = {
+  FUEL_MASTER_KEY: 'openssl rand -base64 32',
+  FUEL_SEAL_KEY: 'openssl genpkey -algorithm ed25519',
+};
+
+/** Makes a reader of the environment for a service whose engines have these settings. */
 export function configReader(ofEngines: SettingTable) {
   const settings: SettingTable = { ...core, ...ofEngines };
   return {
     /**
-     * Reads the settings from the environment. Throws `CONFIG_INVALID` with all faults together.
-     * `purpose` is `serve` for the service itself, whose roles need more than a command does.
+     * Reads the settings from the environment. Throws `CONFIG_INVALID` with all faults together. `purpose` is `serve`
+     * for the service itself, whose roles need more settings than a command does.
      */
     loadConfig(
       env: Env,
@@ -133,7 +135,7 @@ export function configReader(ofEngines: SettingTable) {
       });
       return { settings: shown, faults: [...faults.values(), ...ruleFaults(config, env, ROLES)] };
     },
-    /** The settings as far as they are valid, for what must work with an invalid configuration. Never throws. */
+    /** The settings that are valid, for code that must work with an invalid configuration. Never throws. */
     inspectConfig(env: Env): InspectedConfig {
       const { config, faults } = readAll(ofEngines, env);
       const defaults = readAll(ofEngines, {}).config;
@@ -149,10 +151,10 @@ export function invalidConfig(faults: readonly string[]): FuelError {
 }
 
 export interface InspectedConfig {
-  /** A faulty setting has its default, or is left out. */
+  /** The settings. A faulty one has its default or is left out. */
   readonly config: Config;
   readonly faulty: ReadonlySet<string>;
-  /** What is given of secrets, and the passwords in the URLs: texts that must never be shown. */
+  /** The texts that must never be shown: the secrets that are set, and the passwords in their URLs. */
   readonly secrets: readonly string[];
 }
 
@@ -175,7 +177,11 @@ function unknownSettings(names: readonly string[], env: Env): UnknownSetting[] {
 function secretsIn(text: string | undefined): string[] {
   if (text === undefined) return [];
   const [, password] = /:\/\/[^/@]*:([^/]*)@/.exec(text) ?? [];
-  return [text, ...text.split(','), ...(password === undefined ? [] : [password, unescaped(password)])];
+  return [
+    text,
+    ...text.split(',').map(trimmed),
+    ...(password === undefined ? [] : [password, unescaped(password)]),
+  ];
 }
 
 function unescaped(text: string): string {
@@ -200,7 +206,7 @@ function readAll(
   return { config, faults: new Map([...own.faults, ...engines.faults]) };
 }
 
-/** Faults of settings that are well formed but not allowed together, in a process of these roles. */
+/** Returns the faults of settings that are well formed but not allowed together in a process of these roles. */
 function ruleFaults(values: Partial<Config>, env: Env, roles: readonly Role[]): string[] {
   const faults: string[] = [];
   const production = values.FUEL_ENVIRONMENT === 'production';
@@ -208,13 +214,13 @@ function ruleFaults(values: Partial<Config>, env: Env, roles: readonly Role[]): 
   if ((values.FUEL_TLS_CERT === undefined) !== (values.FUEL_TLS_KEY === undefined)) {
     faults.push('FUEL_TLS_CERT, FUEL_TLS_KEY: set both or neither');
   }
-  if (terminated && values.FUEL_TRUSTED_PROXIES === undefined) {
+  if (terminated && textOf(env, 'FUEL_TRUSTED_PROXIES') === undefined) {
     faults.push(
       'FUEL_TRUSTED_PROXIES: needed when FUEL_TLS is terminated: the addresses of the proxies that end TLS',
     );
   }
   if (values.FUEL_EDGE === 'external' && values.FUEL_EDGE_TOKEN === undefined) {
-    faults.push('FUEL_EDGE_TOKEN: needed when FUEL_EDGE is external: what the gateway proves itself with');
+    faults.push('FUEL_EDGE_TOKEN: needed when FUEL_EDGE is external: the token that the gateway sends');
   }
   if (production && values.FUEL_WEBHOOK_ALLOW_PRIVATE === true) {
     faults.push('FUEL_WEBHOOK_ALLOW_PRIVATE: not possible in production');
@@ -223,7 +229,9 @@ function ruleFaults(values: Partial<Config>, env: Env, roles: readonly Role[]): 
   for (const [needing, names] of NEEDED_IN_PRODUCTION) {
     if (!needing.some((role) => roles.includes(role))) continue;
     for (const name of names) {
-      if (textOf(env, name) === undefined) faults.push(`${name}: needed in production`);
+      if (textOf(env, name) !== undefined) continue;
+      const made = MADE_WITH[name];
+      faults.push(`${name}: needed in production${made === undefined ? '' : ` (make one with ${made})`}`);
     }
   }
   if (roles.includes('api') && !terminated && values.FUEL_TLS_CERT === undefined) {
@@ -237,15 +245,9 @@ export function retentionMs({ FUEL_DELIVERY_RETENTION_DAYS: days }: Config): num
   return days * DAY_MS;
 }
 
-/** How long it is known what a key asked for. */
+/** The requests of keys are kept for this long. */
 export function requestLogMs({ FUEL_REQUEST_LOG_DAYS: days }: Config): number {
   return days * DAY_MS;
-}
-
-function apiThreads(text: string): number {
-  const threads = read.positiveInteger(text);
-  if (threads > MAX_API_THREADS) throw new Error(`must be at most ${MAX_API_THREADS}`);
-  return threads;
 }
 
 function retryDelays(text: string): readonly number[] {

@@ -2,7 +2,7 @@ import { lstatSync, type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { FuelError } from '../errors.ts';
 
-/** `folder`, `file`: as the service takes them. `closed folder`, `secret`: as they should be. */
+/** `folder` and `file` are what the service accepts; `closed folder` and `secret` are how they should be. */
 export type OwnKind = 'folder' | 'closed folder' | 'file' | 'secret';
 
 const MAY_WRITE = 0o022;
@@ -12,9 +12,9 @@ const OTHERS = 0o007;
 const MAY_PASS = 0o001;
 
 /**
- * Why it is not to be used, `undefined` where it is this user's or root's, closed to others, or not there. Others may
- * look into a folder whose files they may not read. A group that this process is in may use it, since a volume in
- * Kubernetes (`fsGroup`) is shared like that.
+ * Returns why a file or folder must not be used. Returns `undefined` if it belongs to this user or root and is closed
+ * to others, or if it does not exist. Others may list a folder whose files they can't read. A group that this process
+ * is in may use it, since Kubernetes shares volumes that way (`fsGroup`).
  */
 export function faultOfOwner(path: string, kind: OwnKind): string | undefined {
   const entry = lstatSync(path, { throwIfNoEntry: false });
@@ -29,7 +29,7 @@ export function faultOfOwner(path: string, kind: OwnKind): string | undefined {
   const groups = [process.getegid?.(), ...(process.getgroups?.() ?? [])];
   const counted = groups.includes(found.gid) ? OTHERS : MAY_DO_ANYTHING;
   const isOpen = (found.mode & forbidden(path, kind) & counted) !== 0;
-  return isOpen ? `others than its owner may use ${path} (chmod go= ${path})` : undefined;
+  return isOpen ? `users other than its owner may use ${path} (chmod go= ${path})` : undefined;
 }
 
 function forbidden(path: string, kind: OwnKind): number {
@@ -38,9 +38,9 @@ function forbidden(path: string, kind: OwnKind): number {
   return isReachable ? MAY_READ_OR_WRITE : MAY_WRITE;
 }
 
-/** Throws `REFUSED` where `faultOfOwner` finds something. */
+/** Throws `REFUSED` if `faultOfOwner` finds a fault. */
 export function assertOwn(path: string, kind: OwnKind): void {
   const fault = faultOfOwner(path, kind);
   if (fault === undefined) return;
-  throw new FuelError('REFUSED', `${fault}: name a folder of this user's own, that no other may use`);
+  throw new FuelError('REFUSED', `${fault}: use a folder that belongs to this user and is closed to others`);
 }

@@ -1,4 +1,6 @@
-/** One environment variable: its default as text, how it is read, and whether it may be shown. */
+import { trimmed } from '../../domain/values/search-text.ts';
+
+/** One environment variable: its default as text, how it is read, and whether it is a secret. */
 export interface Setting<T> {
   readonly fallback: string | undefined;
   /** Throws an `Error` whose message says what the text must be. */
@@ -9,7 +11,7 @@ export interface Setting<T> {
 /** Settings by name. */
 export type SettingTable = Readonly<Record<string, Setting<unknown>>>;
 
-/** Every setting's value by its name; `undefined` where it is not set and has no default. */
+/** Every setting's value by its name; `undefined` if it is not set and has no default. */
 export type ValuesOf<S extends SettingTable> = {
   readonly [N in keyof S]: ReturnType<S[N]['read']> | (S[N]['fallback'] extends string ? never : undefined);
 };
@@ -31,7 +33,9 @@ export const secret = <S extends Setting<unknown>>(plain: S): S & { readonly sec
   secret: true,
 });
 
-/** The settings that are valid, or have a default, and the fault of each other one. Never throws. */
+/**
+ * Reads the settings: values of those that are valid or have a default, and the fault of each other one. Never throws.
+ */
 export function readSettings<S extends SettingTable>(
   table: S,
   env: Env,
@@ -50,7 +54,10 @@ export function readSettings<S extends SettingTable>(
   return { values: values as Partial<ValuesOf<S>>, faults };
 }
 
-/** An empty variable counts as not set, since templates of shells and containers often leave them empty. */
+/**
+ * Returns the value without surrounding white space, since secrets and files made with `echo` end with a line feed. An
+ * empty variable counts as not set: templates of shells and containers often leave variables empty.
+ */
 export function textOf(env: Env, name: string): string | undefined {
-  return env[name] === undefined || env[name] === '' ? undefined : env[name];
+  return trimmed(env[name] ?? '') || undefined;
 }

@@ -1,6 +1,9 @@
-import ipaddr from 'ipaddr.js';
+import { isEmail } from '../../domain/values/primitives.ts';
+import { trimmed } from '../../domain/values/search-text.ts';
+import { parseRange } from './ip-address.ts';
+import { sealKeysIn } from './seal-keys.ts';
 
-/** Readers of single settings: text in, value out, or an `Error` whose message says what the text must be. */
+/** Readers of single settings. Each turns a text into a value, or throws an `Error` that says what the text must be. */
 
 export interface Address {
   readonly host: string;
@@ -10,10 +13,33 @@ export interface Address {
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
 const MASTER_KEY_BYTES = 32;
 
+/** Any text without control characters. They usually come from copying and are invisible. */
+export function text(value: string): string {
+  return assertedWithout(/[\p{Cc}\u2028\u2029]/u, value);
+}
+
+/** Like `text`, but on one or more lines. */
+export function lines(value: string): string {
+  return assertedWithout(/(?![\t\r\n])\p{Cc}/u, value);
+}
+
+/** Checks the text of keys in PEM. It stays a text, since threads receive it and parse it again. */
+export function sealKeys(text: string): string {
+  sealKeysIn(lines(text));
+  return text;
+}
+
+function assertedWithout(control: RegExp, value: string): string {
+  const [found] = control.exec(value) ?? [];
+  if (found === undefined) return value;
+  const code = found.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
+  throw new Error(`must not contain the control character U+${code}`);
+}
+
 function textThat(passes: (text: string) => boolean, problem: string): (text: string) => string {
-  return (text) => {
-    if (!passes(text)) throw new Error(problem);
-    return text;
+  return (value) => {
+    if (!passes(text(value))) throw new Error(problem);
+    return value;
   };
 }
 
@@ -25,8 +51,8 @@ export function duration(text: string): number {
   return Number(match[1]) * unit;
 }
 
-export function address(text: string): Address {
-  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
+export function address(value: string): Address {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(text(value));
   const port = Number(match?.[3]);
   if (match === null || port > 65_535)
     throw new Error('must be host:port, such as 127.0.0.1:8443 or [::1]:8443');
@@ -41,7 +67,7 @@ export function oneOf<T extends string>(...values: readonly T[]): (text: string)
   };
 }
 
-/** For connection strings, which may name several hosts; only the driver parses them. */
+/** Checks only the scheme of a connection string. It may name several hosts, and only the driver parses it. */
 export const startsWith = (...schemes: readonly string[]) =>
   textThat(
     (text) => schemes.some((scheme) => text.startsWith(scheme) && text.length > scheme.length),
@@ -51,12 +77,12 @@ export const startsWith = (...schemes: readonly string[]) =>
 export const boolean = (text: string): boolean => oneOf('true', 'false')(text) === 'true';
 
 export function list<T>(item: (text: string) => T): (text: string) => readonly T[] {
-  return (text) => text.split(',').map((part) => item(part.trim()));
+  return (text) => text.split(',').map((part) => item(trimmed(part)));
 }
 
 export const cidr = textThat(
-  (text) => ipaddr.isValidCIDR(text) || ipaddr.isValid(text),
-  'must be addresses or CIDR ranges separated by commas, such as 10.0.0.0/8',
+  (text) => (parseRange(text)?.[1] ?? 0) > 0,
+  'must be addresses or CIDR ranges separated by commas, such as 10.0.0.0/8, and not all addresses',
 );
 
 export function masterKey(text: string): Buffer {
@@ -76,7 +102,7 @@ export const url = (...protocols: readonly string[]) =>
     `must be a URL that starts with ${protocols.map((name) => `${name}//`).join(' or ')}`,
   );
 
-/** As `url`, for one that is shown and is not a secret. */
+/** Like `url`, for a URL that is not a secret and is shown. */
 export function urlWithoutCredentials(...protocols: readonly string[]): (text: string) => string {
   return (text) => {
     const { username, password } = new URL(url(...protocols)(text));
@@ -92,17 +118,20 @@ export function positiveInteger(text: string): number {
   return value;
 }
 
-export const email = textThat((text) => /^[^\s@,]+@[^\s@,]+$/.test(text), 'must be an e-mail address');
+export const email = textThat(isEmail, 'must be an e-mail address');
 
-/** A name of DNS, in lower case. */
+export const sender = textThat(
+  (text) => isEmail(/^[^<>]*<([^<>]*)>$/.exec(text)?.[1] ?? text),
+  'must be an e-mail address, with or without a name, such as Fuel <fuel@example.com>',
+);
+
+/** A DNS name, converted to lower case. */
 export function hostName(text: string): string {
   const name = text.toLowerCase();
   if (!/^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$/.test(name))
     throw new Error('must be names of hosts separated by commas, without a port, such as ops.example.com');
   return name;
 }
-
-export const text = (value: string): string => value;
 
 export const token = textThat(
   (text) => text.length >= 16,

@@ -2,19 +2,20 @@ import type { Log } from '../log.ts';
 import { pause } from '../pause.ts';
 import type { Coordination } from './coordination.ts';
 
-const RENEW_EVERY_MS = 1_000;
+/** A lease is renewed four times while it lasts, but at most once a second, since a renewal takes some round trips. */
+const renewEveryMs = (ttlMs: number): number => Math.max(1_000, ttlMs / 4);
 
 export interface LeaseTerms {
   readonly coordination: Pick<Coordination, 'acquire' | 'release'>;
   readonly lease: string;
-  /** Names the process among those that compete for the lease. */
+  /** Identifies the process among those that compete for the lease. */
   readonly holder: string;
-  /** Some seconds: it is renewed every second. */
+  /** The lease's duration, usually some seconds: another process takes over that much later after a kill. */
   readonly ttlMs: number;
 }
 
 interface LeasedWork {
-  /** Which part works, as the log names it: `projector`. */
+  /** The name of the part in log lines, such as `projector`. */
   readonly component: string;
   readonly log: Log;
   /** Ends the work. */
@@ -22,9 +23,9 @@ interface LeasedWork {
 }
 
 /**
- * Acquires the lease, does the work while it is renewed, and releases it. `undefined`, with nothing done, where another
- * has it. `until` aborts when the work has to end: at the latest when another has taken the lease. A renewal or a release
- * that fails is logged; it never ends the work, nor hides how that ended.
+ * Acquires the lease, does the work while renewing it, and releases it. Returns `undefined`, with nothing done, if
+ * another process has the lease. `until` aborts when the work has to end, at the latest when another process has taken
+ * the lease. A failed renewal or release is logged; it never ends the work or hides its result.
  */
 export async function whileHolding<T>(
   terms: LeaseTerms,
@@ -51,7 +52,7 @@ export async function whileHolding<T>(
 
   async function renew(): Promise<void> {
     for (;;) {
-      await pause(RENEW_EVERY_MS, until);
+      await pause(renewEveryMs(ttlMs), until);
       if (until.aborted) return;
       try {
         if (await acquire()) continue;

@@ -3,8 +3,8 @@ import { closeSync, fsyncSync, linkSync, openSync, rmSync, writeFileSync } from 
 import { dirname } from 'node:path';
 
 /**
- * Makes a file for its owner alone, whole and for good, also through a power cut; never replaces one. Of several
- * processes at once one makes it. Returns whether this call did.
+ * Creates a file that only its owner can read, completely or not at all, even if the power fails. It never replaces a
+ * file. If several processes call it at once, one of them creates the file. Returns true if this call did.
  */
 export function writeOnce(path: string, text: string): boolean {
   const temporary = `${path}.${randomUUID()}`;
@@ -21,7 +21,7 @@ export function writeOnce(path: string, text: string): boolean {
   return true;
 }
 
-/** So that the file's name is not lost. */
+/** Syncs the folder, so that the new file's name survives a power cut. */
 function syncFolder(path: string): void {
   const folder = openSync(path, 'r');
   try {

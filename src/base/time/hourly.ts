@@ -2,19 +2,31 @@ import type { Log } from '../log.ts';
 import { world } from '../world.ts';
 
 const HOUR_MS = 3_600_000;
-/** Of each hour. */
+/** The time within each hour. */
 const AT_MS = 23 * 60_000;
 
-/** Removes what is too old, every hour until the signal aborts. `what`: `ended deliveries`, for the log. */
+interface Hourly {
+  /**
+   * Says if the clock may decide what is too old. Also called at the start, so that a later change of the clock is
+   * noticed.
+   */
+  readonly trusted: { look(): Promise<boolean> };
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Calls `remove` every hour until the signal aborts. `what` names the removed things in the log: `ended deliveries`.
+ */
 export function removeHourly(
   what: string,
   remove: () => Promise<number>,
-  { log, signal }: { readonly log: Log; readonly signal: AbortSignal },
+  { trusted, log, signal }: Hourly,
 ): void {
   let timer: NodeJS.Timeout;
   const run = async (): Promise<void> => {
     try {
-      const removed = await remove();
+      const removed = (await trusted.look()) ? await remove() : 0;
       if (removed > 0) log.info({ removed }, `${what} removed after their retention`);
     } catch (error) {
       if (!signal.aborted) log.warn({ err: error }, `${what} could not be removed; trying next hour`);
@@ -26,5 +38,6 @@ export function removeHourly(
     if (!signal.aborted) timer = world.setTimeout(() => void run(), delayMs);
   };
   plan();
+  trusted.look().catch(() => undefined); // it is called again before the first removal
   signal.addEventListener('abort', () => world.clearTimeout(timer), { once: true });
 }

@@ -1,28 +1,28 @@
 import { world } from '../world.ts';
 
-/** Of the limit: a process that is late for longer gives up, before another one takes over what it does. */
+/** The maximum extension, as a multiple of the limit. Beyond it the work ends, before another process takes it over. */
 const MAX_STRETCH = 7;
 
 export interface TimedWork<T> {
   readonly limitMs: number;
-  /** The signal aborts when its result is no longer waited for. */
+  /** The signal aborts when nobody waits for the result any more. */
   readonly work: (signal: AbortSignal) => Promise<T>;
-  /** The result when the time is over first. */
+  /** Returns the result if the time is over first. */
   readonly expired: (lateMs: number) => T;
-  /** Changes with each step of the other side. Without it nothing is known of steps, and all the time counts. */
+  /** A number that changes with each step of the other side. Without it, steps are unknown and all the time counts. */
   readonly progress?: () => number;
 }
 
 export interface TimedResult<T> {
   readonly result: T;
-  /** How long a step of the other side waited for this process. */
+  /** How long steps of the other side waited for this process. */
   readonly lateMs: number;
 }
 
 /**
- * Runs `work` for at most `limitMs` of the other side's time: where a step of it waited for this process, that is not
- * counted, up to seven times the limit in all. When the timer fires, the event loop turns once more first: what arrived
- * while this process was busy is in time. Rejects as `work` does.
+ * Runs `work` for at most `limitMs` of the other side's time. Time in which a step of it waited for this process does
+ * not count, up to seven times the limit in all. When the timer fires, the event loop turns once more first, so that
+ * what arrived while this process was busy is in time. Rejects as `work` does.
  */
 export function withinTime<T>(timed: TimedWork<T>): Promise<TimedResult<T>> {
   const { limitMs, work, expired, progress = () => 0 } = timed;
@@ -63,40 +63,40 @@ export function withinTime<T>(timed: TimedWork<T>): Promise<TimedResult<T>> {
   });
 }
 
-/** While something is timed, this is how often the event loop is looked at. */
+/** How often the event loop is checked while something is timed. */
 const BEAT_MS = 20;
-/** A turn of the loop that takes longer is late by the rest. */
+/** A turn of the loop that takes longer than this is late by the excess. */
 const ON_TIME_MS = 25;
 
 interface Timed {
-  /** Changes with each step that the other side makes. */
+  /** A number that changes with each step of the other side. */
   readonly progress: () => number;
   readonly startedAtMs: number;
-  /** At the last look, and at the one before. */
+  /** The progress at the last check, and at the one before. */
   seen: number;
   seenBefore: number;
   /**
-   * The part of its time in which a step of the other side waited for this thread: its event loop was behind long work,
-   * garbage collection, or a machine without time for it. Of a late turn that no step ended nothing counts: the other
-   * side had not made one.
+   * The time in which a step of the other side waited for this thread, because its event loop was delayed by long work,
+   * garbage collection, or a busy machine. A late turn without a step does not count, since the other
+   * side made none.
    */
   lateMs: number;
 }
 
-/** Sees the late turns of this thread's event loop while something is timed. */
+/** Measures the late turns of this thread's event loop while something is timed. */
 class LateTurns {
   readonly #timed = new Set<Timed>();
   #beat: NodeJS.Timeout | undefined;
   #lookedAtMs = 0;
-  /** Of the turns whose steps are not read yet. */
+  /** The lateness of turns whose steps have not been read yet. */
   #lateMs = 0;
 
-  /** To be stopped when it is read no more. */
+  /** Starts timing something. The caller must stop it. */
   start(progress: () => number): Timed {
     const startedAtMs = world.elapsedMs();
     if (this.#timed.size === 0) {
       this.#lookedAtMs = startedAtMs;
-      this.#beat = world.setInterval(() => this.#look(), BEAT_MS).unref(); // whoever times something waits for that
+      this.#beat = world.setInterval(() => this.#look(), BEAT_MS).unref(); // the timed work keeps the process alive
     }
     const seen = progress();
     const timed: Timed = { progress, startedAtMs, seen, seenBefore: seen, lateMs: 0 };
@@ -109,7 +109,7 @@ class LateTurns {
     if (this.#timed.size === 0) world.clearInterval(this.#beat);
   }
 
-  /** Resolves when what arrived before this call is read, and late turns are charged. */
+  /** Resolves when everything that arrived before this call is read, and late turns are charged. */
   settled(): Promise<void> {
     this.#look();
     return new Promise((resolve) =>
@@ -130,10 +130,10 @@ class LateTurns {
     }
     if (lateMs <= 0) return;
     this.#lateMs += lateMs;
-    world.setImmediate(() => this.#charge()); // after the sockets were read
+    world.setImmediate(() => this.#charge()); // runs after the sockets were read
   }
 
-  /** A step since the look before the late turn was waiting, or was read late in it. */
+  /** Charges late turns to what made a step since the check before them: the step was waiting, or was read late. */
   #charge(): void {
     if (this.#lateMs === 0) return;
     const lateMs = this.#lateMs;
@@ -145,5 +145,5 @@ class LateTurns {
   }
 }
 
-/** Of this thread. */
+/** The late turns of this thread. */
 export const lateTurns = (): LateTurns => world.single(LateTurns);

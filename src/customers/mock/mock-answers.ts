@@ -3,7 +3,7 @@ import { type AccountWriter, changeAccount } from '../../accounts/change-account
 import { loadAccount } from '../../accounts/directory/load-directory.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { metadataOf } from '../../event-store/new-event.ts';
-import { skipEvent } from '../../operator/verify/skip-event.ts';
+import { skipEvent } from '../../operator/parked/skip-event.ts';
 import { PROFILE } from '../sample/sample-directory.ts';
 
 /** What the API can be made to answer, until something else is asked for. */

@@ -64,7 +64,6 @@ export async function startMock({
       FUEL_DATA_DIR: folder,
       FUEL_LISTEN: `${HOST}:${port}`,
       FUEL_OPS_LISTEN: `${HOST}:0`,
-      FUEL_API_THREADS: '1',
       FUEL_LOG_LEVEL: 'silent',
     };
     const config = loadConfig(settings, 'serve');

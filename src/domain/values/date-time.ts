@@ -1,27 +1,26 @@
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d+))?(?:Z|([+-])(\d{2})(?::?(\d{2}))?)$/;
 export const DAY_MS = 86_400_000;
 
-/** The times that can be written: from 0000-01-01 */
+/** The earliest time that can be written: the start of the year 0000. */
 export const EARLIEST_MS = -62_167_219_200_000;
-/** to the last millisecond of 9999. */
+/** The latest time that can be written: the last millisecond of the year 9999. */
 export const LATEST_MS = 253_402_300_799_999;
 const MINUTE_MS = 60_000;
 
 /**
- * Reads an ISO 8601 date-time with seconds and `Z` or a numeric offset.
- * Returns milliseconds since the epoch, digits past milliseconds cut; `undefined` for anything else, a date
- * that does not exist (30 February, 25:00) included.
+ * Parses an ISO 8601 date-time with seconds and `Z` or a numeric offset. Returns milliseconds since the epoch, without
+ * further digits; `undefined` for anything else, including a date that does not exist (30 February, 25:00).
  */
 export function parseDateTime(text: string): number | undefined {
   return isUsual(text) ? usualMs(text) : parseAny(text);
 }
 
-/** Prints the one form that answers, events and logs use: `YYYY-MM-DDTHH:mm:ss.sssZ`. */
+/** Formats a time as answers, events and logs have it: `YYYY-MM-DDTHH:mm:ss.sssZ`. */
 export function formatDateTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** As `formatDateTime` of what `parseDateTime` reads, which nearly always is the text itself. */
+/** Parses and formats a date-time, which nearly always gives the text itself; `undefined` if it is not a date-time. */
 export function printedDateTime(text: string): string | undefined {
   if (isUsual(text)) return text;
   const ms = parseAny(text);
@@ -29,21 +28,21 @@ export function printedDateTime(text: string): string | undefined {
 }
 
 /**
- * Whether it is, as nearly all date-times, in the form that is printed, on a day that every month has. A tenth of the time
- * that the expression takes, which matters to whoever reads a million events.
+ * True if the text, like nearly all date-times, has the form of `formatDateTime` and a day that every month has. This
+ * takes a tenth of the time of the regular expression, which matters when a million events are read.
  */
 function isUsual(text: string): boolean {
   if (text.length !== 24 || text[4] !== '-' || text[7] !== '-' || text[10] !== 'T') return false;
   if (text[13] !== ':' || text[16] !== ':' || text[19] !== '.' || text[23] !== 'Z') return false;
   const month = twoDigits(text, 5);
   const day = twoDigits(text, 8);
-  // Date.UTC takes the years 0 to 99 for 1900 to 1999. What is not a number fails every comparison.
+  // Date.UTC reads the years 0 to 99 as 1900 to 1999. NaN fails every comparison.
   const isDay = yearOf(text) >= 100 && month >= 1 && month <= 12 && day >= 1 && day <= 28;
   const isTime = twoDigits(text, 11) <= 23 && twoDigits(text, 14) <= 59 && twoDigits(text, 17) <= 59;
   return isDay && isTime && millisecondsOf(text) >= 0;
 }
 
-/** Of a usual one. */
+/** The milliseconds of a text for which `isUsual` is true. */
 function usualMs(text: string): number {
   const month = twoDigits(text, 5) - 1;
   const day = twoDigits(text, 8);
@@ -74,7 +73,7 @@ function parseAny(text: string): number | undefined {
   const [, local, fraction = '', sign, hours = '0', minutes = '0'] = DATE_TIME.exec(text) ?? [];
   if (local === undefined || Number(hours) > 23 || Number(minutes) > 59) return undefined;
   const localMs = Date.parse(`${local}.${fraction.slice(0, 3).padEnd(3, '0')}Z`);
-  // Of a date that does not exist it makes another one, or none.
+  // Date.parse turns a date that does not exist into another date or NaN.
   if (Number.isNaN(localMs) || !formatDateTime(localMs).startsWith(local)) return undefined;
   const offsetMs = (Number(hours) * 60 + Number(minutes)) * MINUTE_MS;
   const instant = sign === '-' ? localMs + offsetMs : localMs - offsetMs;

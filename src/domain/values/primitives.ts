@@ -3,7 +3,7 @@ import { objectKeyFault, textFault } from './bounds.ts';
 import { parseDateTime } from './date-time.ts';
 import { printDecimal } from './decimal.ts';
 
-/** The name of each struct is the key of its JSON Schema (docs/events). */
+// The name of each struct is the key of its JSON Schema (docs/events).
 
 /** An identifier: an integer from 0 to 2^53-1. */
 export const id: Struct<number, null> = define('id', (value) =>
@@ -13,6 +13,14 @@ export const id: Struct<number, null> = define('id', (value) =>
 /** A measured whole number; negative values are possible (a corrected odometer). */
 export const integer: Struct<number, null> = define('integer', (value) =>
   Number.isSafeInteger(value) ? true : 'must be an integer from -(2^53-1) to 2^53-1',
+);
+
+/** The highest limit that can be set on one webhook's deliveries a second. */
+export const MAX_PER_SECOND = 1_000;
+export const perSecond: Struct<number, null> = define('per_second', (value) =>
+  Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= MAX_PER_SECOND
+    ? true
+    : `must be an integer from 1 to ${MAX_PER_SECOND}`,
 );
 
 export const text: Struct<string, null> = define('text', (value) => {
@@ -36,9 +44,9 @@ export const email: Struct<string, null> = define('email', (value) => {
   return textFault(value) ?? true;
 });
 
-/** Only the mail server can tell whether it exists. */
+/** Checks the form of an e-mail address. Only the mail server knows if it exists. */
 export function isEmail(value: string): boolean {
-  return /^[^\s@]+@[^\s@]+$/.test(value);
+  return /^[^\s\p{C}@<>()[\]\\,;:"]+@(?:[\p{L}\p{M}\p{N}_-]+\.)*[\p{L}\p{M}\p{N}_-]+$/u.test(value);
 }
 
 /** An exact decimal as a string, with at most `decimals` digits after the point. */
@@ -56,7 +64,7 @@ export const dateTime: Struct<string, null> = define('date_time', (value) =>
     : 'must be an ISO 8601 date-time that exists, such as "2026-09-03T08:15:30.123Z"',
 );
 
-/** For a field that may be absent or null, but never has a value. */
+/** A field that may be absent or null, but never has a value. */
 export const nothing: Struct<null, null> = define('null', (value) =>
   value === null ? true : 'must be absent or null',
 );

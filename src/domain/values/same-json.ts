@@ -1,6 +1,6 @@
 /**
- * Whether two JSON values are equal; the order of an object's members does not matter. Without recursion, since a stored
- * value may be nested to any depth.
+ * True if two JSON values are equal. The order of an object's members does not matter. It uses no recursion, since a
+ * stored value may be nested to any depth.
  */
 export function sameJson(one: unknown, other: unknown): boolean {
   const open: (readonly [unknown, unknown])[] = [[one, other]];

@@ -23,7 +23,7 @@ export const eventStoreDb: Engine = {
   erasesLater:
     'EventStoreDB keeps the erased bytes until a scavenge: see "Erasing" in docs/operations/customers.md',
   settings,
-  ports: ['store', 'subscriptions'],
+  ports: ['events'],
   async assertSettings(config) {
     const { EventStoreDbConnection } = await import('./driver/connection.ts');
     await new EventStoreDbConnection(urlOf(config)).close();
@@ -32,7 +32,7 @@ export const eventStoreDb: Engine = {
     const { openEventStoreDb } = await import('./event-store.ts');
     const store = once(() => openEventStoreDb({ url: urlOf(config), clock, log }));
     return {
-      ports: { store, subscriptions: once(() => store().subscriptions()) },
+      ports: { events: { store, subscriptions: once(() => store().subscriptions()) } },
       state: async () => 'current',
       server: { ping: () => store().ping(), describe: () => store().describe() },
     };

@@ -22,8 +22,11 @@ import { EventStoreDbAppends } from './log/append.ts';
 import { inParallel, readBackwards, readEnd, readHead, readRange } from './log/reads.ts';
 import { subscribe } from './log/subscribe.ts';
 
-/** Streams that `readStreams` reads at the same time; an event of each may have 16 MiB until it has arrived. */
-const MAX_READS_AT_ONCE = 8;
+/**
+ * Streams that `readStreams` reads at the same time, since each takes a round trip. Of each an event is in memory until it has
+ * arrived: 64 MiB together of the largest that this service records, and 16 MiB each of those that others may.
+ */
+const MAX_READS_AT_ONCE = 64;
 const PING_TIMEOUT_MS = 1_500;
 
 export interface EventStoreDbOptions {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { SEALS_STREAM } from '../../domain/operations-events.ts';
-import { numberedFiles } from './driver/numbered-files.ts';
+import { VIEWS } from '../../pull/view/stores.ts';
 import { EMBEDDED_FILES } from './embedded-files.ts';
 
 /** How far the copies of a backup are; `null` where there is no such copy, or nothing in it. */
@@ -23,19 +23,32 @@ export function copiedCheckpoint(folder: string): string | undefined {
 
 /** Throws `Error` for a file that is no database. */
 export function copiedPositions(folder: string): CopiedPositions {
-  const number = (name: string | undefined, table: string, sql: string): number | null => {
-    if (name === undefined || !existsSync(join(folder, name))) return null;
+  const number = (name: string, table: string, sql: string): number | null => {
+    if (!existsSync(join(folder, name))) return null;
     return readCopy(join(folder, name), (db) => {
       const exists = db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(table) !== undefined;
       return exists ? ((db.prepare(sql).get()?.position as number | undefined) ?? null) : null;
     });
   };
-  const [view] = numberedFiles(folder, EMBEDDED_FILES.transactions);
+  const served = servedIn(folder);
   const last = "SELECT seq AS position FROM sqlite_sequence WHERE name = 'events'"; // erased ones too
   return {
     events: number(EMBEDDED_FILES.events, 'events', last),
-    transactions: number(view, 'checkpoint', 'SELECT position FROM checkpoint'),
+    transactions: number(
+      `transactions-${served}.db`,
+      `transactions_progress_${served}`,
+      `SELECT position FROM transactions_progress_${served}`,
+    ),
   };
+}
+
+/** The number of the view that is served; 0 where none is. */
+function servedIn(folder: string): number {
+  const path = join(folder, EMBEDDED_FILES.transactions);
+  if (!existsSync(path)) return 0;
+  const served = readCopy(path, (db) => db.prepare(`SELECT served FROM ${VIEWS.name}`).get()?.served);
+  const { generation = 0 } = JSON.parse(String(served ?? '{}')) as { readonly generation?: number };
+  return generation;
 }
 
 /** What SQLite finds in the whole of a copy; `undefined`: nothing. */

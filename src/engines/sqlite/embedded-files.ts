@@ -1,56 +1,49 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { DIRECTORY_STORE } from '../../accounts/directory/rows/stored-rows.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import { assertOwn, faultOfOwner } from '../../base/config/own-files.ts';
+import { CONTROL_STORE } from '../../base/coordination/stored-coordination.ts';
+import { REQUESTS_STORE } from '../../pull/stored-requests.ts';
+import { VIEWS_STORE } from '../../pull/view/stores.ts';
+import { DELIVERY_STORE } from '../../push/log/tables.ts';
 import type { Engines, StoreState } from '../../service/engines/engines.ts';
-import { MIGRATIONS as COORDINATION_MIGRATIONS } from './coordination.ts';
-import { MIGRATIONS as DIRECTORY_MIGRATIONS } from './directory-rows.ts';
+import type { StorePlan } from '../../tables/plan.ts';
 import { isDamage } from './driver/errors.ts';
 import { type FileState, inspectFile } from './driver/inspect-file.ts';
 import { numberedFiles } from './driver/numbered-files.ts';
-import { eventMigrations } from './event-store/event-migrations.ts';
-import { subscriptionMigrations } from './event-store/group.ts';
-import { deliveryMigrations } from './queue/schema.ts';
-import { MIGRATIONS as REQUEST_MIGRATIONS } from './requests.ts';
-import { MIGRATIONS as VIEW_MIGRATIONS } from './view/schema.ts';
+import { SUBSCRIPTION_MIGRATIONS } from './event-store/group.ts';
+import { EVENT_MIGRATIONS } from './event-store/schema.ts';
 
-/** The embedded files, by what they hold; each is one SQLite database in the data directory. */
-export const EMBEDDED_FILES = {
-  events: 'events.db',
-  transactions: 'transactions.db',
-  deliveries: 'deliveries.db',
-  subscriptions: 'subscriptions.db',
-  control: 'control.db',
-  directory: 'directory.db',
-  requests: 'requests.db',
-} as const;
+/** What each embedded file holds: the version of it that this program writes, and whether it may be lost at any time. */
+const FILES = {
+  events: { version: EVENT_MIGRATIONS.length, isRecreated: false },
+  transactions: VIEWS_STORE,
+  deliveries: DELIVERY_STORE,
+  subscriptions: { version: SUBSCRIPTION_MIGRATIONS.length, isRecreated: true },
+  control: CONTROL_STORE,
+  directory: DIRECTORY_STORE,
+  requests: REQUESTS_STORE,
+} as const satisfies Readonly<Record<string, Pick<StorePlan, 'version' | 'isRecreated'>>>;
+
+export type EmbeddedFile = keyof typeof FILES;
+
+/** Their names; each is one SQLite database in the data directory. */
+export const EMBEDDED_FILES = Object.fromEntries(
+  Object.keys(FILES).map((name) => [name, `${name}.db`]),
+) as Readonly<Record<EmbeddedFile, string>>;
 
 /** The names of the embedded files in the folder; a view may be in several. */
 export function embeddedFiles(folder: string): string[] {
   return Object.values(EMBEDDED_FILES).flatMap((name) => numberedFiles(folder, name));
 }
 
-/** The version of each file that this program writes. */
-const FILE_VERSIONS: Readonly<Record<EmbeddedFile, number>> = {
-  events: eventMigrations.length,
-  transactions: VIEW_MIGRATIONS.length,
-  deliveries: deliveryMigrations({ id: '', startedAtMs: 0 }).length,
-  subscriptions: subscriptionMigrations.length,
-  control: COORDINATION_MIGRATIONS.length,
-  directory: DIRECTORY_MIGRATIONS.length,
-  requests: REQUEST_MIGRATIONS.length,
-};
+/** Whether nothing that customers see is lost with a file: a damaged one is put aside, and recreated. */
+export function isRecreated(name: EmbeddedFile): boolean {
+  return FILES[name].isRecreated === true;
+}
 
-export type EmbeddedFile = keyof typeof EMBEDDED_FILES;
-
-/** Nothing that customers see is lost with these: a damaged one is put aside, and recreated. */
-export const RECREATED: ReadonlySet<EmbeddedFile> = new Set([
-  'subscriptions',
-  'control',
-  'directory',
-  'requests',
-]);
 /** As a damaged file is named when it was put aside. */
 export const PUT_ASIDE = /\.db\.damaged-\w+-\d+$/;
 
@@ -67,27 +60,28 @@ export function readThroughSoon(
   return file === undefined || file.size <= MAX_READ_THROUGH_BYTES;
 }
 
-/** The state of an embedded file, looked through if it is small; `undefined` where there is none. Never throws for damage. */
+/** The state of an embedded file, or of the one of several that is damaged, looked through if it is small; `undefined` where there is none. Never throws for damage. */
 export function inspectEmbedded(
   { FUEL_DATA_DIR }: Pick<Config, 'FUEL_DATA_DIR'>,
   name: EmbeddedFile,
   { maxCheckedBytes }: { readonly maxCheckedBytes: number },
 ): (FileState & { readonly knownVersion: number }) | undefined {
-  const [first] = numberedFiles(FUEL_DATA_DIR, EMBEDDED_FILES[name]);
-  if (first === undefined) return undefined;
-  const knownVersion = FILE_VERSIONS[name];
-  try {
-    return { ...inspectFile(join(FUEL_DATA_DIR, first), { maxCheckedBytes }), knownVersion };
-  } catch (error) {
-    if (!isDamage(error)) throw error;
-    return { version: knownVersion, damage: 'it is no database', isReadOnly: false, knownVersion };
-  }
+  const knownVersion = FILES[name].version;
+  const found = numberedFiles(FUEL_DATA_DIR, EMBEDDED_FILES[name]).map((file) => {
+    try {
+      return { ...inspectFile(join(FUEL_DATA_DIR, file), { maxCheckedBytes }), knownVersion };
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      return { version: knownVersion, damage: 'it is no database', isReadOnly: false, knownVersion };
+    }
+  });
+  return found.find(({ damage }) => typeof damage === 'string') ?? found[0];
 }
 
 export function stateOf(config: Config, name: EmbeddedFile): StoreState {
   const [first] = numberedFiles(config.FUEL_DATA_DIR, EMBEDDED_FILES[name]);
   if (first !== undefined && isForeign(config.FUEL_DATA_DIR, EMBEDDED_FILES[name])) return 'read-only';
-  const maxCheckedBytes = RECREATED.has(name) ? MAX_READ_THROUGH_BYTES : 0;
+  const maxCheckedBytes = isRecreated(name) ? MAX_READ_THROUGH_BYTES : 0;
   const state = inspectEmbedded(config, name, { maxCheckedBytes });
   if (state === undefined || state.version === 0) return 'missing'; // there, and nothing is in it
   if (typeof state.damage === 'string') return 'damaged';

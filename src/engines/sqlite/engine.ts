@@ -1,52 +1,41 @@
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, sinceBoot } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import { createMemoryRateWindows } from '../../pull/edge/rate-windows/memory.ts';
 import type { EnginePorts, OpenedEngine, Opening } from '../../service/engines/engine.ts';
-import type { StoreName } from '../../service/engines/engines.ts';
-import { openSqliteCoordination } from './coordination.ts';
-import { openSqliteDirectoryRows } from './directory-rows.ts';
+import type { StorePlan } from '../../tables/plan.ts';
 import { EMBEDDED_FILES, type EmbeddedFile, embeddedFile, stateOf } from './embedded-files.ts';
 import { openSqliteEventStore, type SqliteEventStore } from './event-store/event-store.ts';
 import { openSqliteSubscriptions } from './event-store/subscriptions.ts';
-import { openSqliteDeliveryQueue } from './queue/queue.ts';
-import { openSqliteRequests } from './requests.ts';
-import { openSqliteView } from './view/view.ts';
+import { openSqliteTables } from './tables/open.ts';
 
-const FILE_OF = {
-  store: 'events',
-  subscriptions: 'subscriptions',
-  view: 'transactions',
-  queue: 'deliveries',
-  coordination: 'control',
-  directory: 'directory',
-} as const satisfies Record<StoreName, EmbeddedFile>;
+/** Of a store that may be large: for the inner pages of its indexes and the leaves in use. */
+const CACHE_MIB = 8;
 
 /** The embedded engine: it needs no setting, and serves whatever no server does. */
 export function openEmbedded(opening: Opening): OpenedEngine & { readonly ports: EnginePorts } {
   const { config, clock, log, once } = opening;
-  const file = (store: StoreName) => embeddedFile(config, clock, EMBEDDED_FILES[FILE_OF[store]]);
+  const file = (name: string) => embeddedFile(config, clock, `${name}.db`);
   /** How a file is opened with which nothing is lost that matters to customers. */
-  const putAside = (name: EmbeddedFile) => ({
-    ...embeddedFile(config, clock, EMBEDDED_FILES[name]),
+  const recreated = (name: string) => ({
+    ...file(name),
     onPutAside: (aside: string): void =>
       log.error(
-        { file: EMBEDDED_FILES[name], aside },
+        { file: `${name}.db`, aside },
         'a damaged file was put aside and is recreated: check the disk',
       ),
   });
-  const recreated = (store: StoreName) => putAside(FILE_OF[store]);
-  const store = once(() => openSqliteEventStore(file('store')));
+  const fileOf = ({ name, isRecreated }: StorePlan) =>
+    isRecreated ? recreated(name) : { ...file(name), cacheMiB: CACHE_MIB };
+  const store = once(() => openSqliteEventStore(file('events')));
   return {
-    state: async (name) => stateOf(config, FILE_OF[name]),
+    state: async (kept) => stateOf(config, (typeof kept === 'string' ? kept : kept.name) as EmbeddedFile),
     ports: {
-      store,
-      subscriptions: once(() => openSqliteSubscriptions({ ...recreated('subscriptions'), store: store() })),
-      view: once(() => openSqliteView(file('view'))),
-      queue: once(() => openSqliteDeliveryQueue(file('queue'))),
-      coordination: once(() => openSqliteCoordination(recreated('coordination'))),
-      directory: once(() => openSqliteDirectoryRows(recreated('directory'))),
-      requests: once(() => openSqliteRequests(putAside('requests'))),
-      rateWindows: (memory) => createMemoryRateWindows({ memory }),
+      events: {
+        store,
+        subscriptions: once(() => openSqliteSubscriptions({ ...recreated('subscriptions'), store: store() })),
+      },
+      tables: (plan) => openSqliteTables(plan, { ...fileOf(plan), clock: sinceBoot }),
+      rateWindows: () => createMemoryRateWindows(),
     },
   };
 }

@@ -10,7 +10,6 @@ import type { Environment } from '../../domain/account-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { type RefusalCode, refusals } from '../../pull/answers.ts';
-import { type Cell, time } from './columns.ts';
 
 /** Whether a key could read its account's transactions at a time. */
 export interface KeyAccess {
@@ -71,14 +70,6 @@ export function noAccess(account: Account | undefined, nowMs: number): NoAccess 
   return { reason: reasonOf(account, nowMs), answered: { status: refusals[code].status, code, since } };
 }
 
-/** What requests of the account get, and why. */
-export function refusalCells({ reason, answered }: NoAccess): Cell[] {
-  if (answered === undefined) return [reason];
-  const { status, code, since } = answered;
-  const told = `the account's requests are answered ${status} ${code}`;
-  return [told, ...(since === null ? [] : ['since', time(since)]), `(${reason})`];
-}
-
 /** Whether requests of an account are answered, until when, or why not. */
 export function accessAnswer(account: Account | undefined, nowMs: number) {
   const access = accessOf(account, nowMs);
@@ -98,7 +89,7 @@ function reasonOf(account: Account | undefined, nowMs: number): string {
 }
 
 /** Until when a charging profile gives access, or why none does. */
-export function profileReason(profile: ProfileAccess): string {
+function profileReason(profile: ProfileAccess): string {
   if (profile.active)
     return profile.endsAtMs === null ? 'open-ended' : `until ${formatDateTime(profile.endsAtMs)}`;
   const { sinceMs, startsAtMs } = profile;

@@ -1,9 +1,7 @@
 import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import type { Attempt, AttemptOutcome } from '../../push/queue/delivery.ts';
-import type { DeliverySummary } from '../../push/queue/delivery-reads.ts';
+import type { Attempt, AttemptOutcome, DeliverySummary } from '../../push/queue/delivery.ts';
 import { noAccess } from './access.ts';
-import { type Cell, type Column, link, state, time } from './columns.ts';
 
 /** The account as it is now, from the directory in memory or from its stream. */
 export type AccountOf = (
@@ -43,26 +41,13 @@ export function deliveryAnswer(delivery: DeliverySummary) {
   };
 }
 
-type DeliveryAnswer = ReturnType<typeof deliveryAnswer>;
-
-export const DELIVERY_COLUMNS: readonly Column<DeliveryAnswer>[] = [
-  { head: 'Created', width: 24, cell: ({ created_at }) => time(created_at) },
-  { head: 'Delivery', width: 36, cell: ({ id }) => link('delivery', id) },
-  { head: 'State', width: 9, cell: ({ state: name }) => state(name) },
-  { head: 'Key', width: 10, cell: ({ key }) => link('webhook', key) },
-  { head: 'Account', width: 8, cell: ({ account }) => link('account', account) },
-  { head: 'Transaction', width: 11, cell: ({ transaction_id }) => link('transaction', transaction_id) },
-  { head: 'Type', width: 21, cell: ({ type }) => type },
-  { head: 'Next attempt', width: 24, cell: ({ due_at }) => time(due_at) },
-  { head: 'Why', cell: ({ reason }) => reason ?? '' },
-];
-
 export function attemptAnswer(attempt: Attempt) {
   return {
     cycle: attempt.cycle,
     number: attempt.number,
     at: formatDateTime(attempt.startedAtMs),
     duration_ms: Math.round(attempt.durationMs),
+    others_under_way: attempt.othersUnderWay,
     ...outcomeAnswer(attempt.outcome),
   };
 }
@@ -91,18 +76,3 @@ export function outcomeText({ status, error }: Pick<AttemptAnswer, 'status' | 'e
   const failed = error === null || error.kind === 'status' ? [] : [`${error.kind}: ${error.detail}`];
   return [...answered, ...failed].join(', ');
 }
-
-/** How an attempt ended. */
-export function resultOf({ ok }: Pick<AttemptAnswer, 'ok'>): Cell {
-  return state(ok ? 'delivered' : 'failed');
-}
-
-export const ATTEMPT_COLUMNS: readonly Column<AttemptAnswer>[] = [
-  { head: 'At', cell: ({ at }) => time(at) },
-  { head: 'Took, ms', number: true, cell: ({ duration_ms }) => duration_ms },
-  { head: 'Attempt', cell: attemptName },
-  { head: 'Result', cell: resultOf },
-  { head: 'Answer', cell: outcomeText },
-];
-/** After the others in a terminal; a page shows it apart. */
-export const BODY_COLUMN: Column<AttemptAnswer> = { head: 'Body', cell: ({ body }) => body ?? '' };

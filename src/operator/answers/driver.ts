@@ -1,9 +1,8 @@
 import { namesDriver } from '../../../projections/record.ts';
 import { recordedAt } from '../../event-store/codec.ts';
 import type { ViewReads } from '../../pull/view/transactions-view.ts';
-import type { DeliveryReads } from '../../push/queue/delivery-reads.ts';
+import type { DeliveryReads } from '../../push/queue/delivery-queue.ts';
 import type { DriverTransaction } from '../drivers/find-driver.ts';
-import { type Column, link, time } from './columns.ts';
 
 /** A transaction that a driver was found in, and where else the driver's name stands because of it. */
 export async function driverAnswer(
@@ -30,16 +29,3 @@ export async function driverAnswer(
     deliveries: deliveries.length,
   };
 }
-
-type DriverAnswer = Awaited<ReturnType<typeof driverAnswer>>;
-
-export const DRIVER_COLUMNS: readonly Column<DriverAnswer>[] = [
-  { head: 'Recorded', width: 24, cell: ({ at }) => time(at) },
-  { head: 'Transaction', width: 11, cell: ({ id }) => link('transaction', id) },
-  { head: 'Account', width: 8, cell: ({ account }) => link('account', account) },
-  { head: 'Driver', width: 8, cell: ({ driver }) => driver ?? '–' },
-  { head: 'Name', width: 20, cell: ({ name }) => name ?? '–' },
-  { head: 'Number', width: 14, cell: ({ mobile_number }) => mobile_number ?? '–' },
-  { head: 'Shown', width: 5, cell: ({ shown }) => (shown ? 'yes' : 'no') },
-  { head: 'Deliveries', width: 10, number: true, cell: ({ deliveries }) => deliveries },
-];

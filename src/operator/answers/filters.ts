@@ -1,7 +1,7 @@
 import { FuelError, reasonOf } from '../../base/errors.ts';
 import { formatDateTime, parseDateTime } from '../../domain/values/date-time.ts';
 import { DELIVERY_STATES, type DeliveryState } from '../../push/queue/delivery.ts';
-import type { DeliveryFilter } from '../../push/queue/delivery-reads.ts';
+import type { DeliveryFilter } from '../../push/queue/delivery-queue.ts';
 import { readPrefix } from './names.ts';
 
 /** Readers of what an operator types. They throw `USAGE`, without the text: it may be anything. */

@@ -4,7 +4,6 @@ import type { EventStore } from '../../event-store/event-store.ts';
 import { type ImportEntry, recordedBy } from '../import/import-log.ts';
 import { stateOf } from '../import/import-transactions.ts';
 import { NamedCorporates, type UnknownNames } from '../import/unknown-names.ts';
-import { type Column, facts, link, type Section, table, time } from './columns.ts';
 import { some } from './names.ts';
 
 /** An import in a list; the counts are `null` where it was killed, or is not over yet. */
@@ -23,27 +22,6 @@ export function importAnswer({ id, started, source, end }: ImportEntry) {
   };
 }
 
-export type ImportAnswer = ReturnType<typeof importAnswer>;
-
-const COLUMNS: readonly Column<ImportAnswer>[] = [
-  { head: 'Import', width: 19, cell: ({ id }) => id },
-  { head: 'Began', width: 24, cell: ({ at }) => time(at) },
-  { head: 'By', width: 12, cell: ({ actor }) => actor ?? '–' },
-  { head: 'Recorded', width: 8, number: true, cell: ({ recorded }) => recorded ?? '–' },
-  { head: 'Refused', width: 8, number: true, cell: ({ refused }) => refused ?? '–' },
-];
-const SOURCE: Column<ImportAnswer> = { head: 'File', cell: ({ source }) => source };
-const MORE: readonly Column<ImportAnswer>[] = [
-  { head: 'Unchanged', cell: ({ unchanged }) => unchanged ?? '–' },
-  {
-    head: 'Ended',
-    cell: ({ ended_at }) => (ended_at === null ? 'not yet, or it was killed' : time(ended_at)),
-  },
-  SOURCE,
-];
-
-export const IMPORT_COLUMNS: readonly Column<ImportAnswer>[] = [...COLUMNS, SOURCE];
-
 /** What an import recorded of one account, as it is now. */
 interface OfAccount {
   readonly account: number;
@@ -51,12 +29,6 @@ interface OfAccount {
   readonly transactions: number;
   readonly visible: number;
 }
-
-const ACCOUNT_COLUMNS: readonly Column<OfAccount>[] = [
-  { head: 'Account', cell: ({ account }) => link('account', account) },
-  { head: 'Transactions', number: true, cell: ({ transactions }) => transactions },
-  { head: 'Neither voided nor cancelled', number: true, cell: ({ visible }) => visible },
-];
 
 /** An import with what there is of it now, by its events. */
 export async function importShown(store: Pick<EventStore, 'readStream' | 'readStreams'>, entry: ImportEntry) {
@@ -78,15 +50,6 @@ export async function importShown(store: Pick<EventStore, 'readStream' | 'readSt
   const by_account = [...byAccount.values()].sort((a, b) => a.account - b.account);
   const { accounts: unknown_accounts, corporates: unknown_corporates } = await named.unknown(store);
   return { ...importAnswer(entry), by_account, unknown_accounts, unknown_corporates };
-}
-
-export type ImportShown = Awaited<ReturnType<typeof importShown>>;
-
-export function importSections(shown: ImportShown): Section[] {
-  return [
-    facts([...COLUMNS, ...MORE], shown),
-    table('Accounts', ACCOUNT_COLUMNS, { of: shown.by_account, empty: 'nothing is left of it' }),
-  ];
 }
 
 /** What customers can not see or ask for, and what to do; `undefined` where the directory has it all. */

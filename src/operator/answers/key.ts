@@ -1,8 +1,6 @@
 import type { AccountKey } from '../../domain/account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { LastUse, RequestRow } from '../../pull/request-journal.ts';
-import { type Cell, type Column, link, state, time } from './columns.ts';
-import { some } from './names.ts';
 import { webhookState } from './webhook.ts';
 
 /** A key as an operator may see it: no hash, no secret. */
@@ -55,59 +53,7 @@ export function requestAnswer({ atMs, address, status, code, rows, query }: Requ
   };
 }
 
-type RequestAnswer = ReturnType<typeof requestAnswer>;
-
-export const REQUEST_COLUMNS: readonly Column<RequestAnswer>[] = [
-  { head: 'Time', width: 24, cell: ({ at }) => time(at) },
-  { head: 'From address', width: 15, cell: ({ address }) => address ?? '–' },
-  { head: 'Answer', width: 6, number: true, cell: ({ status }) => status },
-  { head: 'Records', width: 7, number: true, cell: ({ rows }) => rows ?? '–' },
-  { head: 'From', width: 24, cell: ({ from }) => time(from) },
-  { head: 'To', width: 24, cell: ({ to }) => time(to) },
-  { head: 'More', cell: moreOf },
-];
-
-function moreOf({ code, corporate_id: ids, corporate_group_id: group, after }: RequestAnswer): Cell {
-  return [
-    code ?? '',
-    group === null ? '' : `group ${group}`,
-    ids === null ? '' : `corporates ${some(ids.map(String))}`,
-    after === null ? '' : `after transaction ${after.id}`,
-  ];
-}
-
 /** A key as an external gateway needs it for checks 1 and 2. */
 export function edgeKeyAnswer({ prefix, environment, allowList, rateLimit, active }: AccountKey) {
   return { prefix, environment, allow_list: allowList, rate_limit: rateLimit, active };
-}
-
-const MAX_ADDRESSES = 100;
-
-export const KEY_COLUMNS: readonly Column<KeyAnswer>[] = [
-  { head: 'Key', width: 10, cell: ({ prefix }) => link('key', prefix) },
-  { head: 'Account', width: 8, cell: ({ account }) => link('account', account) },
-  { head: 'Label', width: 16, cell: ({ label }) => label ?? '–' },
-  { head: 'State', width: 5, cell: ({ active }) => state(active ? 'on' : 'off') },
-  { head: 'Environment', width: 11, cell: ({ environment }) => environment },
-  {
-    head: 'Addresses',
-    width: 18,
-    cell: ({ allow_list: list }) => list.slice(0, MAX_ADDRESSES).join(',') || 'any address',
-  },
-  { head: 'In 60 s', width: 7, number: true, cell: ({ rate_limit }) => rate_limit },
-  { head: 'Mobile numbers', width: 14, cell: ({ driver_mobile }) => (driver_mobile ? 'sent' : 'left out') },
-  { head: 'Webhook', cell: webhookCell },
-];
-
-export const USED_KEY_COLUMNS: readonly Column<Used>[] = [
-  ...KEY_COLUMNS.slice(0, -1),
-  { head: 'Last used', width: 24, cell: ({ last_used_at }) => time(last_used_at) },
-  { head: 'From', width: 15, cell: ({ last_used_from }) => last_used_from ?? '–' },
-  ...KEY_COLUMNS.slice(-1),
-];
-
-function webhookCell({ prefix, webhook_url: url, ...of }: KeyAnswer): Cell {
-  if (url === null) return 'none';
-  const since = of.webhook_since === null ? [] : ['since', time(of.webhook_since), `(${of.webhook_reason})`];
-  return [state(of.webhook_state), link('webhook', prefix), url, ...since];
 }

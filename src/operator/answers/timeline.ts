@@ -3,8 +3,7 @@ import { membersOf, printableData, recordedAt, recordedAtMs } from '../../event-
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { type Effect, projectEvent, RowFold } from '../../pull/record/project-event.ts';
 import type { Delivery } from '../../push/queue/delivery.ts';
-import { type Cell, type Column, link, state, time } from './columns.ts';
-import { attemptAnswer, attemptName, deliveryAnswer, outcomeText, resultOf } from './delivery.ts';
+import { attemptAnswer, attemptName, deliveryAnswer, outcomeText } from './delivery.ts';
 
 export interface AppliedEvent {
   readonly event: RecordedEvent;
@@ -73,46 +72,23 @@ function deliveryEntries(delivery: Delivery) {
   return [made, ...attempts, ...(due_at === null ? [] : [{ at: due_at, what: 'due' as const, ...of }])];
 }
 
-/** `hide` takes out of a reason what may not be shown. */
-export function timelineColumns(
-  applied: readonly AppliedEvent[],
-  hide: (reason: string) => string,
-): readonly Column<TimelineEntry>[] {
+/** The timeline for people: with the reason that a void gives, and without what `hide` takes out of reasons. */
+export function timelineShown(
+  timeline: readonly TimelineEntry[],
+  { applied, hide }: Pick<TimelineParts, 'applied'> & { readonly hide: (reason: string) => string },
+): readonly object[] {
   const given = new Map(applied.map(({ event }) => [event.revision, reasonGiven(event)]));
-  const why = (reason: string | null | undefined): string => (typeof reason === 'string' ? hide(reason) : '');
-  const details = (entry: TimelineEntry): Cell => {
-    switch (entry.what) {
-      case 'event':
-        return [entry.type, state(entry.effect), why(entry.reason ?? given.get(entry.revision))];
-      case 'not_sent':
-        return why(entry.reason);
-      case 'delivery':
-        return [link('delivery', entry.delivery), 'now', state(entry.state), why(entry.reason)];
-      case 'attempt': {
-        const how = `${attemptName(entry)}: ${outcomeText(entry)} after ${entry.duration_ms} ms, of`;
-        return [resultOf(entry), how, link('delivery', entry.delivery)];
-      }
-      case 'due':
-        return link('delivery', entry.delivery);
-      default:
-        return entry satisfies never;
+  return timeline.map((entry) => {
+    if (entry.what === 'attempt') {
+      const { at, what, key, delivery, ok, duration_ms } = entry;
+      const answer = `${attemptName(entry)}: ${outcomeText(entry)} after ${duration_ms} ms`;
+      return { at, what, key, delivery, state: ok ? 'delivered' : 'failed', answer };
     }
-  };
-  return [
-    { head: 'Time', cell: ({ at }) => (at === '' ? '–' : time(at)) },
-    { head: 'What', cell: ({ what }) => WHAT[what] },
-    { head: 'Key', cell: (entry) => ('key' in entry ? link('webhook', entry.key) : '') },
-    { head: 'Details', cell: details },
-  ];
+    if (!('reason' in entry)) return entry;
+    const reason = entry.reason ?? (entry.what === 'event' ? given.get(entry.revision) : undefined) ?? null;
+    return { ...entry, reason: reason === null ? null : hide(reason) };
+  });
 }
-
-const WHAT = {
-  event: 'event',
-  not_sent: 'not sent',
-  delivery: 'delivery made',
-  attempt: 'attempt',
-  due: 'next attempt',
-} as const satisfies Record<TimelineEntry['what'], string>;
 
 /** Why it was voided or cancelled, as whoever did it wrote. */
 function reasonGiven(event: AppliedEvent['event']): string | null {

@@ -2,27 +2,18 @@ import type { RenderedRecord } from '../../../projections/record.ts';
 import type { TransactionRow } from '../../../projections/transactions.ts';
 import { transactionStream, type VisibleStatus } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
+import { searchable } from '../../domain/values/search-text.ts';
 import { printableData, recordedAt } from '../../event-store/codec.ts';
 import type { PageRow, ViewReads } from '../../pull/view/transactions-view.ts';
-import type { Delivery } from '../../push/queue/delivery.ts';
-import type { DeliveryReads } from '../../push/queue/delivery-reads.ts';
+import type { DeliveryReads } from '../../push/queue/delivery-queue.ts';
 
 import {
   type TransactionDeliveriesOptions,
   transactionDeliveries,
 } from '../deliveries/transaction-deliveries.ts';
-import { accessAt, type KeyAccess, type NoAccess, noAccess, refusalCells } from './access.ts';
-import { type Column, type Facts, link, type Section, state, type Table, table, time } from './columns.ts';
+import { accessAt, type KeyAccess, type NoAccess, noAccess } from './access.ts';
 import { type AccountOf, deliveryAnswer, withHeldReasons } from './delivery.ts';
-import {
-  dataText,
-  effectsOf,
-  HIDDEN,
-  rowAt,
-  timelineColumns,
-  timelineOf,
-  withoutDriver,
-} from './timeline.ts';
+import { dataText, effectsOf, HIDDEN, rowAt, timelineOf, timelineShown, withoutDriver } from './timeline.ts';
 
 /** What a list shows of a record's text. */
 interface Head {
@@ -45,33 +36,21 @@ export function recordAnswer(
     corporate: corporate.id,
     number_plate: vehicle.number_plate,
     /** As printed, with all its decimals. */
-    total_amount: /"total_amount":([^,}]+)/.exec(`${fees}`)?.[1] ?? '',
+    total_amount: /"total_amount":([^,}]+)/.exec(fees)?.[1] ?? '',
   };
 }
 
-/** Whether the number plate contains a text, whatever their spaces and capitals. */
-export function hasPlate({ number_plate }: { readonly number_plate: string | null }, text: string): boolean {
-  const plain = (each: string): string => each.replaceAll(/\s/g, '').toUpperCase();
-  return number_plate !== null && plain(number_plate).includes(plain(text));
+/** Whether the number plate contains a `searchable` text. */
+export function hasPlate(
+  { number_plate }: { readonly number_plate: string | null },
+  wanted: string,
+): boolean {
+  return number_plate !== null && searchable(number_plate).includes(wanted);
 }
-
-export const RECORD_COLUMNS: readonly Column<ReturnType<typeof recordAnswer>>[] = [
-  { head: 'Created', width: 24, cell: ({ created_at }) => time(created_at) },
-  { head: 'Transaction', width: 11, cell: ({ id }) => link('transaction', id) },
-  { head: 'Status', width: 9, cell: ({ status }) => status },
-  { head: 'Corporate', width: 9, cell: ({ corporate }) => corporate },
-  { head: 'Plate', width: 12, cell: ({ number_plate }) => number_plate ?? '–' },
-  { head: 'Total', width: 14, number: true, cell: ({ total_amount }) => total_amount },
-];
-
-/** With why a key got no delivery of it. */
-export const UNSENT_COLUMNS: readonly Column<
-  ReturnType<typeof recordAnswer> & { readonly reason: string }
->[] = [...RECORD_COLUMNS, { head: 'Why it was not sent', cell: ({ reason }) => reason }];
 
 export interface TransactionParts extends TransactionDeliveriesOptions {
   readonly view: Pick<ViewReads, 'find' | 'checkpoint'>;
-  readonly queue: Pick<DeliveryReads, 'page' | 'find'>;
+  readonly queue: Pick<DeliveryReads, 'page' | 'get'>;
   readonly accountOf: AccountOf;
 }
 
@@ -93,10 +72,7 @@ export async function findTransaction(
   const row = found.get(id)?.shown ?? undefined;
   const nowMs = clock.now();
   const owed = await transactionDeliveries(id, events, parts);
-  const attempted = await Promise.all(
-    owed.deliveries.slice(0, maxDeliveries).map((each) => queue.find(each.id)),
-  );
-  const whole = attempted.filter((delivery): delivery is Delivery => delivery !== undefined);
+  const whole = await queue.get(owed.deliveries.slice(0, maxDeliveries));
   const applied = effectsOf(events);
   const timeline = timelineOf({
     applied,
@@ -187,69 +163,45 @@ export function transactionAnswer(
   };
 }
 
-/** Whether it is shown, and where not, whether that will change by itself. */
-export function visibilityFacts({ id, events, isErased, viewPosition }: FoundTransaction, seen: Seen): Facts {
-  const last = events.at(-1);
-  const why = isErased
-    ? 'erased, and still shown: fuel verify repairs that'
-    : last === undefined
-      ? 'no event calls for what is shown: fuel verify repairs that'
-      : last.position > viewPosition
-        ? `not applied yet: the view is at ${viewPosition} of the log, the newest event at ${last.position}`
-        : 'every event of it was applied';
-  const { at, visible, no_access, answered } = seen;
-  return {
-    facts: [
-      ['Transaction', link('transaction', id)],
-      ...(at === undefined ? [] : ([['At', time(at)]] as const)),
-      ['Customers', state(visible ? 'visible' : 'not visible', visible ? 'good' : 'quiet')],
-      ...(no_access === undefined
-        ? []
-        : ([['Why not', ['recorded;', ...refusalCells({ reason: no_access, answered })]]] as const)),
-      ['The view', why],
-      ['Events', events.length],
-    ],
-  };
-}
-
-/** Who drove only where it is `personal`: reasons may quote the events. */
-export function timelineTable(
-  { timeline, applied }: FoundTransaction,
-  { personal }: { readonly personal: boolean },
-): Table {
-  const hide = (reason: string): string =>
-    applied.reduce((text, { event }) => withoutDriver(text, printableData(event)), reason);
-  return table('Timeline', timelineColumns(applied, personal ? (reason) => reason : hide), {
-    of: timeline,
-    empty: 'Nothing happened.',
-  });
-}
-
-const ACCESS_COLUMNS: readonly Column<KeyAccess>[] = [
-  { head: 'Key', cell: ({ key }) => link('key', key) },
-  { head: 'Could read', cell: ({ can_read, reason }) => reason ?? (can_read ? 'yes' : 'no') },
-  { head: 'Mobile numbers', cell: ({ mobile_number }) => (mobile_number ? 'shown' : 'left out') },
-];
-
-/** All of it, with the data of its events; who drove only where it is `personal`. */
-export function transactionSections(
+/**
+ * For people: the timeline in place of deliveries, and what the view has applied. Who drove only where it is `personal`:
+ * records, events and the reasons that quote them name the driver.
+ */
+export function transactionShown(
   found: FoundTransaction,
   seen: Seen,
   { personal }: { readonly personal: boolean },
-): Section[] {
-  const { record: whole, access } = seen;
+) {
+  const { id, events, applied } = found;
+  const { record: whole, access, ...visibility } = seen;
   const record = whole == null || personal ? whole : recordWithoutDriver(whole);
-  const data = found.events.map(
-    (event) => [`${event.type}@${event.revision}`, dataText(printableData(event), { personal })] as const,
-  );
-  return [
-    visibilityFacts(found, seen),
-    ...(record == null ? [] : [{ facts: [['Record', record]] as const }]),
-    ...(access === null ? [{ facts: [['Access', 'the account can not be read: not known']] as const }] : []),
-    ...(access?.length ? [table('Access of keys', ACCESS_COLUMNS, { of: access, empty: '' })] : []),
-    timelineTable(found, { personal }),
-    ...(data.length === 0 ? [] : [{ facts: data }]),
-  ];
+  const hide = (reason: string): string =>
+    personal
+      ? reason
+      : applied.reduce((text, { event }) => withoutDriver(text, printableData(event)), reason);
+  return {
+    id,
+    ...visibility,
+    view: appliedText(found),
+    ...(record != null && { record }),
+    ...(access !== undefined && { access: access ?? 'not known: the account can not be read' }),
+    timeline: timelineShown(found.timeline, { applied, hide }),
+    events: events.map((event) => ({
+      revision: event.revision,
+      type: event.type,
+      data: dataText(printableData(event), { personal }),
+    })),
+  };
+}
+
+/** Whether a record that is not shown will be by itself. */
+function appliedText({ events, isErased, viewPosition }: FoundTransaction): string {
+  const last = events.at(-1);
+  if (isErased) return 'erased, and still shown: fuel verify repairs that';
+  if (last === undefined) return 'no event calls for what is shown: fuel verify repairs that';
+  return last.position > viewPosition
+    ? `not applied yet: the view is at ${viewPosition} of the log, the newest event at ${last.position}`
+    : 'every event of it was applied';
 }
 
 /** A record's text; quotes within its texts are escaped, so these are its own members. */
@@ -260,7 +212,7 @@ function recordWithoutDriver(record: string): string {
 }
 
 /** A record's text with the photos' names in the store in place of URLs, which only a request makes. */
-export function archivedText({ head, mobileNumber, fees, pump, odometer }: RenderedRecord): string {
+function archivedText({ head, mobileNumber, fees, pump, odometer }: RenderedRecord): string {
   const mobile = mobileNumber === null ? '' : `,"mobile_number":${mobileNumber}`;
   return `${head}${mobile}},"fees":${fees},"images":${JSON.stringify({ pump, odometer })}}`;
 }

@@ -1,7 +1,10 @@
 import type { AccountKey, AccountWebhook } from '../../domain/account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
+import { retryAfterMs } from '../../push/pace/retry-after.ts';
 import type { WebhookHealth } from '../../push/queue/delivery.ts';
-import { type Column, link, state, time } from './columns.ts';
+import type { Backlog, DeliveryReads } from '../../push/queue/delivery-queue.ts';
+import { shortAnswer } from '../../push/queue/failure-streak.ts';
+import { endOf } from '../../push/queue/next-state.ts';
 
 /** `reason` and `since` of a disabled one. */
 export function webhookState(webhook: AccountWebhook | null) {
@@ -22,6 +25,7 @@ export function webhookAnswer(accountId: number, { prefix, webhook }: AccountKey
     ...webhookState(webhook),
     url: webhook?.url ?? null,
     set_at: webhook === null ? null : formatDateTime(webhook.setAtMs),
+    rate_per_second: webhook?.ratePerSecond ?? null,
     health: {
       failed_in_a_row: health.failedInARow,
       failing_since: health.failingSinceMs === null ? null : formatDateTime(health.failingSinceMs),
@@ -30,22 +34,79 @@ export function webhookAnswer(accountId: number, { prefix, webhook }: AccountKey
   };
 }
 
-type WebhookAnswer = ReturnType<typeof webhookAnswer>;
+/** The attempts of so many deliveries are read, found among so many of the newest; so many deliveries are counted. */
+const READ = { deliveries: 60, maxRead: 2_000 };
+export const MAX_COUNTED = 10_000;
 
-export const WEBHOOK_FACTS: readonly Column<WebhookAnswer>[] = [
-  { head: 'Key', cell: ({ prefix }) => link('key', prefix) },
-  {
-    head: 'State',
-    cell: ({ state: name, since, reason }) =>
-      since === null ? state(name) : [state(name), 'since', time(since), `(${reason})`],
-  },
-  { head: 'Account', cell: ({ account }) => link('account', account) },
-  { head: 'URL', cell: ({ url }) => url ?? 'none' },
-  { head: 'Set at', cell: ({ set_at }) => time(set_at) },
-];
+/** An attempt without what its receiver wrote. */
+export interface LaneAttempt {
+  readonly deliveryId: string;
+  readonly startedAtMs: number;
+  readonly durationMs: number;
+  readonly ok: boolean;
+  /** The receiver's status, or the kind of the failure where there was no answer. */
+  readonly answer: string;
+  /** As `retryAfterMs` reads it: from the attempt's end on; `null` where the receiver did not ask us to wait. */
+  readonly retryAfterMs: number | null;
+}
 
-export const HEALTH_FACTS: readonly Column<WebhookAnswer>[] = [
-  { head: 'Failed in a row', cell: ({ health }) => health.failed_in_a_row },
-  { head: 'Failing since', cell: ({ health }) => time(health.failing_since) },
-  { head: 'Last failures', cell: ({ health }) => health.last_answers.join(', ') || 'none' },
-];
+/** Of the newest deliveries of a lane that were attempted; the oldest attempt first. */
+export async function laneAttempts(
+  queue: Pick<DeliveryReads, 'page' | 'get'>,
+  prefix: string,
+  { deliveries: most, maxRead } = READ,
+): Promise<LaneAttempt[]> {
+  const { deliveries } = await queue.page({ prefix }, { limit: maxRead, maxRead });
+  const attempted = deliveries.filter(({ cycle, attemptsInCycle }) => attemptsInCycle > 0 || cycle > 1);
+  const whole = await queue.get(attempted.slice(0, most));
+  const found = whole.flatMap(({ id, attempts }) =>
+    attempts.map((attempt) => {
+      const { startedAtMs, durationMs, outcome } = attempt;
+      const waits = { retryAfterMs: retryAfterMs(outcome, endOf(attempt)) };
+      return {
+        deliveryId: id,
+        startedAtMs,
+        durationMs,
+        ok: outcome.ok,
+        answer: shortAnswer(outcome),
+        ...waits,
+      };
+    }),
+  );
+  return found.sort((a, b) => a.startedAtMs - b.startedAtMs);
+}
+
+/** What is open of a lane, and how it keeps to what its receiver can do, with the attempts that show it. */
+export async function readPace(
+  queue: Pick<DeliveryReads, 'page' | 'get' | 'backlog'>,
+  prefix: string,
+  nowMs: number,
+) {
+  const [attempts, backlog] = await Promise.all([
+    laneAttempts(queue, prefix),
+    queue.backlog({ nowMs, limit: MAX_COUNTED, prefix }),
+  ]);
+  return { attempts, backlog, pace: paceAnswer(backlog, attempts, nowMs) };
+}
+
+function paceAnswer({ underWay, waiting }: Backlog, attempts: readonly LaneAttempt[], nowMs: number) {
+  const answered = attempts.filter(({ answer }) => /^\d/.test(answer)).map(({ durationMs }) => durationMs);
+  const median = answered.sort((a, b) => a - b)[Math.floor(answered.length / 2)];
+  const askedUntilMs = attempts.reduce(
+    (until, { startedAtMs, durationMs, retryAfterMs }) =>
+      retryAfterMs === null ? until : Math.max(until, startedAtMs + durationMs + retryAfterMs),
+    nowMs,
+  );
+  return {
+    under_way: underWay,
+    answer_ms: median === undefined ? null : Math.round(median),
+    waiting,
+    asked_to_wait_until: askedUntilMs > nowMs ? formatDateTime(askedUntilMs) : null,
+  };
+}
+
+/** For people: what is not counted further says so. */
+export function paceShown({ under_way, waiting, ...pace }: Awaited<ReturnType<typeof readPace>>['pace']) {
+  const upTo = (count: number): number | string => (count < MAX_COUNTED ? count : `${count} or more`);
+  return { ...pace, under_way: upTo(under_way), waiting: upTo(waiting) };
+}

@@ -2,7 +2,7 @@ import { createReadStream, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { FuelError } from '../../base/errors.ts';
-import type { Checkpoint, LogVerifier } from '../../seals/checkpoint.ts';
+import type { LogCheckpoint, LogVerifier } from '../../seals/checkpoint.ts';
 import { hashOf } from '../../seals/leaf.ts';
 import { provesConsistency, provesInclusion } from '../../seals/merkle-tree.ts';
 import { EXPORT, type ExportedEvent } from './export-proof.ts';
@@ -34,13 +34,13 @@ export async function checkExport(folder: string, key: LogVerifier): Promise<Exp
   return { events, size: checkpoint.size, older: older?.size ?? null, faults };
 }
 
-function signed(path: string, key: LogVerifier): Checkpoint {
+function signed(path: string, key: LogVerifier): LogCheckpoint {
   const checkpoint = existsSync(path) ? key.open(readFileSync(path, 'utf8')) : undefined;
   if (checkpoint !== undefined) return checkpoint;
   throw new FuelError('REFUSED', `${path} is no checkpoint that the key ${key} signed`);
 }
 
-function isProven(line: string, { size, root }: Checkpoint): boolean {
+function isProven(line: string, { size, root }: LogCheckpoint): boolean {
   try {
     const { index, proof, data, metadata, ...place } = JSON.parse(line) as ExportedEvent;
     const event = {
@@ -60,7 +60,7 @@ function nameIn(line: string): string {
   return /"stream":"([^"]*)","revision":(\d+)/.exec(line)?.slice(1).join('@') ?? 'it is no event';
 }
 
-function isContinued(older: Checkpoint, newer: Checkpoint, path: string): boolean {
+function isContinued(older: LogCheckpoint, newer: LogCheckpoint, path: string): boolean {
   try {
     const { proof } = JSON.parse(readFileSync(path, 'utf8')) as { readonly proof: readonly string[] };
     return provesConsistency(older, newer, proof);

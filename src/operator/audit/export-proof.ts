@@ -9,7 +9,7 @@ import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import { membersOf, recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { type RecordedEvent, storedText } from '../../event-store/recorded-event.ts';
-import type { Checkpoint } from '../../seals/checkpoint.ts';
+import type { LogCheckpoint } from '../../seals/checkpoint.ts';
 import { type Leaf, leavesAfter } from '../../seals/leaves.ts';
 import { ConsistencyProof, type Hash, InclusionPaths } from '../../seals/merkle-tree.ts';
 import { Gaps, lastSeal } from '../../seals/seals.ts';
@@ -40,7 +40,7 @@ export interface ExportOptions {
   readonly sinceMs?: number | undefined;
   readonly untilMs?: number | undefined;
   /** An older checkpoint, which the newest one is to be shown to continue; with its note. */
-  readonly older?: { readonly checkpoint: Checkpoint; readonly note: string } | undefined;
+  readonly older?: { readonly checkpoint: LogCheckpoint; readonly note: string } | undefined;
   /** A new or empty folder. */
   readonly folder: string;
   readonly signal?: AbortSignal | undefined;

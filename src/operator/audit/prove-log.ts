@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import type { Log } from '../../base/log.ts';
+import type { Rest } from '../../base/pause.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { readOperations, recordOperations } from '../../event-store/operations.ts';
@@ -18,7 +19,7 @@ export async function recordProof(
   await recordOperations(store, [proven], { author, clock });
 }
 
-/** Proves what was sealed since the last proof, and logs what differs. Does nothing without a key. */
+/** Proves what was sealed since the last proof, and logs what differs. */
 export async function proveLog(options: {
   readonly store: EventStore;
   readonly config: Config;
@@ -26,13 +27,13 @@ export async function proveLog(options: {
   readonly log: Log;
   readonly author: Author;
   readonly signal: AbortSignal;
+  readonly rest: Rest;
 }): Promise<void> {
-  const { store, config, clock, log, signal } = options;
-  const key = openSigner(await storeIdentity(store, clock), config)?.verifier;
-  if (key === undefined) return;
+  const { store, config, clock, log, signal, rest } = options;
+  const key = openSigner(await storeIdentity(store, clock), config).verifier;
   const last = (await readOperations(store)).findLast(({ type }) => type === 'LogProven');
   const since = last?.type === 'LogProven' ? last.data.size : undefined;
-  const found = await verifyLog({ store, key, since, signal });
+  const found = await verifyLog({ store, key, since, signal, rest });
   if (found.fault === undefined) log.info({ since, sealed: found.sealedSize }, 'the log is what was sealed');
   else log.error({ fault: found.fault }, 'the log is not what was sealed: fuel audit verify, docs/audit.md');
   await recordProof(found, options);

@@ -10,6 +10,7 @@ import {
   type CopiedPositions,
   copiedCheckpoint,
   copiedPositions,
+  faultOfCopy,
 } from '../../engines/sqlite/copied-files.ts';
 import { backupFile } from '../../engines/sqlite/driver/backup-file.ts';
 import { numberedFiles } from '../../engines/sqlite/driver/numbered-files.ts';
@@ -27,8 +28,10 @@ const PLAIN_FILES = ['master.key', 'seal.key', 'tls-cert.pem', 'tls-key.pem'];
 
 /** To be kept elsewhere too: it proves what the log was. */
 const CHECKPOINT = 'checkpoint.txt';
-/** Written last. */
-export const MANIFEST = 'backup.json';
+/** What the backup is. */
+const MANIFEST = 'backup.json';
+/** The SHA-256 of each file, as `sha256sum -c` reads it. Written last. */
+const CHECKSUMS = 'SHA256SUMS';
 
 export interface BackupManifest {
   readonly made_at: string;
@@ -37,14 +40,13 @@ export interface BackupManifest {
   /** The last event of the log, and the last that the view has applied. */
   readonly positions: CopiedPositions;
   readonly files: readonly string[];
-  /** SHA-256 of each file, by its name. */
-  readonly checksums: Readonly<Record<string, string>>;
 }
 
 /**
- * Copies the embedded files of `dataDir` into `target`, a new or empty folder, while the service runs. The folder can
- * then be used as `FUEL_DATA_DIR`. The manifest is written last: a copy without one is incomplete. Throws `REFUSED`
- * where the target is not empty or not this user's alone, or there is nothing to copy.
+ * Copies the embedded files of `dataDir` into `target`, a new or empty folder, while the service runs, and checks the
+ * copies. The folder can then be used as `FUEL_DATA_DIR`. The checksums are written last: a copy without them is
+ * incomplete. Throws `REFUSED` where the target is not empty or not this user's alone, or there is nothing to copy;
+ * `STORE_DAMAGED` for a damaged file; `STORE_MISMATCH` where the view is ahead of the log.
  */
 export async function backupDataDir(
   dataDir: string,
@@ -67,6 +69,7 @@ export async function backupDataDir(
     await copyDatabase(name, { dataDir, target });
     files.push(name);
   }
+  const positions = checkCopies(files, { dataDir, target });
   for (const name of PLAIN_FILES.filter((file) => existsSync(join(dataDir, file)))) {
     assertOwn(join(dataDir, name), 'file');
     await copyFile(join(dataDir, name), join(target, name), constants.COPYFILE_EXCL);
@@ -74,17 +77,37 @@ export async function backupDataDir(
   }
   const checkpoint = copiedCheckpoint(target);
   if (checkpoint !== undefined) {
-    await writeFile(join(target, CHECKPOINT), checkpoint, { flag: 'wx', mode: 0o600, flush: true });
+    await writeNew(join(target, CHECKPOINT), checkpoint);
     files.push(CHECKPOINT);
   }
-  const checksums: Record<string, string> = {};
-  for (const name of files) checksums[name] = await checksumOf(join(target, name));
-  const [program, positions] = [packageJson.version, copiedPositions(target)];
-  const manifest: BackupManifest = { made_at: madeAt, program, positions, files, checksums };
-  const path = join(target, MANIFEST);
-  await writeFile(path, `${JSON.stringify(manifest, null, 2)}\n`, { flag: 'wx', mode: 0o600, flush: true });
+  const manifest: BackupManifest = { made_at: madeAt, program: packageJson.version, positions, files };
+  await writeNew(join(target, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
+  let checksums = '';
+  for (const name of [...files, MANIFEST]) checksums += `${await checksumOf(join(target, name))}  ${name}\n`;
+  await writeNew(join(target, CHECKSUMS), checksums);
   await syncFile(target);
   return manifest;
+}
+
+/** Has SQLite look through the copied databases, when all are copied, and compares how far they are. */
+function checkCopies(
+  names: readonly string[],
+  { dataDir, target }: { readonly dataDir: string; readonly target: string },
+): CopiedPositions {
+  for (const name of names) {
+    const fault = faultOfCopy(join(target, name));
+    if (fault !== undefined)
+      throw new FuelError('STORE_DAMAGED', `${join(dataDir, name)} is damaged, and so is its copy: ${fault}`);
+  }
+  const positions = copiedPositions(target);
+  const { events, transactions } = positions;
+  if (transactions !== null && transactions > (events ?? 0)) {
+    throw new FuelError(
+      'STORE_MISMATCH',
+      `the view stands at ${transactions}, ahead of the log, which ends at ${events ?? 0}: run fuel projection rebuild transactions, then make the backup`,
+    );
+  }
+  return positions;
 }
 
 /** All files of the view; once more if others took their place meanwhile. */
@@ -113,10 +136,14 @@ async function copyDatabase(
   await rename(partial, join(target, name));
 }
 
-export async function checksumOf(path: string): Promise<string> {
+async function checksumOf(path: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(path), hash);
   return hash.digest('hex');
+}
+
+async function writeNew(path: string, text: string): Promise<void> {
+  await writeFile(path, text, { flag: 'wx', mode: 0o600, flush: true });
 }
 
 async function syncFile(path: string): Promise<void> {

@@ -3,11 +3,23 @@ import { dirname } from 'node:path';
 import { reasonOf } from '../../base/errors.ts';
 import { orLate } from '../../base/pause.ts';
 
+/** What a check finds: that something is right, or what is not and what to do. */
 export interface Finding {
   readonly ok: boolean;
   readonly detail: string;
   /** What to do, as a command or an instruction; `null` where it is right. */
   readonly do: string | null;
+}
+
+/** Something that is not right, as doctor and the console's overview show it. */
+export interface Problem extends Finding {
+  readonly do: string;
+  /** The same for the same thing in every look. */
+  readonly id: string;
+  /** The words of a command after `fuel`. */
+  readonly words: readonly string[];
+  /** The console's page that says more; that of projections unless given. */
+  readonly href?: string;
 }
 
 export interface CheckResult extends Finding {
@@ -20,6 +32,30 @@ export function right(detail: string): Finding {
 
 export function wrong(detail: string, remedy: string): Finding {
   return { ok: false, detail, do: remedy };
+}
+
+/** A problem that does not end before somebody acts; its command is what to do unless `do` says more. */
+export function act(
+  id: string,
+  detail: string,
+  words: readonly string[],
+  more: { readonly do?: string; readonly href?: string } = {},
+): Problem {
+  return { ok: false, id, detail, words, do: `fuel ${words.join(' ')}`, ...more };
+}
+
+/** A problem that somebody else may have to repair, or that is over: it makes no check wrong. */
+export function look(...of: Parameters<typeof act>): Problem {
+  return { ...act(...of), ok: true };
+}
+
+/** One finding of several; `detail` is what is right. */
+export function merged(problems: readonly Problem[], detail: string): Finding {
+  const wrongs = problems.filter(({ ok }) => !ok);
+  if (wrongs.length === 0)
+    return right([detail, ...problems.map((each) => `${each.detail} (${each.do})`)].join('; '));
+  const cures = new Set(wrongs.map((each) => each.do));
+  return wrong(wrongs.map((each) => each.detail).join('; '), [...cures].join('; '));
 }
 
 /** No second alarm about what is wrong with its causes. */

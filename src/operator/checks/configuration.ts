@@ -8,7 +8,7 @@ import { registry as REGISTRY, type Registry } from '../../engines/engines.ts';
 import { certificatePaths, readCertificate } from '../../pull/server/certificate.ts';
 import { readPem, trustedAuthorities } from '../../push/sender/trusted-authorities.ts';
 import { type Finding, right, wrong } from './check.ts';
-import { verdictOf } from './table.ts';
+import { judged } from './table.ts';
 
 /** Whether `fuel serve` would start with these settings and the files that they name. */
 export async function checkConfiguration(
@@ -93,8 +93,8 @@ export function checkCertificate(config: CertificateConfig, nowMs: number): Find
   const detail = `for ${names}, until ${validToDate.toISOString().slice(0, 10)} (${inDays(leftMs)})`;
   if (validFromDate.getTime() > nowMs) return wrong(`not valid before ${validFromDate.toISOString()}`, renew);
   if (leftMs < 0) return wrong(`it has ended: ${detail}`, renew);
-  const { problems } = verdictOf('certificate', { atMs: nowMs, certificateEndsAtMs: validToDate.getTime() });
-  return problems.length > 0 ? wrong(`it ends soon: ${detail}`, renew) : right(detail);
+  const { ok } = judged('certificate', { atMs: nowMs, certificateEndsAtMs: validToDate.getTime() });
+  return ok ? right(detail) : wrong(`it ends soon: ${detail}`, renew);
 }
 
 function inDays(leftMs: number): string {

@@ -6,9 +6,9 @@ import {
   EMBEDDED_FILES,
   type EmbeddedFile,
   inspectEmbedded,
+  isRecreated,
   MAX_READ_THROUGH_BYTES,
   PUT_ASIDE,
-  RECREATED,
 } from '../../engines/sqlite/embedded-files.ts';
 import { asOwnerOf, type Finding, right, wrong } from './check.ts';
 
@@ -55,7 +55,7 @@ export function lookAtFiles(config: Config): LookedAtFile[] {
     const state = inspectEmbedded(config, name, { maxCheckedBytes: MAX_READ_THROUGH_BYTES });
     return state === undefined
       ? []
-      : [{ name: EMBEDDED_FILES[name], isRecreated: RECREATED.has(name), ...state }];
+      : [{ name: EMBEDDED_FILES[name], isRecreated: isRecreated(name), ...state }];
   });
 }
 

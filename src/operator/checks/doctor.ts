@@ -3,15 +3,16 @@ import { findMasterKeys, otherKeyFile } from '../../accounts/master-key.ts';
 import { recordedMasterKeys } from '../../accounts/store-binding.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
+import { textOf } from '../../base/config/setting.ts';
 import { readDisk } from '../../base/disk/disk.ts';
+import { trustedTime } from '../../base/time/trusted-clock.ts';
 import { registry as REGISTRY, type Registry } from '../../engines/engines.ts';
 import { configuredPhotoStore } from '../../pull/images/presign.ts';
 import type { Engines } from '../../service/engines/engines.ts';
 import { MAX_BACKLOG_COUNTED } from '../../service/ops/shared-figures.ts';
-import type { FollowerStatus } from '../answers/followers/follower.ts';
 import { checkContacts, checkCorporates, failingWebhooks, MAX_FAILING, webhooksOf } from './accounts.ts';
 import { type CheckResult, type Finding, notChecked, right, within, wrong } from './check.ts';
-import { checkClocks, configuredClocks } from './clocks.ts';
+import { checkClocks } from './clocks.ts';
 import { checkCertificate, checkConfiguration } from './configuration.ts';
 import { checkDataDirectory, lookAtFiles } from './data-directory.ts';
 import { checkMasterKeys } from './master-keys.ts';
@@ -19,7 +20,7 @@ import { checkProof } from './proof.ts';
 import { checkEngine, checkMail, checkPhotos } from './servers.ts';
 import { checkStore } from './store.ts';
 import { storesOf } from './stores.ts';
-import { type CheckId, type Facts, judged, verdictOf } from './table.ts';
+import { type CheckId, type Facts, judged } from './table.ts';
 
 const LIMIT_MS = 8_000;
 const MIN_SECRET_CHARACTERS = 4;
@@ -103,8 +104,7 @@ function checksOfMachine({ env, config, clock, registry }: Doctor): Check[] {
       check: 'disk-space',
       remedy: `df ${dataDir}`,
       async work() {
-        const disk = await readDisk(dataDir);
-        return judged('disk-space', { atMs: clock.now(), disk }, disk.text);
+        return judged('disk-space', { atMs: clock.now(), disk: await readDisk(dataDir) });
       },
     },
     {
@@ -124,27 +124,27 @@ function checksOfMachine({ env, config, clock, registry }: Doctor): Check[] {
       needs: ['FUEL_IMAGES_ENDPOINT'],
       remedy: 'correct FUEL_IMAGES_ENDPOINT',
       work: () =>
-        checkPhotos(env.FUEL_IMAGES_ENDPOINT ? configuredPhotoStore(config) : undefined, clock.now()),
+        checkPhotos(
+          textOf(env, 'FUEL_IMAGES_ENDPOINT') ? configuredPhotoStore(config) : undefined,
+          clock.now(),
+        ),
     },
   ];
 }
 
-function checksOfServers({
-  env,
-  config,
-  engines: { remote },
-  clock,
-  registry: { servers },
-}: Doctor): Check[] {
+function checksOfServers({ engines, clock, registry: { servers } }: Doctor): Check[] {
   const { node, sqlite } = process.versions;
   const ofServers = servers.map(
-    ({ check, name, setting, title, holds }): Check => ({
+    ({ check, name, setting, title, holds, ports }): Check => ({
       check,
       needs: [setting],
       remedy: `start ${title}, or correct ${setting}`,
       work() {
-        const used = remote.find((engine) => engine.name === name);
-        return used ? checkEngine(used) : right(`${holds}: embedded, SQLite ${sqlite} of Node ${node}`);
+        const used = engines.remote.find((engine) => engine.name === name);
+        if (used) return checkEngine(used);
+        const other = engines.remote.find(({ serves }) => serves.some((port) => ports.includes(port)));
+        if (other) return right(`not selected: ${other.title} is`);
+        return right(`${holds}: embedded, SQLite ${sqlite} of Node ${node}`);
       },
     }),
   );
@@ -152,16 +152,16 @@ function checksOfServers({
     ...ofServers,
     {
       check: 'clocks',
-      needs: [
-        ...servers.map(({ setting }) => setting),
-        'FUEL_NTP_SERVER',
-        'FUEL_IMAGES_ENDPOINT',
-        'FUEL_SMTP_URL',
-      ],
-      remedy: 'timedatectl status, on every machine',
-      work() {
-        const photos = env.FUEL_IMAGES_ENDPOINT ? config.FUEL_IMAGES_ENDPOINT : undefined;
-        return checkClocks(configuredClocks(config, remote, photos), () => clock.now());
+      needs: servers.map(({ setting }) => setting),
+      remedy: 'chronyc tracking, on every machine',
+      async work() {
+        const isThere = (await engines.state('coordination').catch(() => 'missing')) === 'current';
+        const trustedAtMs = isThere
+          ? await trustedTime(engines.coordination()).catch(() => undefined) // another check names the engine
+          : undefined;
+        const trusted = judged('clocks', { atMs: clock.now(), trustedAtMs });
+        if (!trusted.ok) return trusted;
+        return checkClocks(engines.remote, () => clock.now());
       },
     },
   ];
@@ -174,34 +174,35 @@ function checksOfStores({ engines, config, clock, registry }: Doctor, repair: st
     const isMissing = (await engines.state('store')) === 'missing';
     return right(isMissing ? 'there is no store yet' : 'not looked at: the check store says why');
   };
-  const verdict = (id: CheckId, facts: Omit<Facts, 'atMs'>, detail: string): Finding =>
-    judged(id, { atMs: clock.now(), ...facts }, detail);
   const webhooksIn = (all: Directory) => [...webhooksOf(all, config.FUEL_ENVIRONMENT)];
   const ofDirectory = (look: (all: Directory) => Finding | Promise<Finding>) => async () => {
     const all = await stores.directory();
     return all === undefined ? noStore() : look(all);
   };
-  const ofFollowers = (id: CheckId, describe: (follower: FollowerStatus) => string) => async () => {
-    // Where it is full no process can report what it works on.
-    const disk = engines.embedded.length > 0 ? await readDisk(config.FUEL_DATA_DIR) : undefined;
-    const { causes } = verdictOf(id, { atMs: clock.now(), disk });
-    if (causes.length > 0) return notChecked(causes);
-    const followers = await stores.followers();
-    if (followers === undefined) return noStore();
-    const all = id === 'consumers' ? await stores.directory() : undefined;
-    const detail = followers.map((each) => `${each.name}: ${describe(each)}`).join('; ');
-    return verdict(id, { followers, webhooks: all && webhooksIn(all).length }, detail);
-  };
+  const ofTable = (id: CheckId, gather: (all: Directory) => Promise<Omit<Facts, 'atMs'>>) =>
+    ofDirectory(async (all) => judged(id, { atMs: clock.now(), ...(await gather(all)) }));
+  const ofFollowers = (id: CheckId) =>
+    ofTable(id, async (all) => {
+      // Where it is full no process can report what it works on.
+      const disk = engines.embedded.length > 0 ? await readDisk(config.FUEL_DATA_DIR) : undefined;
+      return { disk, followers: await stores.followers(), webhooks: webhooksIn(all).length };
+    });
+  const webhooks = ofTable('webhooks', async (all) => {
+    const keys = webhooksIn(all).map(({ key }) => key);
+    const queue = await stores.find('queue');
+    return {
+      webhooks: keys.length,
+      disabled: keys.filter(({ webhook }) => webhook?.disabled != null).map(({ prefix }) => prefix),
+      failing: failingWebhooks((await queue?.failingLanes(MAX_FAILING)) ?? [], all),
+      backlog: await queue?.backlog({ nowMs: clock.now(), limit: MAX_BACKLOG_COUNTED }),
+    };
+  });
   const works: Readonly<Record<string, Work>> = {
     store: () => checkStore(stores),
-    accounts: ofDirectory((all) => {
+    accounts: ofTable('accounts', async (all) => {
       const accounts = [...all.accounts()];
-      const ids = accounts.filter(({ unreadable }) => unreadable !== null).map(({ id }) => id);
-      return verdict(
-        'accounts',
-        { unreadable: ids },
-        `${accounts.length} accounts; the events of each can be read`,
-      );
+      const unreadable = accounts.filter((each) => each.unreadable !== null).map(({ id }) => id);
+      return { accounts: accounts.length, unreadable };
     }),
     proof: async () => {
       const store = await stores.find('store');
@@ -215,21 +216,12 @@ function checksOfStores({ engines, config, clock, registry }: Doctor, repair: st
         otherFile: otherKeyFile(config),
       });
     }),
-    'parked-events': ofFollowers('parked-events', ({ parked }) => `${parked}`),
-    consumers: ofFollowers('consumers', ({ holder }) => holder ?? 'nothing to do yet'),
-    lag: ofFollowers('lag', (each) => `${each.lag_events ?? 'many'} events, ${each.lag_seconds} s`),
+    'parked-events': ofFollowers('parked-events'),
+    consumers: ofFollowers('consumers'),
+    lag: ofFollowers('lag'),
     contacts: ofDirectory((all) => checkContacts(webhooksIn(all), config.FUEL_OPERATOR_EMAIL)),
-    webhooks: ofDirectory(async (all) => {
-      if ((await engines.state('queue')) === 'damaged') return notChecked(['data-directory']);
-      const keys = webhooksIn(all).map(({ key }) => key);
-      const disabled = keys.filter(({ webhook }) => webhook?.disabled != null).map(({ prefix }) => prefix);
-      const queue = await stores.find('queue');
-      const { pending = 0, held = 0 } = (await queue?.backlog(MAX_BACKLOG_COUNTED)) ?? {};
-      const failing = failingWebhooks((await queue?.failingLanes(MAX_FAILING)) ?? [], all);
-      const counts = `${keys.length} webhooks, ${disabled.length} switched off, ${failing.length} failing`;
-      const detail = `${counts}; deliveries: ${pending} pending, ${held} held`;
-      return verdict('webhooks', { disabled, failing }, detail);
-    }),
+    webhooks: async () =>
+      (await engines.state('queue')) === 'damaged' ? notChecked(['data-directory']) : webhooks(),
     corporates: ofDirectory(async (all) => {
       const view = await stores.find('view');
       return view === undefined ? right('there is no view yet') : checkCorporates(all, view, clock.now());

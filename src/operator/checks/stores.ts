@@ -2,7 +2,7 @@ import { loadDirectory } from '../../accounts/directory/load-directory.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import type { Engines, StoreName } from '../../service/engines/engines.ts';
-import { followerStatus } from '../answers/followers/follower.ts';
+import { followerStatus } from '../answers/follower.ts';
 
 export type Stores = ReturnType<typeof storesOf>;
 
@@ -27,11 +27,11 @@ export function storesOf(engines: Engines, config: Config, clock: Clock) {
     return followerStatus({
       ...{ store, clock },
       view: (await find('view')) ?? {
-        ...{ checkpoint: nothing, parked: none, building: nothing },
+        ...{ checkpoint: nothing, parked: none },
         countParked: async () => 0,
       },
       subscriptions: (await find('subscriptions')) ?? { status: nothing, parked: none },
-      coordination: (await find('coordination')) ?? { holder: nothing, live: none },
+      coordination: (await find('coordination')) ?? { holder: nothing, live: none, checkpoint: nothing },
     });
   });
   return { config, engines, find, directory, followers };

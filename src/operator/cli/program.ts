@@ -1,4 +1,4 @@
-import { type Command, CommanderError } from 'commander';
+import { Command, CommanderError } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { FuelError } from '../../base/errors.ts';
 import { printable, withoutKeys } from '../../base/printable.ts';
@@ -16,7 +16,7 @@ import { addStoreCommands } from './commands/store-commands.ts';
 import { addVerifyCommand } from './commands/verify-command.ts';
 import { addWebhookCommands } from './commands/webhook-commands.ts';
 import { addCompletionCommand } from './guide/completion.ts';
-import { addHelpCommand, SuggestingCommand } from './guide/help.ts';
+import { addHelpCommand } from './guide/help.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -32,8 +32,7 @@ export async function main(argv: readonly string[]): Promise<void> {
 }
 
 export function createProgram(): Command {
-  const program = new SuggestingCommand('fuel')
-    .showSuggestionAfterError(false)
+  const program = new Command('fuel')
     .description('Fuel transaction integration service: run it, provision customers, import, audit.')
     .version(packageJson.version)
     .addHelpText(
@@ -41,7 +40,7 @@ export function createProgram(): Command {
       '\nExample:\n  fuel serve\n\nEvery command explains itself: fuel <noun> <verb> --help',
     )
     .exitOverride()
-    .enablePositionalOptions() // `parked show 7 --json`: the option belongs to show, though parked has it too
+    .enablePositionalOptions() // `parked retry 7 --json`: the option belongs to retry, though parked has it too
     .configureOutput({ writeErr: printError, outputError: (text, write) => write(text) });
   addServeCommand(program);
   addAccountCommands(program);
@@ -93,6 +92,7 @@ function printError(text: string): void {
 
 /** `fuel audit | head` closes the pipe when it has read enough: not an error. A full disk is one. */
 function endOnLostOutput(): void {
+  process.stderr.on('error', () => undefined); // nobody can be told; a service whose terminal is gone still ends in order
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
     const what =

@@ -14,8 +14,7 @@ import {
   starting,
   unavailable,
 } from './html/layout.ts';
-import { PageTurns } from './page-turns.ts';
-import { type Route, routeOf } from './routes.ts';
+import { type Route, routeOf, SECTIONS } from './routes.ts';
 
 /** However many look, a page is made once in the time in which it is refreshed; one that takes long less often. */
 const AGE = { ageMs: 2_000, maxAgeMs: 5_000 };
@@ -41,7 +40,6 @@ interface MadePage extends Asset {
 /** Gives the page of a path and a query: made once in two seconds or somewhat more, whoever asks. */
 export function makePages({ environment, clock, readiness, parts }: PageOptions) {
   const pages = new LRUCache<string, () => Promise<MadePage>>({ max: MAX_PAGES_KEPT });
-  const turns = new PageTurns();
   const now = (): number => clock.now();
   let figures: Figures | undefined;
 
@@ -55,21 +53,14 @@ export function makePages({ environment, clock, readiness, parts }: PageOptions)
   }
 
   async function make(path: string, route: Route | undefined, query: Query | undefined): Promise<MadePage> {
-    const inTime = async (): Promise<Page> => {
-      const page = await known(() => read(path, route, query), now, MAX_PAGE_MS);
-      return 'unknown' in page ? unavailable(page.unknown) : page.value;
-    };
-    // The pages that show nothing but the figures of all wait for no other page.
-    const isCheap = route === undefined || (route.parameters.length === 0 && route.name === '');
-    const page =
-      (await (isCheap ? inTime() : turns.take(inTime))) ??
-      unavailable('More pages are asked for than are made at once.');
+    const made = await known(() => read(path, route, query), now, MAX_PAGE_MS);
+    const page = 'unknown' in made ? unavailable(made.unknown) : made.value;
     const main = renderMain(page);
     const atMs = now();
     return {
       outcome: page.outcome ?? 'ok',
       ...{ type: 'text/html', etag: etagOf(page.title + main), atMs },
-      body: document(main, page, { path, environment, asOfMs: atMs }),
+      body: document(main, page, { path, environment, asOfMs: atMs, sections: SECTIONS }),
     };
   }
 

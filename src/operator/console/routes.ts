@@ -1,12 +1,13 @@
 import { DELIVERY_FIELDS } from '../answers/filters.ts';
 import type { Page, PageContext } from './html/layout.ts';
-import { accountPage, keyPage } from './pages/account.ts';
+import { accountPage } from './pages/account.ts';
 import { accountsPage, findPage } from './pages/accounts.ts';
 import { deliveriesPage, deliveryPage } from './pages/deliveries.ts';
+import { keyPage } from './pages/key.ts';
 import { overviewPage } from './pages/overview.ts';
 import { projectionsPage } from './pages/projections.ts';
 import { transactionPage } from './pages/transaction.ts';
-import { webhookPage, webhooksPage } from './pages/webhooks.ts';
+import { webhooksPage } from './pages/webhooks.ts';
 
 type Make = (context: PageContext) => Promise<Page>;
 
@@ -18,25 +19,38 @@ export interface Route {
   readonly name: string;
 }
 
-/** The page of all, with its parameters, and that of one, by the first part of the path. */
-const PAGES = new Map<string, { all?: Make; parameters?: readonly string[]; one?: Make }>([
-  ['', { all: overviewPage }],
-  ['webhooks', { all: webhooksPage, parameters: ['state', 'after'], one: webhookPage }],
-  ['deliveries', { all: deliveriesPage, parameters: [...DELIVERY_FIELDS, 'after'], one: deliveryPage }],
-  [
-    'transactions',
-    { all: transactionPage, parameters: ['id', 'account', 'day', 'after'], one: transactionPage },
-  ],
-  ['accounts', { all: accountsPage, parameters: ['q', 'after'], one: accountPage }],
-  ['keys', { one: keyPage }],
-  ['projections', { all: projectionsPage }],
-  ['find', { all: findPage, parameters: ['q', 'after'] }],
-]);
+/** The page of all, with its parameters and its name in the navigation, and that of one. */
+interface Pages {
+  readonly section?: string;
+  readonly all?: Make;
+  readonly parameters?: readonly string[];
+  readonly one?: Make;
+}
+
+/** By the first part of the path. */
+const PAGES: Readonly<Record<string, Pages>> = {
+  '': { section: 'Overview', all: overviewPage },
+  webhooks: { section: 'Webhooks', all: webhooksPage, parameters: ['state', 'after'], one: keyPage },
+  deliveries: {
+    ...{ section: 'Deliveries', all: deliveriesPage, parameters: [...DELIVERY_FIELDS, 'after'] },
+    one: deliveryPage,
+  },
+  transactions: { section: 'Transaction', all: transactionPage, parameters: ['id'], one: transactionPage },
+  accounts: { section: 'Accounts', all: accountsPage, parameters: ['q', 'after'], one: accountPage },
+  keys: { one: keyPage },
+  projections: { section: 'Projections', all: projectionsPage },
+  find: { all: findPage, parameters: ['q', 'after'] },
+};
+
+/** What stands in the navigation. */
+export const SECTIONS = Object.entries(PAGES).flatMap(([first, { section }]) =>
+  section === undefined ? [] : [{ path: `/${first}`, name: section }],
+);
 
 /** `undefined` where there is no page. */
 export function routeOf(path: string): Route | undefined {
   const [, first = '', encoded, ...rest] = path.split('/');
-  const { all, parameters = [], one } = PAGES.get(first) ?? {};
+  const { all, parameters = [], one } = (Object.hasOwn(PAGES, first) && PAGES[first]) || {};
   if (rest.length > 0 || encoded === '') return undefined;
   if (encoded === undefined) return all && { make: all, parameters, name: '' };
   const name = decoded(encoded);

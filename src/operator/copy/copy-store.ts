@@ -4,23 +4,26 @@ import type { Clock } from '../../base/clock.ts';
 import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
 import { FuelError } from '../../base/errors.ts';
 import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
-import type { EventStore, PersistentSubscriptions } from '../../event-store/event-store.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { readOperations, recordOperations } from '../../event-store/operations.ts';
-import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
-import { groupStatus } from '../../event-store/skipped-events.ts';
+import { readToEnd } from '../../event-store/reads.ts';
+import { type Position, type RecordedEvent, textOfRef } from '../../event-store/recorded-event.ts';
 import { storeIdentity } from '../../event-store/store-identity.ts';
-import { DELIVERIES_GROUP } from '../../push/fan-out/run-fan-out.ts';
-import { NOTICES_GROUP } from '../../push/notices/notifier.ts';
-import { differenceBetween, placeOf, toCopied } from './copied-event.ts';
-import { type CopiedLog, copyDeliveries, type DeliveryCopy } from './copy-deliveries.ts';
-import { copyEvents, type EventCopyOptions, verifyEvents } from './copy-events.ts';
-import { isSystem, readLog } from './log-comparison.ts';
+import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
+import { Gaps } from '../../seals/seals.ts';
+import { compareLogs, type LogComparison } from './compare-logs.ts';
+import { toCopied } from './copied-event.ts';
+import { copyDeliveries, type DeliveryCopy, nameLog } from './copy-deliveries.ts';
+import { copyEvents, eraseStreams } from './copy-events.ts';
+
+/** What EventStoreDB records for itself. */
+const SYSTEM_STREAMS = '$';
 
 /** What is copied from, or to. */
 export interface CopyEnd {
   readonly store: EventStore;
-  readonly queue: CopiedLog;
+  readonly queue: Pick<DeliveryQueue, 'logId' | 'tables'>;
   readonly coordination: Coordination;
 }
 
@@ -73,7 +76,8 @@ export async function copyStore(options: CopyStoreOptions): Promise<CopyReport> 
     throw new FuelError('STORE_MOVED', `this store was moved to ${move.to.join(' and ')} at ${move.at}`);
   }
   await nameTarget(first, target.store);
-  const { events, faults } = await verifyEvents(await eventOptions(options), before.position - 1);
+  const { events, fault, missingNamed } = await compare(options, before.position);
+  const faults = fault === undefined ? missingNamed : [fault];
   // Where the former run was interrupted right before these.
   if (faults.length === 0) await options.markMoved();
   await endCopy(target.coordination, storeId);
@@ -84,22 +88,37 @@ async function copyAll(
   options: CopyStoreOptions,
   { first, storeId }: { readonly first: RecordedEvent; readonly storeId: string },
 ): Promise<CopyReport> {
-  const { source, target } = options;
+  const { source, target, onProgress } = options;
   await assertNoLiveProcess(target.coordination, 'the target');
   await nameTarget(first, target.store);
-  await target.queue.store({ name: await source.queue.logId() });
+  await source.queue.logId(); // a log without a name gets one
+  await nameLog({ source: source.queue.tables, target: target.queue.tables });
   // Keeps a service from starting there. Last of the three, so that a target that is refused stays usable.
   await beginCopy(target.coordination, storeId);
-  const events = await copyEvents(await eventOptions(options));
-  const log = events.faults.length > 0 ? undefined : await copyLog(options);
-  const deliveries = log?.deliveries ?? null;
-  const faults = [...events.faults, ...(log?.faults ?? [])];
-  const report = { events: events.events, deliveries, copiedBefore: false, faults };
-  if (deliveries === null || faults.length > 0) return report;
-  await assertUnchanged(source, events.sourceEnd);
-  await recordCopy(options, { from_store_id: storeId, events: report.events, deliveries });
+  await eraseStreams(await source.erasedStreams(), target.store);
+  const sourceEnd = await source.store.head();
+  const before = await compare(options);
+  const nothing = { events: before.events, deliveries: null, copiedBefore: false };
+  if (before.fault !== undefined) return { ...nothing, faults: [before.fault] };
+  let copied = before.events;
+  await copyEvents({
+    ...{ source: source.store, target: target.store, after: before.copiedTo },
+    onCopied(events) {
+      copied += events;
+      onProgress({ step: 'events copied', done: copied });
+    },
+  });
+  const { events, fault, missingNamed } = await compare(options);
+  await assertUnchanged(source, sourceEnd);
+  if (fault !== undefined || missingNamed.length > 0)
+    return { ...nothing, events, faults: fault === undefined ? missingNamed : [fault] };
+  const { deliveries, faults } = await copyLog(options);
+  const report = { events, deliveries, copiedBefore: false, faults };
+  if (faults.length > 0) return report;
+  await assertUnchanged(source, sourceEnd);
+  await recordCopy(options, { from_store_id: storeId, events, deliveries });
   await options.markMoved();
-  const late = await recordedAfter(events.sourceEnd, source.store);
+  const late = await recordedAfter(sourceEnd, source.store);
   await endCopy(target.coordination, storeId);
   return { ...report, faults: late };
 }
@@ -107,38 +126,29 @@ async function copyAll(
 /** What a command has recorded in the last moment before the source was marked, one line each. */
 async function recordedAfter(copied: Position, source: EventStore): Promise<string[]> {
   const late: string[] = [];
-  for await (const { events } of readLog(source, { after: copied, upTo: await source.head() }))
+  for await (const { events } of readToEnd(source, { prefixes: [], after: copied }))
     for (const event of events)
-      if (!isMark(event)) late.push(`${placeOf(event)} (${event.type}) is not in the target`);
+      if (!isMark(event)) late.push(`${textOfRef(event)} (${event.type}) is not in the target`);
   return late;
 }
 
-/** How many events are parked in each of the service's groups; groups without any are left out. */
-export async function parkedByGroup(
-  store: EventStore,
-  subscriptions: PersistentSubscriptions,
-): Promise<readonly { readonly group: string; readonly parked: number }[]> {
-  const counts: { group: string; parked: number }[] = [];
-  for (const group of [DELIVERIES_GROUP, NOTICES_GROUP]) {
-    const { parked } = await groupStatus(store, subscriptions, group);
-    if (parked > 0) counts.push({ group, parked });
-  }
-  return counts;
-}
-
-async function eventOptions({ source, target, onProgress }: CopyStoreOptions): Promise<EventCopyOptions> {
-  return {
-    source: source.store,
-    target: target.store,
-    erasedStreams: await source.erasedStreams(),
-    onProgress: (step, done) => onProgress({ step, done }),
-  };
+/** The source's log with the target's; `copyEnd` is where the target's ended when it was copied whole. */
+async function compare(
+  { source, target, onProgress }: CopyStoreOptions,
+  copyEnd?: Position,
+): Promise<LogComparison> {
+  const gaps = new Gaps();
+  await gaps.read(copyEnd === undefined ? source.store : target.store); // the target may have erased more since
+  return compareLogs({
+    ...{ source: source.store, target: target.store, gaps, copyEnd },
+    onProgress: (done) => onProgress({ step: 'events compared', done }),
+  });
 }
 
 function copyLog({ source, target, onProgress }: CopyStoreOptions): Promise<DeliveryCopy> {
   return copyDeliveries({
-    source: source.queue,
-    target: target.queue,
+    source: source.queue.tables,
+    target: target.queue.tables,
     targetStore: target.store,
     onProgress: (step, done) => onProgress({ step, done }),
   });
@@ -152,7 +162,7 @@ function copyLog({ source, target, onProgress }: CopyStoreOptions): Promise<Deli
 async function nameTarget(first: RecordedEvent, target: EventStore): Promise<void> {
   const [named] = await target.readStream(OPERATIONS_STREAM);
   if (named !== undefined) {
-    if (differenceBetween(first, named) === undefined) return;
+    if (first.id === named.id) return;
     throw new FuelError(
       'REFUSED',
       `the target is event store ${storeIdOf(named)} and this one is ${storeIdOf(first)}: use an empty one`,
@@ -162,7 +172,7 @@ async function nameTarget(first: RecordedEvent, target: EventStore): Promise<voi
   if (other !== undefined) {
     throw new FuelError(
       'REFUSED',
-      `the target holds events and no name (the first is ${placeOf(other)}): use an empty one`,
+      `the target holds events and no name (the first is ${textOfRef(other)}): use an empty one`,
     );
   }
   const append = { stream: OPERATIONS_STREAM, expected: 'none', events: [toCopied(first)] } as const;
@@ -172,8 +182,8 @@ async function nameTarget(first: RecordedEvent, target: EventStore): Promise<voi
 }
 
 async function anyEvent(store: EventStore): Promise<RecordedEvent | undefined> {
-  for await (const { events } of readLog(store, { after: 0, upTo: await store.head() })) {
-    const found = events.find(({ stream }) => !isSystem(stream));
+  for await (const { events } of readToEnd(store, { prefixes: [], after: 0 })) {
+    const found = events.find(({ stream }) => !stream.startsWith(SYSTEM_STREAMS));
     if (found !== undefined) return found;
   }
   return undefined;

@@ -1,4 +1,5 @@
-import type { DeliveryFilter, DeliveryReads, DeliverySummary } from '../../push/queue/delivery-reads.ts';
+import type { DeliverySummary } from '../../push/queue/delivery.ts';
+import type { DeliveryFilter, DeliveryReads } from '../../push/queue/delivery-queue.ts';
 
 /** The newest of a filter whose changes are seen; of what is new nothing is left out, however much it is. */
 const FOLLOWED = 10_000;

@@ -1,6 +1,6 @@
 import { transactionStream, VISIBLE_STATUSES } from '../../domain/transaction-events.ts';
 import type { PageRow, Place, ViewReads } from '../../pull/view/transactions-view.ts';
-import type { DeliveryReads } from '../../push/queue/delivery-reads.ts';
+import type { DeliveryReads } from '../../push/queue/delivery-queue.ts';
 import { type TransactionDeliveriesOptions, transactionDeliveries } from './transaction-deliveries.ts';
 
 const PAGE = 500;

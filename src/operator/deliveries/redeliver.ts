@@ -7,8 +7,9 @@ import { isWithdrawalType, transactionStream } from '../../domain/transaction-ev
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
 import { isDamaged, Unreadable } from '../../event-store/recorded-event.ts';
-import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
-import type { DeliveryPlace, DeliverySummary } from '../../push/queue/delivery-reads.ts';
+import type { DeliverySummary } from '../../push/queue/delivery.ts';
+import type { DeliveryPlace, DeliveryQueue } from '../../push/queue/delivery-queue.ts';
+import { redeliveryRefusal } from '../../push/queue/next-state.ts';
 
 /** Due times are spread like this, so that redelivered deliveries leave a receiver capacity for live ones. */
 export const REDELIVERED_PER_SECOND = 50;
@@ -29,6 +30,8 @@ export interface RedeliverCounts {
   /** Pending already: for the first time, or because the same command was given before. */
   readonly unchanged: number;
   readonly refused: number;
+  /** Of those of a key: never sent again, since their transactions were voided, cancelled or erased, or they were removed. */
+  readonly left_out?: number;
 }
 
 type RequestRedelivery = Extract<AccountCommand, { readonly type: 'RequestRedelivery' }>;
@@ -43,7 +46,7 @@ export async function redeliverByIds(
   force: boolean,
   options: RedeliverOptions,
 ): Promise<RedeliverCounts> {
-  const redelivery = new Redelivery(options, force);
+  const redelivery = new Redelivery(options, { force });
   const known: DeliverySummary[] = [];
   for (const id of new Set(ids)) {
     const delivery = await options.queue.find(id);
@@ -70,11 +73,12 @@ export async function cancelRedelivery(
   { writer, queue }: Pick<RedeliverOptions, 'writer' | 'queue'>,
 ): Promise<number> {
   await changeAccount(writer, of.accountId, [{ type: 'CancelRedelivery', ...of }]);
-  return queue.endLane(of.prefix, 'the redelivery was cancelled', writer.clock.now(), { redelivered: true });
+  const reason = 'the redelivery was cancelled';
+  return queue.change({ kind: 'end lane', prefix: of.prefix, reason, redelivered: true }, writer.clock.now());
 }
 
 function requestOf({ accountId, prefix, sinceMs, untilMs, which }: KeyRedelivery): RequestRedelivery {
-  const force = which !== 'failed';
+  const force = which === 'delivered';
   return { type: 'RequestRedelivery', accountId, prefix, deliveryIds: null, sinceMs, untilMs, force, which };
 }
 
@@ -85,7 +89,7 @@ export async function countRedeliverable(
 ): Promise<number> {
   await decideOnAccount(options.writer, of.accountId, [requestOf(of)]);
   const quiet = { onRefused: () => undefined, onProgress: () => undefined };
-  const counting = new Redelivery({ ...options, ...quiet }, of.which !== 'failed');
+  const counting = new Redelivery({ ...options, ...quiet }, ofKey(of));
   let count = 0;
   for await (const page of pagesOf(of, options)) count += (await counting.eligible(page)).length;
   return count;
@@ -100,7 +104,7 @@ export async function redeliverOfKey(
   options: RedeliverOptions & { readonly onPage?: (createdAtMs: number) => void },
 ): Promise<RedeliverCounts> {
   await changeAccount(options.writer, of.accountId, [requestOf(of)]);
-  const redelivery = new Redelivery(options, of.which !== 'failed');
+  const redelivery = new Redelivery(options, ofKey(of));
   for await (const page of pagesOf(of, options)) {
     await redelivery.makeDue(await redelivery.eligible(page));
     const oldest = page.at(-1);
@@ -109,17 +113,19 @@ export async function redeliverOfKey(
   return redelivery.counts;
 }
 
+const ofKey = ({ which }: KeyRedelivery) => ({ force: which === 'delivered', leavesOut: true });
+
 /** Newest first, until the signal aborts. */
 async function* pagesOf(
   { prefix, sinceMs, untilMs, which }: KeyRedelivery,
   { queue, signal }: Pick<RedeliverOptions, 'queue' | 'signal'>,
 ): AsyncGenerator<readonly DeliverySummary[], void> {
   const range = { sinceMs: sinceMs ?? undefined, untilMs: untilMs ?? undefined };
-  const filter = { prefix, ...range, state: which === 'all' ? undefined : which };
+  const filter = { prefix, ...range, state: which };
   let after: DeliveryPlace | undefined;
   do {
     const { deliveries, next } = await queue.page(filter, { limit: PAGE, after });
-    yield deliveries.filter(({ state }) => state !== 'withdrawn');
+    yield deliveries;
     after = next;
   } while (after !== undefined && !signal.aborted);
 }
@@ -127,14 +133,26 @@ async function* pagesOf(
 class Redelivery {
   readonly #options: RedeliverOptions;
   readonly #force: boolean;
+  readonly #leavesOut: boolean;
   readonly #startedAtMs: number;
   readonly #correlationId = world.randomUUID();
-  readonly counts = { redelivered: 0, unchanged: 0, refused: 0 };
+  readonly counts: { -readonly [Name in keyof RedeliverCounts]: number };
 
-  constructor(options: RedeliverOptions, force: boolean) {
+  constructor(
+    options: RedeliverOptions,
+    { force, leavesOut = false }: { readonly force: boolean; readonly leavesOut?: boolean },
+  ) {
     this.#options = options;
     this.#force = force;
+    this.#leavesOut = leavesOut;
+    this.counts = { redelivered: 0, unchanged: 0, refused: 0, ...(leavesOut && { left_out: 0 }) };
     this.#startedAtMs = options.writer.clock.now();
+  }
+
+  /** One that was named is refused; of those of a key it is none that was asked for, unless it may be one. */
+  #leave(id: string, reason: string): void {
+    if (!this.#leavesOut || reason === UNREADABLE) this.refuse(id, reason);
+    else this.counts.left_out = (this.counts.left_out ?? 0) + 1;
   }
 
   refuse(what: string, reason: string): void {
@@ -146,10 +164,11 @@ class Redelivery {
   async eligible(deliveries: readonly DeliverySummary[]): Promise<DeliverySummary[]> {
     const gone = await goneTransactions(this.#options.writer.store, deliveries);
     return deliveries.filter(({ id, state, transactionId }) => {
-      const isDone = state === 'withdrawn' || (state === 'delivered' && !this.#force);
-      const reason = gone.get(transactionId) ?? (isDone ? WHY_NOT[state] : undefined);
-      if (reason !== undefined) this.refuse(id, reason);
-      else if (state === 'pending' || state === 'held') this.counts.unchanged += 1;
+      const refusal = redeliveryRefusal(state, this.#force);
+      const isDone = refusal !== undefined && refusal !== 'pending';
+      const reason = gone.get(transactionId) ?? (isDone ? WHY_NOT[refusal] : undefined);
+      if (reason !== undefined) this.#leave(id, reason);
+      else if (refusal === 'pending') this.counts.unchanged += 1;
       else return true;
       return false;
     });
@@ -176,17 +195,18 @@ class Redelivery {
 
   async makeDue(deliveries: readonly DeliverySummary[]): Promise<void> {
     const { counts } = this;
-    for (const { id } of deliveries) {
+    for (const delivery of deliveries) {
       const dueAtMs = this.#startedAtMs + Math.floor((counts.redelivered * 1000) / REDELIVERED_PER_SECOND);
-      const result = await this.#options.queue.redeliver(id, { force: this.#force, dueAtMs });
+      const result = await this.#options.queue.redeliver(delivery, { force: this.#force, dueAtMs });
       if (result === 'due') counts.redelivered += 1;
       else if (result === 'pending') counts.unchanged += 1;
-      else this.refuse(id, result === 'not known' ? 'it was removed meanwhile' : WHY_NOT[result]);
+      else this.#leave(delivery.id, result === 'not known' ? 'it was removed meanwhile' : WHY_NOT[result]);
       this.#options.onProgress({ ...counts });
     }
   }
 }
 
+const UNREADABLE = 'an event of its transaction can not be read: fuel verify';
 const WHY_NOT = {
   withdrawn: 'its transaction was voided or cancelled, so it is never sent again',
   delivered: 'it was delivered already: use --force to send it once more',
@@ -202,8 +222,7 @@ async function goneTransactions(
   const gone = new Map<number, string>();
   for await (const [stream, history] of readInParts(store, [...idOf.keys()])) {
     const id = idOf.get(stream) as number;
-    if (history.some(isDamaged) || history[0]?.data instanceof Unreadable)
-      gone.set(id, 'an event of its transaction can not be read: fuel verify');
+    if (history.some(isDamaged) || history[0]?.data instanceof Unreadable) gone.set(id, UNREADABLE);
     else if (history.some(({ type }) => isWithdrawalType(type))) gone.set(id, WHY_NOT.withdrawn);
     else if (history.length === 0) gone.set(id, 'its transaction was erased, so it is never sent again');
   }

@@ -8,7 +8,7 @@ import type { Sender, SendResult } from '../../push/sender/sender.ts';
 export interface WebhookTestParts {
   readonly writer: AccountWriter;
   readonly masterKeys: MasterKeys;
-  readonly sender: Sender;
+  readonly sender: Pick<Sender, 'send'>;
 }
 
 export interface WebhookTest extends SendResult {

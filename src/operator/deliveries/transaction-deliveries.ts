@@ -6,7 +6,8 @@ import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { projectEvent } from '../../pull/record/project-event.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
 import { decideAsOf } from '../../push/fan-out/decide-event.ts';
-import type { DeliveryReads, DeliverySummary } from '../../push/queue/delivery-reads.ts';
+import type { DeliverySummary } from '../../push/queue/delivery.ts';
+import type { DeliveryReads } from '../../push/queue/delivery-queue.ts';
 
 /** More keys than any account has. */
 const MAX_KEYS = 1_000;

@@ -1,5 +1,6 @@
 import { isWithoutDriver, type WithDriver } from '../../domain/transaction.ts';
 import { isRecordingType, TRANSACTION_STREAMS, transactionIdOf } from '../../domain/transaction-events.ts';
+import { searchable } from '../../domain/values/search-text.ts';
 import { membersOf } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts, readToEnd } from '../../event-store/reads.ts';
@@ -8,7 +9,7 @@ import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 /** Whose transactions are looked for. */
 export interface DriverQuery {
   readonly accountId?: number | undefined;
-  /** Its id, or a part of its name or number, whatever the capitals. */
+  /** Its id; or a text that is its id, or a part of its name or number. */
   readonly driver: number | string;
 }
 
@@ -34,9 +35,10 @@ export interface FindOptions {
  * change what it holds: what counts is what the transaction's stream has.
  */
 export async function* findDriver(
-  query: DriverQuery,
+  { accountId, driver }: DriverQuery,
   { store, signal, onProgress }: FindOptions,
 ): AsyncGenerator<DriverTransaction, void> {
+  const query = { accountId, driver: typeof driver === 'number' ? driver : searchable(driver) };
   const seen = new Set<string>();
   let looked = 0;
   for await (const { events } of readToEnd(store, { prefixes: [TRANSACTION_STREAMS], after: 0, signal })) {
@@ -59,7 +61,10 @@ export function isRedactedEvent({ data }: DriverEvent): boolean {
   return isWithoutDriver(data);
 }
 
-/** Whether the event records a transaction of the driver, in a form of which the driver can be told. */
+/**
+ * Whether the event records a transaction of the driver, in a form of which the driver can be told. A text is
+ * `searchable` here.
+ */
 export function isOfDriver(event: RecordedEvent, { accountId, driver }: DriverQuery): event is DriverEvent {
   if (!isRecordingType(event.type)) return false;
   const { account_id, driver: recorded } = membersOf(event.data);
@@ -67,8 +72,6 @@ export function isOfDriver(event: RecordedEvent, { accountId, driver }: DriverQu
   if (typeof account_id !== 'number' || typeof id !== 'number' || typeof name !== 'string') return false;
   if (accountId !== undefined && account_id !== accountId) return false;
   if (typeof driver === 'number') return id === driver;
-  const wanted = driver.toLowerCase();
-  return [name, mobile_number].some(
-    (text) => typeof text === 'string' && text.toLowerCase().includes(wanted),
-  );
+  const isIn = (text: unknown): boolean => typeof text === 'string' && searchable(text).includes(driver);
+  return driver === String(id) || isIn(name) || isIn(mobile_number);
 }

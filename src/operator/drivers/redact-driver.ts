@@ -30,7 +30,7 @@ import {
 export interface RedactionOptions {
   readonly store: EventStore;
   readonly view: TransactionsView;
-  readonly queue: Pick<DeliveryQueue, 'ofTransactions' | 'find' | 'redact'>;
+  readonly queue: Pick<DeliveryQueue, 'ofTransactions' | 'get' | 'change'>;
   readonly subscriptions: Pick<PersistentSubscriptions, 'status'>;
   readonly coordination: Pick<Coordination, 'live'>;
   readonly clock: Clock;
@@ -116,7 +116,7 @@ export async function redactDriver(driver: Driver, options: RedactionOptions): P
   await fannedOut(last, options);
   for await (const id of withDeliveries(ids, options)) {
     if (signal.aborted) break;
-    deliveries += await options.queue.redact(id);
+    deliveries += await options.queue.change({ kind: 'redact', transactionId: id }, options.clock.now());
     onProgress({ events, rows, deliveries });
   }
   return { events, rows, deliveries, texts };
@@ -153,7 +153,7 @@ class NamedEvents {
     const leaves = await namedLeaves(store, this.#waiting);
     this.#waiting = [];
     const about = { driver_id: this.#driver.driverId, account_id: this.#driver.accountId, reason };
-    for (const some of batchesOf(leaves, { most: LEAVES_AN_EVENT, bytesOf: () => 0 })) {
+    for (const some of batchesOf(leaves, { maxItems: LEAVES_AN_EVENT, bytesOf: () => 0 })) {
       const data = { ...about, leaves: some };
       await recordOperations(store, [{ type: 'DriverRedacted', data }], { author, clock });
     }
@@ -223,10 +223,8 @@ async function countRows(ids: readonly number[], { view }: RedactionOptions): Pr
 async function countDeliveries(ids: readonly number[], { queue }: RedactionOptions): Promise<number> {
   let count = 0;
   for (const part of partsOf(ids))
-    for (const { id } of await queue.ofTransactions(part)) {
-      const record = (await queue.find(id))?.record;
-      if (record !== undefined && namesDriver(record)) count += 1;
-    }
+    for (const { record } of await queue.get(await queue.ofTransactions(part)))
+      if (namesDriver(record)) count += 1;
   return count;
 }
 
@@ -240,7 +238,7 @@ async function* withDeliveries(
 }
 
 function partsOf(ids: readonly number[]): Generator<number[], void> {
-  return batchesOf(ids, { most: IDS_PER_READ, bytesOf: () => 0 });
+  return batchesOf(ids, { maxItems: IDS_PER_READ, bytesOf: () => 0 });
 }
 
 /** The ends of what is stored of the record, up to its driver: they name the driver, and no other record has them. */

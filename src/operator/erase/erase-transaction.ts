@@ -6,6 +6,7 @@ import type { EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { recordOperations } from '../../event-store/operations.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
+import { erasureOf } from '../../pull/record/project-event.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
 import { namedLeaves } from '../../seals/named-leaves.ts';
@@ -13,8 +14,8 @@ import { SEARCHED_CHARACTERS } from './erased-bytes.ts';
 
 export interface ErasureOptions {
   readonly store: EventStore;
-  readonly queue: Pick<DeliveryQueue, 'erase'>;
-  readonly view: Pick<TransactionsView, 'find' | 'erase'>;
+  readonly queue: Pick<DeliveryQueue, 'change'>;
+  readonly view: Pick<TransactionsView, 'find' | 'replace'>;
   readonly clock: Clock;
   readonly author: Author;
   readonly reason: string;
@@ -40,8 +41,8 @@ export async function eraseTransaction(id: number, options: ErasureOptions): Pro
     }
     await store.erase(stream);
   }
-  await queue.erase(id, clock.now());
-  await view.erase(id);
+  await queue.change({ kind: 'erase', transactionId: id }, clock.now());
+  await view.replace(id, [erasureOf(id)]);
   return [...events.map(textOf), row?.head ?? '']
     .filter((text) => text !== '')
     .map((text) => text.slice(0, SEARCHED_CHARACTERS));

@@ -9,7 +9,8 @@ import { formatDateTime } from '../../domain/values/date-time.ts';
 import { batchesOf } from '../../event-store/batch-bytes.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
-import type { DeliveryReads, LoggedDelivery } from '../../push/queue/delivery-reads.ts';
+import type { DeliverySummary } from '../../push/queue/delivery.ts';
+import type { DeliveryReads } from '../../push/queue/delivery-queue.ts';
 import type { NumberedLine } from '../lines/lines.ts';
 import { recordLines } from '../lines/record-lines.ts';
 import { type ImportEntry, recordedBy } from './import-log.ts';
@@ -19,7 +20,7 @@ const IDS_PER_READ = 500;
 
 export interface VoidImportOptions {
   readonly store: Pick<EventStore, 'readStream' | 'readStreams' | 'append'>;
-  readonly queue: Pick<DeliveryReads, 'ofTransactions' | 'find'>;
+  readonly queue: Pick<DeliveryReads, 'ofTransactions' | 'get'>;
   readonly author: Author;
   readonly clock: Clock;
   readonly reason: string;
@@ -85,10 +86,8 @@ async function pushedOf(
 ): Promise<Pick<VoidOutcome, 'pushed' | 'pushedTo'>> {
   const pushed = new Set<number | null>();
   const pushedTo = new Map<string, number>();
-  for (const part of batchesOf(ids, { most: IDS_PER_READ, bytesOf: () => 0 })) {
-    for (const delivery of await queue.ofTransactions(part)) {
-      if (!(await wasAccepted(delivery, queue))) continue;
-      const { prefix, transactionId } = delivery;
+  for (const part of batchesOf(ids, { maxItems: IDS_PER_READ, bytesOf: () => 0 })) {
+    for (const { prefix, transactionId } of await acceptedOf(part, queue)) {
       pushed.add(transactionId);
       pushedTo.set(prefix, (pushedTo.get(prefix) ?? 0) + 1);
     }
@@ -96,11 +95,16 @@ async function pushedOf(
   return { pushed: pushed.size, pushedTo };
 }
 
-/** By its receiver. One that was delivered, and is redelivered, has the state of its redelivery. */
-async function wasAccepted(
-  { id, state, cycle }: LoggedDelivery,
+/** Those that their receivers accepted. One that was delivered, and is redelivered, has the state of its redelivery. */
+async function acceptedOf(
+  ids: readonly number[],
   queue: VoidImportOptions['queue'],
-): Promise<boolean> {
-  if (state === 'delivered' || cycle === 1) return state === 'delivered';
-  return (await queue.find(id))?.attempts.some(({ outcome }) => outcome.ok) ?? false;
+): Promise<readonly DeliverySummary[]> {
+  const logged = await queue.ofTransactions(ids);
+  const again = logged.filter(({ state, cycle }) => state !== 'delivered' && cycle > 1);
+  const whole = await queue.get(again);
+  return [
+    ...logged.filter(({ state }) => state === 'delivered'),
+    ...whole.filter(({ attempts }) => attempts.some(({ outcome }) => outcome.ok)),
+  ];
 }

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { FuelError } from '../../base/errors.ts';
 import { nestsDeeperThan } from '../../domain/values/bounds.ts';
 import { repeatedMember } from './repeated-member.ts';
 
@@ -23,12 +24,36 @@ export interface LineBlock {
   readonly bytes: Buffer;
 }
 
-/** The lines that each chunk of the input completes. Memory is bounded by one chunk and one line. */
+/** How an input begins that has no lines of UTF-8, in hexadecimal digits, and what to do with it. */
+const OTHER_FORMATS = [
+  [/^1f8b08/, 'is gzip: unpack it (gzip -dc)'],
+  [/^504b0304/, 'is a zip archive: unpack it (unzip -p)'],
+  [/^28b52ffd/, 'is zstd: unpack it (zstd -dc)'],
+  [/^fd377a58/, 'is xz: unpack it (xz -dc)'],
+  [/^425a68/, 'is bzip2: unpack it (bzip2 -dc)'],
+  [/^(?:fffe0000|0000feff|..000000|000000..)/, 'is UTF-32: make it UTF-8 (iconv -f UTF-32 -t UTF-8)'],
+  [/^(?:fffe|feff|..00..00|00..00..)/, 'is UTF-16: make it UTF-8 (iconv -f UTF-16 -t UTF-8)'],
+] as const;
+
+/** Throws `REFUSED`: no line of it could be read. */
+function refuseOtherFormat(input: Buffer): void {
+  const start = input.toString('hex', 0, 4);
+  const [, fault] = OTHER_FORMATS.find(([begins]) => begins.test(start)) ?? [];
+  if (fault !== undefined) throw new FuelError('REFUSED', `the input ${fault} first`);
+}
+
+/**
+ * The lines that each chunk of the input completes. Memory is bounded by one chunk and one line. Throws `REFUSED` where the
+ * input is compressed, or in another encoding.
+ */
 export async function* lineBlocks(input: AsyncIterable<Buffer>): AsyncGenerator<LineBlock> {
   let first = 1;
   let rest: Buffer[] = [];
   let restBytes = 0;
+  let isBegun = false;
   for await (const chunk of input) {
+    if (!isBegun) refuseOtherFormat(chunk);
+    isBegun = true;
     const feed = chunk.lastIndexOf(LINE_FEED);
     if (feed !== -1) {
       const bytes = Buffer.concat([...rest, chunk.subarray(0, feed)]);

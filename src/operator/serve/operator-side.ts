@@ -1,11 +1,10 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
-import { createMailer } from '../../push/notices/mailer.ts';
 import type { OperatorSide } from '../../service/service.ts';
 import { createConsole } from '../console/console.ts';
 import { consoleParts, type Proof } from '../console/figures/console-parts.ts';
-import { mailCheckpoint } from './mail-checkpoint.ts';
-import { type Schedule, startDaily, startNightly, verifyInThread } from './nightly.ts';
+import { verifyNight } from './night.ts';
+import { type Schedule, startNightly } from './nightly.ts';
 
 /**
  * What operators have in every process: the console, and where the view is written also the nightly verification, since
@@ -22,24 +21,11 @@ export function operatorSide(config: Config, clock: Clock, schedule?: Schedule):
     start(running, parts) {
       let lastProof: Proof | undefined;
       console?.serve(consoleParts(running, () => lastProof));
-      const { engines, host, log, metrics } = running;
-      const daily = { coordination: engines.coordination(), holder: host.holder, log, schedule };
-      const to = config.FUEL_SEAL_MAIL;
-      if (to !== undefined && running.roles.includes('notices')) {
-        const mailed = startDaily({
-          ...{ ...daily, lease: 'checkpoint mail', hour: 4 },
-          async work() {
-            const mailer = createMailer(config);
-            await mailCheckpoint(to, { store: engines.store(), mailer }).finally(() => mailer.close());
-          },
-          failure: 'the checkpoint could not be mailed; trying tomorrow',
-        });
-        parts.add('checkpoint mail', mailed);
-      }
+      const { engines, holder, log, metrics } = running;
       if (!running.roles.includes('projector')) return;
       const nightly = startNightly({
-        ...daily,
-        verify: (signal) => verifyInThread(host, signal),
+        ...{ coordination: engines.coordination(), holder, log, schedule },
+        verify: (signal) => verifyNight(running, signal),
         onRepaired(repaired) {
           lastProof = { atMs: clock.now(), ...repaired };
           metrics.agreementRepairs.inc({ what: 'view' }, repaired.view);

@@ -1,7 +1,7 @@
 import { openEngines } from '../../engines/engines.ts';
 import { type Service, type ServiceOptions, startService } from '../../service/service.ts';
+import { THREAD_ENTRY } from './jobs.ts';
 import { operatorSide } from './operator-side.ts';
-import { THREAD_ENTRY } from './threads.ts';
 
 /** Starts a process of the service with the engines that its configuration selects, and with what operators need in it. */
 export function startProcess(

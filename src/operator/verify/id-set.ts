@@ -1,31 +1,13 @@
-/** A set of numbers that takes eight bytes for each: as many as there are transactions. They are added first. */
+/** A set of ids. They nearly always follow one another: 32 of them take one entry of a map. */
 export class IdSet {
-  #ids: number[] = [];
-  /** While none is added any more. */
-  #sorted: Float64Array | undefined;
+  readonly #bits = new Map<number, number>();
 
   add(id: number): void {
-    this.#ids.push(id);
-    this.#sorted = undefined;
-  }
-
-  /** The ids as they were added; `addAll` of another set takes them. */
-  values(): Float64Array {
-    return Float64Array.from(this.#ids);
-  }
-
-  addAll(ids: Float64Array): void {
-    for (const id of ids) this.add(id);
+    const key = Math.floor(id / 32);
+    this.#bits.set(key, (this.#bits.get(key) ?? 0) | (1 << (id % 32)));
   }
 
   has(id: number): boolean {
-    this.#sorted ??= this.values().sort();
-    let [from, to] = [0, this.#sorted.length];
-    while (from < to) {
-      const middle = (from + to) >>> 1;
-      if ((this.#sorted[middle] ?? 0) < id) from = middle + 1;
-      else to = middle;
-    }
-    return this.#sorted[from] === id;
+    return ((this.#bits.get(Math.floor(id / 32)) ?? 0) & (1 << (id % 32))) !== 0;
   }
 }

@@ -2,8 +2,8 @@ import { isWithdrawalType, transactionStream } from '../../domain/transaction-ev
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
 import { isDamaged } from '../../event-store/recorded-event.ts';
-import { projectEvent } from '../../pull/record/project-event.ts';
-import { classify, type DecisionContext, decideAsOf, newDelivery } from '../../push/fan-out/decide-event.ts';
+import { judgeEvent, projectEvent } from '../../pull/record/project-event.ts';
+import { type DecisionContext, decideAsOf, newDelivery } from '../../push/fan-out/decide-event.ts';
 import type { NewDelivery } from '../../push/queue/delivery.ts';
 
 export interface DecidedStream {
@@ -25,11 +25,10 @@ export async function* decideStreams(
     let decision: DecidedStream['decision'] = [];
     if (history.length === 0 && (await store.isErased(stream))) decision = 'erased';
     for (const event of history) {
-      const projected = projectEvent(event);
-      const classified = classify(event, projected, history);
-      if ('parkReason' in projected) decision = 'unreadable';
-      if (!('change' in classified) || classified.change.kind !== 'show') continue;
-      const { row } = classified.change;
+      if ('parkReason' in projectEvent(event)) decision = 'unreadable';
+      const judged = judgeEvent(event, history);
+      if (judged === undefined || 'parkReason' in judged || judged.change.kind !== 'show') continue;
+      const { row } = judged.change;
       const decided = await decideAsOf(event, row, context);
       decision =
         'unreadable' in decided

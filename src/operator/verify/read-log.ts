@@ -1,11 +1,16 @@
+import type { Rest } from '../../base/pause.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import { recordedAtMs } from '../../event-store/codec.ts';
-import type { EventStore } from '../../event-store/event-store.ts';
+import { damageOf } from '../../event-store/damage.ts';
+import type { Damage, EventStore } from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/reads.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { projectEvent, type ViewChange } from '../../pull/record/project-event.ts';
 
-const BLOCK = 500;
+/** Some milliseconds of work. What a small block creates is dropped before the garbage collector copies it. */
+const BLOCK = 100;
+/** Blocks that are judged beside each other: a round trip to the stores is waited for once for all of them. */
+const AHEAD = 8;
 
 /** An event with what it does to the view, which the deliveries are decided by too. */
 export interface ProjectedEvent {
@@ -13,7 +18,7 @@ export interface ProjectedEvent {
   readonly projected: ViewChange;
 }
 
-/** Judges the transactions' events block by block, in the order of the log. */
+/** Judges the transactions' events block by block. It gets them in the order of the log, some before others are done. */
 export interface Judge {
   judge(block: readonly ProjectedEvent[]): Promise<void>;
 }
@@ -22,34 +27,50 @@ export interface ReadLogOptions {
   readonly store: EventStore;
   /** Where to start; 0 for the beginning. */
   readonly after?: Position | undefined;
-  /** The last position to read; the end of the log unless given. */
-  readonly upTo?: Position | undefined;
   /** Events that are judged together, at most. */
   readonly blockSize?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+  readonly rest?: Rest | undefined;
   readonly onProgress?: ((events: number) => void) | undefined;
 }
 
-/** Reads the log of transactions once for all judges. Rejects with the signal's reason when it aborts. */
+/**
+ * Reads the log of transactions once for all judges, in short steps with a turn of the event loop between them; or with a rest,
+ * and then one block after the other. Returns which events can't be read. Rejects with the signal's reason when it aborts.
+ */
 export async function readLog(
   judges: readonly Judge[],
-  { store, after = 0, upTo = Infinity, blockSize = BLOCK, signal, onProgress }: ReadLogOptions,
-): Promise<void> {
+  { store, after = 0, blockSize = BLOCK, signal, rest, onProgress }: ReadLogOptions,
+): Promise<readonly Damage[]> {
+  const damage: Damage[] = [];
+  const judging: Promise<void>[] = [];
+  const ahead = rest === undefined ? (AHEAD - 1) * judges.length : 0;
   let events = 0;
   const log = { prefixes: [TRANSACTION_STREAMS], after, batchSize: blockSize, signal };
-  for await (const batch of readToEnd(store, log)) {
-    const wanted = batch.events.filter(({ position }) => position <= upTo);
-    const block = wanted.map((event) => ({ event, projected: projectEvent(event) }));
-    if (block.length > 0) for (const judge of judges) await judge.judge(block);
-    events += block.length;
-    onProgress?.(events);
-    if (batch.position >= upTo) break;
+  try {
+    for await (const batch of readToEnd(store, log)) {
+      const block = batch.events.map((event) => ({ event, projected: projectEvent(event) }));
+      for (const judge of block.length > 0 ? judges : []) {
+        const judged = judge.judge(block);
+        judged.catch(() => undefined); // it may fail while an earlier one is waited for, and is waited for then
+        judging.push(judged);
+      }
+      for (const { event } of block) {
+        const found = damageOf(event);
+        if (found !== undefined) damage.push(found);
+      }
+      events += block.length;
+      onProgress?.(events);
+      while (judging.length > ahead) await judging.shift();
+      await rest?.();
+    }
+    for (const judged of judging) await judged;
+  } finally {
+    await Promise.allSettled(judging);
   }
   signal?.throwIfAborted();
+  return damage;
 }
-
-/** What was recorded a moment ago may not be stored yet: it gets this long before it counts as missing. */
-export const SETTLE_MS = 1_000;
 
 /** Which transactions are verified; all of them without limits. */
 export interface VerifyScope {

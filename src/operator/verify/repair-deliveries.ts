@@ -1,5 +1,6 @@
 import { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { Clock } from '../../base/clock.ts';
+import { world } from '../../base/world.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import type { OperationsEvent } from '../../domain/operations-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
@@ -8,12 +9,13 @@ import type { EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { recordOperations } from '../../event-store/operations.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
+import { owedOf } from '../../push/log/tables.ts';
 import type { NewDelivery } from '../../push/queue/delivery.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
 import { decideStreams } from './owed-deliveries.ts';
 import { isSame, type OwedDeliveryId } from './verify-deliveries.ts';
 
-const BATCH = 200;
+const BATCH = 100;
 
 export interface RepairOptions {
   readonly store: EventStore;
@@ -46,13 +48,15 @@ export async function repairDeliveries(
   let [stored, sent] = [0, 0];
   for (let at = 0; at < missing.length; at += BATCH) {
     const { owed, withdrawn } = await owedAmong(missing.slice(at, at + BATCH), { ...options, history });
-    if (withdrawn.size > 0) await queue.withdraw([...withdrawn], clock.now());
-    for (const batch of batchesOf(owed, { most: BATCH, bytesOf: ({ record }) => jsonBytes(record) })) {
+    if (withdrawn.size > 0)
+      await queue.change({ kind: 'withdraw', transactionIds: [...withdrawn] }, clock.now());
+    for (const batch of batchesOf(owed, { maxItems: BATCH, bytesOf: ({ record }) => jsonBytes(record) })) {
       await queue.enqueue(batch);
       const found = await storedOf(batch, queue);
       stored += found.length;
       sent += found.filter(({ transactionId }) => !withdrawn.has(transactionId)).length;
       onProgress?.(stored);
+      await world.nextTurn();
     }
   }
   const events: OperationsEvent[] = [];
@@ -68,12 +72,12 @@ export async function repairDeliveries(
   return { stored, sent };
 }
 
-/** Not those whose id another row of the log has taken. */
+/** Not those of which the log has a row that is not right. */
 async function storedOf(batch: readonly NewDelivery[], queue: DeliveryQueue): Promise<NewDelivery[]> {
   const logged = await queue.ofTransactions([...new Set(batch.map(({ transactionId }) => transactionId))]);
-  const byId = new Map(logged.map((delivery) => [delivery.id, delivery]));
+  const byKey = new Map(logged.map((delivery) => [owedOf(delivery), delivery]));
   return batch.filter((delivery) => {
-    const found = byId.get(delivery.id);
+    const found = byKey.get(owedOf(delivery));
     return found !== undefined && isSame(found, delivery);
   });
 }

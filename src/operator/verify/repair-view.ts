@@ -1,9 +1,10 @@
 import type { Clock } from '../../base/clock.ts';
+import { world } from '../../base/world.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { recordOperations } from '../../event-store/operations.ts';
-import { projectEvent } from '../../pull/record/project-event.ts';
+import { changesIn, erasureOf, projectEvent } from '../../pull/record/project-event.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import { differenceFromEvents, foldRow } from './compare-row.ts';
 import type { ViewDifference } from './verify-view.ts';
@@ -30,6 +31,7 @@ export async function repairView(
   const remaining: ViewDifference[] = [];
   for (const difference of differences) {
     if (!(await repairRow(difference.transactionId, { store, view }))) remaining.push(difference);
+    await world.nextTurn();
   }
   const repaired = differences.length - remaining.length;
   const event = { type: 'AgreementRepaired', data: { what: 'view', repaired } } as const;
@@ -44,8 +46,9 @@ export async function repairRow(
 ): Promise<boolean> {
   const stream = transactionStream(transactionId);
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    if (await store.isErased(stream)) await view.erase(transactionId);
-    else await view.replace(transactionId, (await store.readStream(stream)).map(projectEvent));
+    const isErased = await store.isErased(stream);
+    const changes = isErased ? [erasureOf(transactionId)] : changesIn(await store.readStream(stream));
+    await view.replace(transactionId, changes);
     const row = (await view.find([transactionId])).get(transactionId);
     const expected = foldRow((await store.readStream(stream)).map(projectEvent));
     if (differenceFromEvents(expected, row) === undefined) return true;

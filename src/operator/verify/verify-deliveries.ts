@@ -2,49 +2,38 @@ import type { DeliveryDecision } from '../../../projections/deliveries.ts';
 import type { TransactionRow } from '../../../projections/transactions.ts';
 import { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { Clock } from '../../base/clock.ts';
-import { world } from '../../base/world.ts';
 import { accountStream, type Environment } from '../../domain/account-events.ts';
 import { isRecordingType, transactionIdOf, transactionStream } from '../../domain/transaction-events.ts';
 import { isRewritten, recordedAtMs } from '../../event-store/codec.ts';
 import { DamagedStreams } from '../../event-store/damage.ts';
-import type { Damage, EventStore } from '../../event-store/event-store.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
+import { judgeEvent } from '../../pull/record/project-event.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
-import { classify, type DecisionContext, decideAsOf } from '../../push/fan-out/decide-event.ts';
+import { type DecisionContext, decideAsOf, decideKnown } from '../../push/fan-out/decide-event.ts';
 import { deliveryId } from '../../push/message/envelope.ts';
-import type { DeliveryState } from '../../push/queue/delivery.ts';
-import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
-import type { DeliveryPlace, LoggedDelivery } from '../../push/queue/delivery-reads.ts';
+import { DELIVERY_STATES, type DeliveryState, type DeliverySummary } from '../../push/queue/delivery.ts';
+import type { DeliveryPlace, DeliveryQueue } from '../../push/queue/delivery-queue.ts';
 import { IdSet } from './id-set.ts';
+import { type Comparison, type Side, SideJudge, type SideOptions } from './judge.ts';
 import { decideStreams } from './owed-deliveries.ts';
-import {
-  isInRange,
-  isOfAccount,
-  type Judge,
-  type ProjectedEvent,
-  SETTLE_MS,
-  type VerifyScope,
-} from './read-log.ts';
+import { isInRange, isOfAccount, type ProjectedEvent, type VerifyScope } from './read-log.ts';
 
-const PART = 500;
-const IDS = 10_000;
+const IDS = 5_000;
 const PAGE = 1_000;
 const DAMAGED = { unreadable: 'an event is damaged' };
 
-export interface DeliveryJudgeOptions extends VerifyScope {
-  readonly store: EventStore;
-  /** As the store found it: transactions that depend on a damaged event, of them or their account, are not judged. */
-  readonly damage?: readonly Damage[] | undefined;
+export interface DeliverySideOptions extends SideOptions {
   readonly queue: DeliveryQueue;
   readonly clock: Clock;
   readonly environment: Environment;
   readonly retentionMs: number;
   /** Transactions recorded before this are not judged, whatever the retention: the log knows nothing of them. */
   readonly logStartedAtMs: number;
-  readonly settleMs?: number;
   /** Called for each key that a transaction is not owed to. */
   readonly onNotOwed?: ((transactionId: number, key: string, reason: string) => void) | undefined;
 }
+
+type States = Record<DeliveryState, number>;
 
 /** A delivery that is owed. */
 export interface OwedDeliveryId {
@@ -57,42 +46,38 @@ export interface OwedDeliveryId {
 export interface DeliveryAgreement {
   readonly owed: number;
   /** How many of those owed are in each state in the log. */
-  readonly states: Readonly<Record<DeliveryState, number>>;
+  readonly states: Readonly<States>;
   /** Owed, but not in the log. */
   readonly missing: readonly OwedDeliveryId[];
   /** In the log, but not owed: also one with the id of an owed one, which is missing then, and another key or account. */
-  readonly surplus: readonly LoggedDelivery[];
+  readonly surplus: readonly DeliverySummary[];
   /** Why keys of the transactions' accounts are owed nothing, and how often. */
   readonly notOwed: ReadonlyMap<string, number>;
   /** Transactions that can't be judged: recorded too long ago, or an event of them or their account can't be read. */
   readonly notJudged: number;
 }
 
-export interface DeliveryFindings extends Omit<DeliveryAgreement, 'missing' | 'surplus'> {
-  readonly known: Float64Array;
-  readonly suspects: readonly number[];
+/**
+ * The delivery log, compared with what the events call for, as the fan-out decides it: one bulk read of the deliveries for
+ * each block. Transactions that were erased since, or can't be read any more, are left out.
+ */
+export function deliveryJudge(options: DeliverySideOptions): SideJudge<DeliveryAgreement> {
+  return new SideJudge(new DeliverySide(options), options);
 }
 
-/**
- * Compares the delivery log with what the events call for, as the fan-out decides it, block by block of the log of
- * events: one bulk read of the deliveries for each block. At the end the delivery log is searched for transactions that
- * no event calls for; after a second, since the fan-out follows the log, these and those that differed are compared once
- * more, by their streams. In memory are the ids alone, eight bytes each.
- */
-export class DeliveryJudge implements Judge {
-  readonly #options: DeliveryJudgeOptions;
+class DeliverySide implements Side<DeliveryAgreement> {
+  /** Those whose deliveries were judged with a block, or are not to be. */
+  readonly known = new IdSet();
+  readonly #options: DeliverySideOptions;
   readonly #context: DecisionContext;
   readonly #floorMs: number;
-  /** Transactions whose deliveries were judged with a block, or are not to be. */
-  readonly #known = new IdSet();
-  readonly #suspects = new Set<number>();
-  readonly #states = { pending: 0, held: 0, delivered: 0, failed: 0, withdrawn: 0 };
+  readonly #states = Object.fromEntries(DELIVERY_STATES.map((state) => [state, 0])) as States;
   readonly #notOwed = new Map<string, number>();
   readonly #damaged: DamagedStreams;
   #owed = 0;
   #notJudged = 0;
 
-  constructor(options: DeliveryJudgeOptions) {
+  constructor(options: DeliverySideOptions) {
     this.#options = options;
     const { store, clock, environment, retentionMs, logStartedAtMs } = options;
     this.#damaged = new DamagedStreams(options.damage);
@@ -102,81 +87,58 @@ export class DeliveryJudge implements Judge {
     this.#context = { history, clock: { now: () => nowMs }, environment, retentionMs };
   }
 
-  async judge(block: readonly ProjectedEvent[]): Promise<void> {
+  async begin(block: readonly ProjectedEvent[]): Promise<Comparison> {
     const owedOf = new Map<number, readonly OwedDeliveryId[]>();
     for (const { event, projected } of block) {
       const id = transactionIdOf(event.stream);
-      if (id === undefined || (isRewritten(event) && this.#known.has(id))) continue;
+      if (id === undefined || (isRewritten(event) && this.known.has(id))) continue;
       if (!this.#isJudged(event, id)) continue;
       // Nearly all events are the first of their stream: a call less for each.
-      const isFirst = event.revision === 0 && 'change' in projected;
-      const classified = isFirst
-        ? projected
-        : classify(event, projected, await this.#options.store.readStream(event.stream));
-      if (!('change' in classified) || classified.change.kind !== 'show') continue;
-      this.#known.add(id);
-      const { row } = classified.change;
+      const judged =
+        event.revision === 0
+          ? projected
+          : judgeEvent(event, await this.#options.store.readStream(event.stream));
+      if (judged === undefined || 'parkReason' in judged || judged.change.kind !== 'show') continue;
+      this.known.add(id);
+      const { row } = judged.change;
       const decision = this.#isDamaged(id, row.accountId)
         ? DAMAGED
-        : await decideAsOf(event, row, this.#context);
+        : (decideKnown(event, row, this.#context) ?? (await decideAsOf(event, row, this.#context)));
       if ('unreadable' in decision) this.#notJudged += 1;
       else owedOf.set(id, this.#count(row, decision));
     }
-    if (owedOf.size === 0) return;
+    return () => this.#compareAll(owedOf);
+  }
+
+  async #compareAll(owedOf: ReadonlyMap<number, readonly OwedDeliveryId[]>): Promise<readonly number[]> {
+    if (owedOf.size === 0) return [];
     const logged = await this.#logged([...owedOf.keys()]);
+    const differing: number[] = [];
     for (const [id, owed] of owedOf) {
       const { found, missing, surplus } = this.#compare(owed, logged.get(id));
-      if (missing.length + surplus.length > 0) this.#suspects.add(id);
+      if (missing.length + surplus.length > 0) differing.push(id);
       else for (const { state } of found) this.#states[state] += 1;
     }
+    return differing;
   }
 
-  /** What it found so far, for another judge to take over: another thread's, which has judged other blocks. */
-  findings(): DeliveryFindings {
-    const { owed, states, notOwed, notJudged } = this.#counts();
-    return { owed, states, notOwed, notJudged, known: this.#known.values(), suspects: [...this.#suspects] };
-  }
-
-  takeOver({ owed, states, notOwed, notJudged, known, suspects }: DeliveryFindings): void {
-    this.#owed += owed;
-    for (const [state, count] of Object.entries(states)) this.#states[state as DeliveryState] += count;
-    for (const [reason, count] of notOwed)
-      this.#notOwed.set(reason, (this.#notOwed.get(reason) ?? 0) + count);
-    this.#notJudged += notJudged;
-    this.#known.addAll(known);
-    for (const id of suspects) this.#suspects.add(id);
-  }
-
-  /** Once the log was read. Transactions that were erased since, or can't be read any more, are left out. */
-  async finish(): Promise<DeliveryAgreement> {
-    const { store, settleMs } = this.#options;
-    for await (const ids of this.#unknownTransactions()) for (const id of ids) this.#suspects.add(id);
-    if (this.#suspects.size > 0) await world.sleep(settleMs ?? SETTLE_MS);
-    const differing: { missing: OwedDeliveryId[]; surplus: LoggedDelivery[] } = { missing: [], surplus: [] };
-    const suspects = [...this.#suspects];
-    for (let at = 0; at < suspects.length; at += PART) {
-      const part = suspects.slice(at, at + PART);
+  async settle(parts: AsyncGenerator<readonly number[]>): Promise<DeliveryAgreement> {
+    const { store } = this.#options;
+    const differing: { missing: OwedDeliveryId[]; surplus: DeliverySummary[] } = { missing: [], surplus: [] };
+    for await (const part of parts) {
       const logged = await this.#logged(part);
       for await (const { transactionId: id, decision } of decideStreams(part, { store, ...this.#context })) {
         if (decision === 'erased' || decision === 'unreadable') continue;
         const { found, missing, surplus } = this.#compare(decision, logged.get(id));
         for (const delivery of surplus) differing.surplus.push(delivery);
-        if (!this.#known.has(id)) continue; // it was recorded since the log was read
+        if (!this.known.has(id)) continue; // it was recorded since the log was read
         for (const { id: delivery, prefix, accountId } of missing)
           differing.missing.push({ id: delivery, prefix, transactionId: id, accountId });
         for (const { state } of found) this.#states[state] += 1;
       }
     }
-    return { ...this.#counts(), ...differing };
-  }
-
-  #counts() {
-    return {
-      owed: this.#owed,
-      states: this.#states,
-      notOwed: this.#notOwed,
-      notJudged: this.#notJudged,
-    };
+    const counts = { owed: this.#owed, notOwed: this.#notOwed, notJudged: this.#notJudged };
+    return { ...counts, states: this.#states, ...differing };
   }
 
   #isJudged(event: RecordedEvent, id: number): boolean {
@@ -185,7 +147,7 @@ export class DeliveryJudge implements Judge {
     const isAsked = isInRange(atMs, this.#options);
     if (isAsked && atMs >= this.#floorMs) return true;
     if (isAsked) this.#notJudged += 1;
-    this.#known.add(id);
+    this.known.add(id);
     return false;
   }
 
@@ -193,7 +155,7 @@ export class DeliveryJudge implements Judge {
     return this.#damaged.has(transactionStream(transactionId)) || this.#damaged.has(accountStream(accountId));
   }
 
-  #isJudgedDelivery({ transactionId, accountId, recordedAtMs: atMs }: LoggedDelivery): boolean {
+  #isJudgedDelivery({ transactionId, accountId, recordedAtMs: atMs }: DeliverySummary): boolean {
     if (this.#isDamaged(transactionId, accountId)) return false;
     if (this.#options.accountId !== undefined && accountId !== this.#options.accountId) return false;
     return atMs >= this.#floorMs && isInRange(atMs, this.#options);
@@ -213,14 +175,16 @@ export class DeliveryJudge implements Judge {
     }));
   }
 
-  async #logged(transactionIds: readonly number[]): Promise<ReadonlyMap<number, LoggedDelivery[]>> {
+  async #logged(transactionIds: readonly number[]): Promise<ReadonlyMap<number, DeliverySummary[]>> {
     const logged = await this.#options.queue.ofTransactions(transactionIds);
     return Map.groupBy(logged, ({ transactionId }) => transactionId);
   }
 
   /** What one transaction is owed with what the log has of it. */
-  #compare(owed: readonly OwedDeliveryId[], logged: readonly LoggedDelivery[] = []) {
-    const isOwed = (delivery: LoggedDelivery): boolean => owed.some((each) => isSame(each, delivery));
+  #compare(owed: readonly OwedDeliveryId[], logged: readonly DeliverySummary[] = []) {
+    const isExact = owed.length === logged.length && logged.every((each, at) => isSame(each, owed[at]));
+    if (isExact) return { found: logged, missing: [], surplus: [] }; // nearly always
+    const isOwed = (delivery: DeliverySummary): boolean => owed.some((each) => isSame(each, delivery));
     return {
       found: logged.filter(isOwed),
       missing: owed.filter((each) => !logged.some((delivery) => isSame(each, delivery))),
@@ -229,35 +193,31 @@ export class DeliveryJudge implements Judge {
   }
 
   /** Those with deliveries that may be judged. */
-  async *#unknownTransactions(): AsyncGenerator<readonly number[]> {
+  async *stored(): AsyncGenerator<readonly number[]> {
     const { queue, accountId, sinceMs } = this.#options;
-    if (accountId !== undefined || sinceMs !== undefined) {
-      for await (const page of pagesOf(queue, { accountId, sinceMs })) {
-        const ids = page.filter((each) => this.#isJudgedDelivery(each)).map((each) => each.transactionId);
-        yield ids.filter((id) => !this.#known.has(id));
-      }
+    if (accountId === undefined && sinceMs === undefined) {
+      // By an index alone: to read all rows would take a quarter of the time of a whole verification.
+      let ids = await queue.transactionsAfter(-1, IDS);
+      for (; ids.length > 0; ids = await queue.transactionsAfter(ids.at(-1) ?? 0, IDS)) yield ids;
       return;
     }
-    let ids = await queue.transactionsAfter(-1, IDS);
-    for (let last = ids.at(-1); last !== undefined; last = ids.at(-1)) {
-      yield ids.filter((id) => !this.#known.has(id));
-      ids = await queue.transactionsAfter(last, IDS);
-    }
+    for await (const page of pagesOf(queue, { accountId, sinceMs }))
+      yield page.filter((each) => this.#isJudgedDelivery(each)).map((each) => each.transactionId);
   }
 }
 
 /** One with the id of an owed one, but of another key or account, is another one: it was changed in the store. */
 export function isSame(
   a: Omit<OwedDeliveryId, 'transactionId'>,
-  b: Omit<OwedDeliveryId, 'transactionId'>,
+  b: Omit<OwedDeliveryId, 'transactionId'> | undefined,
 ): boolean {
-  return a.id === b.id && a.prefix === b.prefix && a.accountId === b.accountId;
+  return a.id === b?.id && a.prefix === b.prefix && a.accountId === b.accountId;
 }
 
 async function* pagesOf(
   queue: DeliveryQueue,
   filter: Pick<VerifyScope, 'accountId' | 'sinceMs'>,
-): AsyncGenerator<readonly LoggedDelivery[]> {
+): AsyncGenerator<readonly DeliverySummary[]> {
   let after: DeliveryPlace | undefined;
   do {
     const { deliveries, next } = await queue.page(filter, { limit: PAGE, after });

@@ -1,34 +1,29 @@
 import type { RowState } from '../../../projections/transactions.ts';
-import { world } from '../../base/world.ts';
 import { transactionIdOf, transactionStream, VISIBLE_STATUSES } from '../../domain/transaction-events.ts';
 import { EARLIEST_MS, LATEST_MS } from '../../domain/values/date-time.ts';
 import { isRewritten } from '../../event-store/codec.ts';
 import { DamagedStreams } from '../../event-store/damage.ts';
-import type { Damage, EventStore } from '../../event-store/event-store.ts';
+import type { Damage } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { projectEvent, type ViewChange } from '../../pull/record/project-event.ts';
 import type { DifferenceKind } from '../../pull/view/build/compare.ts';
-import { listRows } from '../../pull/view/list-rows.ts';
+import { listPages } from '../../pull/view/list-rows.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import { differenceFromEvents, foldRow } from './compare-row.ts';
 import { IdSet } from './id-set.ts';
-import { isInScope, type Judge, type ProjectedEvent, SETTLE_MS, type VerifyScope } from './read-log.ts';
+import { type Comparison, PART, type Side, SideJudge, type SideOptions } from './judge.ts';
+import { isInScope, type ProjectedEvent } from './read-log.ts';
 
-const PART = 500;
-const IDS = 10_000;
+const IDS = 5_000;
 
-export interface ViewJudgeOptions extends VerifyScope {
-  readonly store: EventStore;
+export interface ViewSideOptions extends SideOptions {
   readonly view: TransactionsView;
-  /** As the store found it: transactions that depend on a damaged event are not judged. */
-  readonly damage?: readonly Damage[] | undefined;
   /**
    * Where only a part of the log is read: the accounts whose pages since `sinceMs` are searched for rows without
    * events. Otherwise the whole view is searched.
    */
   readonly pagesOf?: Iterable<number> | undefined;
-  readonly settleMs?: number;
 }
 
 export interface ViewDifference {
@@ -47,100 +42,85 @@ export interface ViewAgreement {
   readonly upTo: Position;
 }
 
-export interface ViewFindings {
-  readonly checked: number;
-  readonly known: Float64Array;
-  readonly suspects: readonly number[];
+/** Transactions of a block that are asked for: those that begin in it, with what it has of them, and the others. */
+interface BlockStreams {
+  readonly whole: ReadonlyMap<number, readonly ViewChange[]>;
+  readonly partial: ReadonlySet<number>;
 }
 
 /**
- * Compares the view with what the events render to, block by block of the log: one bulk read of the rows for each
- * block, and one of the streams whose events are not all in it. A transaction counts by its last block, where its
- * whole stream is known. What differs is compared once more at the end, after a second, since the view follows the
- * log; what the view has not reached by then is not judged. In memory are the ids alone, eight bytes each.
+ * The view, compared with what the events render to: one bulk read of the rows for each block, and one of the streams whose
+ * events are not all in it. A transaction counts by its last block, where its whole stream is known. What the view has not
+ * reached at the end is not judged.
  */
-export class ViewJudge implements Judge {
-  readonly #options: ViewJudgeOptions;
-  /** Of the transactions that have events. */
-  readonly #known = new IdSet();
-  readonly #suspects = new Set<number>();
+export function viewJudge(options: ViewSideOptions): SideJudge<ViewAgreement> {
+  return new SideJudge(new ViewSide(options), options);
+}
+
+class ViewSide implements Side<ViewAgreement> {
+  readonly known = new IdSet();
+  readonly #options: ViewSideOptions;
   readonly #damaged: DamagedStreams;
   #checked = 0;
 
-  constructor(options: ViewJudgeOptions) {
+  constructor(options: ViewSideOptions) {
     this.#options = options;
     this.#damaged = new DamagedStreams(options.damage);
   }
 
-  async judge(block: readonly ProjectedEvent[]): Promise<void> {
-    const { whole, partial } = this.#streamsOf(block);
+  async begin(block: readonly ProjectedEvent[]): Promise<Comparison> {
+    const streams = this.#streamsOf(block);
+    const [first] = block;
+    return () => this.#compare(streams, first?.event.position ?? 0);
+  }
+
+  /** `from`: where the block begins. */
+  async #compare({ whole, partial }: BlockStreams, from: Position): Promise<readonly number[]> {
     const found = await this.#options.view.find([...whole.keys()]);
     const doubtful = [...partial];
     for (const [id, changes] of whole) {
       if (differenceFromEvents(foldRow(changes), found.get(id)) !== undefined) doubtful.push(id);
     }
     this.#checked += whole.size;
-    const [first] = block;
-    for await (const { id, history, kind } of this.#judgeStreams(doubtful)) {
-      if (kind !== undefined) this.#suspects.add(id);
+    const differing: number[] = [];
+    for await (const { id, history, kind } of this.#compareStreams(doubtful)) {
+      if (kind !== undefined) differing.push(id);
       const since = history.find((event) => isInScope(event, this.#options));
-      const isNew = since !== undefined && first !== undefined && since.position >= first.event.position;
-      if (partial.has(id) && isNew) this.#checked += 1;
+      if (partial.has(id) && since !== undefined && since.position >= from) this.#checked += 1;
     }
+    return differing;
   }
 
-  /** What it found so far, for another judge to take over: another thread's, which has judged other blocks. */
-  findings(): ViewFindings {
-    return { checked: this.#checked, known: this.#known.values(), suspects: [...this.#suspects] };
-  }
-
-  takeOver({ checked, known, suspects }: ViewFindings): void {
-    this.#checked += checked;
-    this.#known.addAll(known);
-    for (const id of suspects) this.#suspects.add(id);
-  }
-
-  /** Once the log was read. */
-  async finish(): Promise<ViewAgreement> {
-    const { view, settleMs } = this.#options;
-    for await (const ids of this.#shownIds()) {
-      for (const id of ids) if (!this.#known.has(id)) this.#suspects.add(id);
-    }
-    if (this.#suspects.size > 0) await world.sleep(settleMs ?? SETTLE_MS);
-    const upTo = (await view.checkpoint())?.position ?? 0;
+  async settle(parts: AsyncGenerator<readonly number[]>): Promise<ViewAgreement> {
+    const upTo = (await this.#options.view.checkpoint())?.position ?? 0;
     const differences: ViewDifference[] = [];
     const unreadable: Damage[] = [];
     let late = 0;
-    const suspects = [...this.#suspects].sort((a, b) => a - b);
-    for await (const { id, history, row, kind } of this.#judgeStreams(suspects)) {
-      if (kind === undefined || this.#damaged.has(transactionStream(id))) continue;
-      if (history.some(({ position }) => position > upTo)) {
-        late += 1;
-        continue;
+    for await (const part of parts) {
+      for await (const { id, history, row, kind } of this.#compareStreams(part)) {
+        if (kind === undefined || this.#damaged.has(transactionStream(id))) continue;
+        if (history.some(({ position }) => position > upTo)) {
+          late += 1;
+          continue;
+        }
+        const lost = unreadableOf(row, history);
+        // A row without events has no time, so it is reported whatever the range.
+        const isAsked = history.length === 0 || history.some((event) => isInScope(event, this.#options));
+        if (lost !== undefined) unreadable.push(lost);
+        else if (isAsked) differences.push({ transactionId: id, kind });
       }
-      const lost = unreadableOf(row, history);
-      if (lost !== undefined) {
-        unreadable.push(lost);
-        continue;
-      }
-      // A row without events has no time, so it is reported whatever the range.
-      const isAsked = history.length === 0 || history.some((event) => isInScope(event, this.#options));
-      if (isAsked) differences.push({ transactionId: id, kind });
     }
     return { checked: Math.max(0, this.#checked - late), differences, unreadable, upTo };
   }
 
-  /**
-   * The transactions of a block that are asked for: those that begin in it, with what it has of them, and the others.
-   */
-  #streamsOf(block: readonly ProjectedEvent[]) {
+  #streamsOf(block: readonly ProjectedEvent[]): BlockStreams {
     const whole = new Map<number, ViewChange[]>();
     const partial = new Set<number>();
     const begun = new Map<number, ViewChange[]>();
     for (const { event, projected } of block) {
       const id = transactionIdOf(event.stream);
-      if (id === undefined || (isRewritten(event) && this.#known.has(id))) continue;
-      this.#known.add(id);
+      if (id === undefined || (isRewritten(event) && this.known.has(id))) continue;
+      this.known.add(id);
       if (event.revision === 0) begun.set(id, [projected]);
       else begun.get(id)?.push(projected);
       if (!isInScope(event, this.#options)) continue;
@@ -151,40 +131,33 @@ export class ViewJudge implements Judge {
     return { whole, partial };
   }
 
-  /**
-   * Compares transactions by their whole streams. Each row is read before its stream: what the view may have applied
-   * since is then among the events.
-   */
-  async *#judgeStreams(ids: readonly number[]) {
+  /** Each row is read before its stream: what the view may have applied since is then among the events. */
+  async *#compareStreams(ids: readonly number[]) {
     const { store, view } = this.#options;
-    for (let at = 0; at < ids.length; at += PART) {
-      const part = ids.slice(at, at + PART);
-      const found = await view.find(part);
-      const streams = part.map(transactionStream);
-      let index = 0;
-      for await (const [, history] of readInParts(store, streams)) {
-        const id = part[index++] as number;
-        const row = found.get(id);
-        yield { id, history, row, kind: differenceFromEvents(foldRow(history.map(projectEvent)), row) };
-      }
+    const found = await view.find(ids);
+    let index = 0;
+    for await (const [, history] of readInParts(store, ids.map(transactionStream))) {
+      const id = ids[index++] as number;
+      const row = found.get(id);
+      yield { id, history, row, kind: differenceFromEvents(foldRow(history.map(projectEvent)), row) };
     }
   }
 
-  async *#shownIds(): AsyncGenerator<readonly number[]> {
+  async *stored(): AsyncGenerator<readonly number[]> {
     const { view, accountId, sinceMs, pagesOf } = this.#options;
     const accounts = accountId === undefined ? pagesOf : [accountId];
-    if (accounts !== undefined) {
-      const fromMs = pagesOf === undefined ? EARLIEST_MS : (sinceMs ?? EARLIEST_MS);
-      for (const id of accounts) {
-        const query = { accountId: id, fromMs, toMs: LATEST_MS, statuses: VISIBLE_STATUSES };
-        for await (const row of listRows(view, query, PART)) yield [row.id];
+    if (accounts === undefined) {
+      let ids = await view.idsAfter(-1, IDS);
+      for (let last = ids.at(-1); last !== undefined; last = ids.at(-1)) {
+        yield ids;
+        ids = await view.idsAfter(last, IDS);
       }
       return;
     }
-    let ids = await view.idsAfter(-1, IDS);
-    for (let last = ids.at(-1); last !== undefined; last = ids.at(-1)) {
-      yield ids;
-      ids = await view.idsAfter(last, IDS);
+    const fromMs = pagesOf === undefined ? EARLIEST_MS : (sinceMs ?? EARLIEST_MS);
+    for (const id of accounts) {
+      const query = { accountId: id, fromMs, toMs: LATEST_MS, statuses: VISIBLE_STATUSES };
+      for await (const rows of listPages(view, query, PART)) yield rows.map((row) => row.id);
     }
   }
 }

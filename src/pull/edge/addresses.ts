@@ -1,82 +1,80 @@
 import type { IncomingMessage } from 'node:http';
-import ipaddr from 'ipaddr.js';
-import proxyAddr from 'proxy-addr';
+import {
+  type IpAddress,
+  type IpRange,
+  isInRange,
+  parseAddress,
+  parseRange,
+} from '../../base/config/ip-address.ts';
 
-export type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
+const NETWORK_BITS = 64;
+const FORWARDED = /^(?:\[([\da-f:.]+)\]|([\d.]+))(?::(\d{1,5}))?$/i;
+const MAX_PORT = 65_535;
 
-type Range = [IpAddress, number];
+/** The parsed allow-lists. They can be cached, since a new allow-list is a new array and no array is changed. */
+const parsed = new WeakMap<readonly string[], readonly IpRange[]>();
 
-const NETWORK_PARTS = 4; // of 16 bits each: a /64
-const IPV4_BITS = 32;
-const IPV6_BITS = 128;
-const MAPPED_PREFIX_BITS = 96;
-
-/** Safe to cache: a new allow-list is a new array, no array is changed. */
-const parsed = new WeakMap<readonly string[], Range[]>();
-
-/** Reads an address; an IPv4-mapped IPv6 address is the IPv4 address. `undefined` for anything else. */
-export function parseAddress(text: string | undefined): IpAddress | undefined {
-  return text !== undefined && ipaddr.isValid(text) ? ipaddr.process(text) : undefined;
-}
-
-/** Whether an address is one of the trusted proxies. CIDRs or single addresses; throws on what is neither. */
+/** Makes a check for the trusted proxies, given as CIDR ranges or single addresses. Throws for anything else. */
 export function trustedProxies(cidrs: readonly string[]): (address: string) => boolean {
-  const trusts = proxyAddr.compile([...cidrs]);
-  return (address) => trusts(address, 0);
+  const ranges = rangesOf(cidrs);
+  if (ranges.length < cidrs.length) throw new Error(`neither addresses nor CIDR ranges: ${cidrs.join(', ')}`);
+  return (address) => cidrs.length > 0 && isAllowed(cidrs, parseAddress(address));
 }
 
 /**
- * Where a request comes from: the socket's peer or, behind trusted proxies, the right-most address in `X-Forwarded-For`
- * that is not one of them. `undefined` if that is not an address.
+ * Returns the address that a request comes from: the socket's peer or, behind trusted proxies, the right-most address
+ * in `X-Forwarded-For` that is not one of them, with or without a port. If that can't be read, it calls `onUnreadable`
+ * and returns `undefined`.
  */
 export function clientAddress(
   request: IncomingMessage,
   trusts: (address: string) => boolean,
+  onUnreadable: (text: string) => void = () => undefined,
 ): IpAddress | undefined {
   // A socket that is already closed has no peer.
-  if (request.socket.remoteAddress === undefined) return undefined;
-  return parseAddress(proxyAddr(request, trusts));
+  let address = parseAddress(request.socket.remoteAddress);
+  if (address === undefined || !trusts(address.toString())) return address;
+  const header = [request.headers['x-forwarded-for'] ?? ''].flat().join(',');
+  const hops = header.split(',').map((hop) => hop.trim());
+  for (const hop of hops.filter((text) => text !== '').reverse()) {
+    address = forwardedAddress(hop);
+    if (address === undefined) onUnreadable(hop);
+    if (address === undefined || !trusts(address.toString())) return address;
+  }
+  return address;
+}
+
+/** Parses an entry of `X-Forwarded-For`. Some gateways add the client's port and put an IPv6 address in brackets. */
+function forwardedAddress(text: string): IpAddress | undefined {
+  const [, ipv6, ipv4, port] = FORWARDED.exec(text) ?? [];
+  if (Number(port ?? 0) > MAX_PORT || (ipv6 !== undefined && !ipv6.includes(':'))) return undefined;
+  return parseAddress(ipv6 ?? ipv4 ?? text);
 }
 
 /**
- * Names the peer whose connections are counted together: an IPv4 address, or the /64 of an IPv6 address, since a
- * provider's customer has at least a /64. An IPv4-mapped IPv6 address is the IPv4 address. `undefined` for anything else.
+ * Returns the name of the peer whose connections are counted together: an IPv4 address, or the /64 of an IPv6 address,
+ * since a provider's customer has at least a /64. An IPv4-mapped IPv6 address counts as the IPv4 address. Returns
+ * `undefined` for anything else.
  */
 export function peerOf(address: string | undefined): string | undefined {
   const parsed = parseAddress(address);
-  if (!(parsed instanceof ipaddr.IPv6)) return parsed?.toString();
-  return `${parsed.parts
-    .slice(0, NETWORK_PARTS)
-    .map((part) => part.toString(16))
-    .join(':')}::/64`;
+  if (parsed === undefined || !('parts' in parsed)) return parsed?.toString();
+  const network = parsed.parts.slice(0, NETWORK_BITS / 16).map((part) => part.toString(16));
+  return `${network.join(':')}::/${NETWORK_BITS}`;
 }
 
 /**
- * Whether an address is on an allow-list of addresses and CIDR ranges. An entry that is neither admits nobody,
- * nor does an empty list.
+ * True if an address is on an allow-list of addresses and CIDR ranges. An entry that is neither admits nobody, and
+ * neither does an empty list.
  */
 export function isAllowed(allowList: readonly string[], address: IpAddress | undefined): boolean {
-  if (address === undefined) return false;
-  return rangesOf(allowList).some(
-    ([base, bits]) => base.kind() === address.kind() && address.match(base, bits),
-  );
+  return address !== undefined && rangesOf(allowList).some((range) => isInRange(address, range));
 }
 
-function rangesOf(allowList: readonly string[]): Range[] {
+function rangesOf(allowList: readonly string[]): readonly IpRange[] {
   const known = parsed.get(allowList);
   if (known !== undefined) return known;
   const ranges = allowList.map(parseRange).filter((range) => range !== undefined);
   parsed.set(allowList, ranges);
   return ranges;
-}
-
-function parseRange(entry: string): Range | undefined {
-  const single = entry.includes(':') ? IPV6_BITS : IPV4_BITS;
-  const cidr = entry.includes('/') ? entry : `${entry}/${single}`;
-  if (!ipaddr.isValidCIDR(cidr)) return undefined;
-  const [base, bits] = ipaddr.parseCIDR(cidr);
-  if (base instanceof ipaddr.IPv6 && base.isIPv4MappedAddress() && bits >= MAPPED_PREFIX_BITS) {
-    return [base.toIPv4Address(), bits - MAPPED_PREFIX_BITS];
-  }
-  return [base, bits];
 }

@@ -6,11 +6,11 @@ const SHA256_HEX_LENGTH = 64;
 const PLAIN_KEY = /^[A-Za-z0-9\-_.~/]*$/;
 const NOT_ESCAPED_BY_ENCODE_URI_COMPONENT = /[!'()*]/g;
 
-/** The presigned URL of one object. */
+/** Returns the presigned URL of one object. */
 export type PresignUrl = (objectKey: string) => string;
 
 export interface PhotoStore {
-  /** Such as `https://photos.example:9000/s3`; a port and a path may be part of it. */
+  /** A URL such as `https://photos.example:9000/s3`. It may contain a port and a path. */
   readonly endpoint: string;
   readonly region: string;
   readonly bucket: string;
@@ -18,19 +18,20 @@ export interface PhotoStore {
   readonly secretAccessKey: string;
 }
 
-/** A presigned URL is `start`, the key as `encodeKey` writes it, `middle`, and the signature of that key: all ASCII. */
-export interface UrlParts {
+/**
+ * The parts of a presigned URL, in order: `start`, the encoded key, `middle`, and the signature of that key. All are
+ * ASCII.
+ */
+interface UrlParts {
   readonly start: string;
   encodeKey(objectKey: string): string;
   readonly middle: string;
   signature(encodedKey: string): string;
 }
 
-/** URLs issued at the same time. */
+/** The URLs that are issued at the same time. */
 export interface IssuedUrls {
   readonly presign: PresignUrl;
-  /** The same URLs, for who writes them piece by piece. */
-  readonly parts: UrlParts;
   /** When they expire: the issue time, in whole seconds, plus the validity. */
   readonly expiresAtMs: number;
 }
@@ -39,7 +40,10 @@ export interface Presigner {
   at(issuedAtMs: number, validForSeconds: number): IssuedUrls;
 }
 
-/** Presigns URLs, of GET unless said otherwise, for an S3-compatible store in path style: `<endpoint>/<bucket>/<key>`. No call is made. */
+/**
+ * Creates a presigner of URLs (for GET by default) for an S3-compatible store in path style:
+ * `<endpoint>/<bucket>/<key>`. It does not call the store.
+ */
 export function createPresigner(store: PhotoStore, method: 'GET' | 'HEAD' = 'GET'): Presigner {
   let last:
     | { readonly second: number; readonly validForSeconds: number; readonly issued: IssuedUrls }
@@ -53,7 +57,7 @@ export function createPresigner(store: PhotoStore, method: 'GET' | 'HEAD' = 'GET
           const key = encodeKey(objectKey);
           return parts.start + key + parts.middle + parts.signature(key);
         };
-        const issued = { presign, parts, expiresAtMs: (second + validForSeconds) * 1000 };
+        const issued = { presign, expiresAtMs: (second + validForSeconds) * 1000 };
         last = { second, validForSeconds, issued };
       }
       return last.issued;
@@ -76,7 +80,10 @@ export function configuredPhotoStore(config: Config): PhotoStore {
   };
 }
 
-/** AWS Signature Version 4 in the query. What does not depend on the object's key is computed once. */
+/**
+ * Prepares URLs with an AWS Signature Version 4 in the query. Everything that does not depend on the key is computed
+ * once.
+ */
 function urlParts(
   { endpoint, region, bucket, accessKeyId, secretAccessKey }: PhotoStore,
   issue: { readonly method: 'GET' | 'HEAD'; readonly second: number; readonly validForSeconds: number },
@@ -97,7 +104,7 @@ function urlParts(
     Buffer.from(`AWS4${secretAccessKey}`),
   );
   const sign = hexAfter(signingKey, toSignStart, SHA256_HEX_LENGTH);
-  /** By the length of the key, which alone is written for each: a text for each makes a page's body take a sixth longer. */
+  /** Reused buffers by the length of the key, which is written into them. New texts make a page take a sixth longer. */
   const canonicals = new Map<number, Buffer>();
   return {
     start: origin + path,
@@ -112,7 +119,7 @@ function urlParts(
   };
 }
 
-/** RFC 3986 over UTF-8, except `/`. A lone surrogate, which UTF-8 can not encode, becomes U+FFFD. */
+/** Escapes a key as RFC 3986 does, except `/`. A lone surrogate, which UTF-8 can't encode, becomes U+FFFD. */
 function encodeKey(key: string): string {
   if (PLAIN_KEY.test(key)) return key;
   return encodeURIComponent(key.toWellFormed())
@@ -133,9 +140,9 @@ const INNER_PAD = 0x36;
 const OUTER_PAD = 0x5c;
 
 /**
- * HMAC-SHA256 (RFC 2104) in hex of messages of `start`, then `length` ASCII characters, which alone are written for each.
- * Two one-shot digests over prepared buffers take a sixth of the time of `createHmac`, which sets up native state on each
- * call; a page signs 200 URLs.
+ * Makes a function that computes HMAC-SHA256 (RFC 2104) in hex for messages that consist of `start` and `length`
+ * further ASCII characters. Two one-shot digests over prepared buffers take a sixth of the time of `createHmac`, which
+ * sets up native state in each call; a page signs 200 URLs.
  */
 export function hexAfter(key: Uint8Array, start: string, length: number): (end: string) => string {
   const block = key.length > BLOCK_BYTES ? hash('sha256', key, 'buffer') : key;
@@ -148,7 +155,7 @@ export function hexAfter(key: Uint8Array, start: string, length: number): (end: 
   });
   return (end) => {
     inner.write(end, inner.length - length, 'latin1');
-    // As text of one character a byte, since a digest as a buffer takes four times as long.
+    // The digest is a text with one character for each byte, since a buffer takes four times as long.
     outer.write(hash('sha256', inner, 'binary'), BLOCK_BYTES, 'latin1');
     return hash('sha256', outer, 'hex');
   };

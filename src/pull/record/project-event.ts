@@ -14,7 +14,15 @@ import {
   transactionStream,
 } from '../../domain/transaction-events.ts';
 import { decode } from '../../event-store/codec.ts';
-import { isErasure, type Position, type RecordedEvent } from '../../event-store/recorded-event.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import { readInParts } from '../../event-store/reads.ts';
+import {
+  ERASED_REVISION,
+  isErasure,
+  type Position,
+  type RecordedEvent,
+  STREAM_ERASED,
+} from '../../event-store/recorded-event.ts';
 
 /** What one event does to the view, with its position; or why it is parked. */
 export type ViewChange =
@@ -34,7 +42,7 @@ export type ViewChange =
 
 export function projectEvent(event: RecordedEvent): ViewChange {
   const { position, stream, type, revision } = event;
-  const parked = (reason: string): ViewChange => ({ position, stream, type, revision, parkReason: reason });
+  const parked = (reason: string): ViewChange => toPark(event, reason);
   if (isErasure(event)) {
     const id = transactionIdOf(stream);
     if (id === undefined) return parked('it erases a stream that is not named after a transaction');
@@ -56,18 +64,73 @@ export function projectEvent(event: RecordedEvent): ViewChange {
   }
 }
 
+/** Leaves a tombstone that no event replaces, and no parked events. */
+export function erasureOf(id: number): ViewChange {
+  const change = { kind: 'erase', revision: ERASED_REVISION, id } as const;
+  return { position: 0, stream: transactionStream(id), type: STREAM_ERASED, change };
+}
+
+/**
+ * What the events of a batch change, each judged by the events of its stream before it. One that changes nothing is left
+ * out, and one that can't follow those before it is to be parked. Rejects as the store does.
+ */
+export async function changesOf(
+  store: Pick<EventStore, 'readStreams'>,
+  events: readonly RecordedEvent[],
+): Promise<ViewChange[]> {
+  const later = Map.groupBy(
+    events.filter(({ revision }) => revision > 0),
+    ({ stream }) => stream,
+  );
+  const judged = new Map<RecordedEvent, ViewChange | undefined>();
+  for await (const [stream, history] of readInParts(store, [...later.keys()])) {
+    const own = later.get(stream) ?? [];
+    for (const [event, change] of judgedIn(history, own)) judged.set(event, change);
+  }
+  return events.flatMap((event) => (judged.has(event) ? (judged.get(event) ?? []) : projectEvent(event)));
+}
+
+/** As `changesOf`, of one event of a stream; `undefined` where it changes nothing. So both channels agree on what counts. */
+export function judgeEvent(event: RecordedEvent, history: readonly RecordedEvent[]): ViewChange | undefined {
+  if (event.revision === 0) return projectEvent(event);
+  return judgedIn(history, [event]).find(([each]) => each === event)?.[1];
+}
+
+/** As `changesOf`, of a whole stream. */
+export function changesIn(history: readonly RecordedEvent[]): ViewChange[] {
+  return judgedIn(history, history).flatMap(([, change]) => change ?? []);
+}
+
+/** Of these events of a stream the changes; `history` is the stream, which may have others in their place by now. */
+function judgedIn(
+  history: readonly RecordedEvent[],
+  events: readonly RecordedEvent[],
+): [RecordedEvent, ViewChange | undefined][] {
+  const own = new Map(events.map((event) => [event.revision, event]));
+  const others = history.filter(({ revision }) => !own.has(revision));
+  const fold = new RowFold();
+  return [...others, ...events]
+    .sort((a, b) => a.revision - b.revision)
+    .map((event) => {
+      const projected = projectEvent(event);
+      const effect = fold.apply(projected);
+      if (effect.kind === 'parked') return [event, toPark(event, effect.reason)];
+      return [event, effect.kind === 'no change' ? undefined : projected];
+    });
+}
+
+function toPark({ position, stream, type, revision }: RecordedEvent, parkReason: string): ViewChange {
+  return { position, stream, type, revision, parkReason };
+}
+
 /** What an event of a transaction did to the view. */
 export type Effect =
   | { readonly kind: 'shown' | 'hidden' | 'no change' }
   | { readonly kind: 'parked'; readonly reason: string };
 
-/** Folds one transaction's events into its row, as every view does. One that can't follow changes nothing: it is parked. */
+/** Folds the events of one transaction into its row. One that can't follow those before it changes nothing: it is parked. */
 export class RowFold {
   #state: RowState | undefined;
-
-  constructor(before?: RowState) {
-    this.#state = before;
-  }
 
   /** `undefined` before the first event that was applied. */
   get state(): RowState | undefined {

@@ -10,13 +10,13 @@ import type { Log } from '../../base/log.ts';
 import { world } from '../../base/world.ts';
 import { DAY_MS } from '../../domain/values/date-time.ts';
 
-/** The PEM texts. */
+/** A certificate and its private key, in PEM. */
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
 }
 
-/** The paths of both files. */
+/** The paths of the two files. */
 export interface CertificateFiles {
   readonly cert: string;
   readonly key: string;
@@ -25,7 +25,7 @@ export interface CertificateFiles {
 const RELOAD_CHECK_MS = 1_000;
 const GENERATED_FOR_DAYS = 825;
 
-/** The configured files, or in staging those of a self-signed certificate, which the first start generates. */
+/** Returns the configured files, or in staging those of a self-signed certificate, which the first start generates. */
 export async function certificateFiles(config: Config, log: Log): Promise<CertificateFiles> {
   const { files, isGenerated } = certificatePaths(config);
   if (!isGenerated) return files;
@@ -37,7 +37,7 @@ export async function certificateFiles(config: Config, log: Log): Promise<Certif
   return files;
 }
 
-/** The paths of the configured certificate, or of the generated one, whether it exists or not. */
+/** Returns the paths of the configured certificate, or of the generated one even if it does not exist yet. */
 export function certificatePaths({
   FUEL_TLS_CERT: cert,
   FUEL_TLS_KEY: key,
@@ -48,7 +48,7 @@ export function certificatePaths({
   return { files, isGenerated: true };
 }
 
-/** `undefined` where a proxy ends TLS, and before the first start has generated one. */
+/** Returns when the certificate ends; `undefined` if a proxy ends TLS, or before the first start has generated one. */
 export function certificateEndsAtMs(config: Config): number | undefined {
   if (config.FUEL_TLS === 'terminated') return undefined;
   const { files, isGenerated } = certificatePaths(config);
@@ -56,12 +56,12 @@ export function certificateEndsAtMs(config: Config): number | undefined {
   return certificateEnd(readCertificate(files));
 }
 
-/** In milliseconds. */
+/** Returns when the certificate ends, in milliseconds since the epoch. */
 export function certificateEnd({ cert }: Pick<Certificate, 'cert'>): number {
   return new X509Certificate(cert).validToDate.getTime();
 }
 
-/** Reads both files and checks that they belong together. Throws `CONFIG_INVALID` that names them. */
+/** Reads both files and checks that they belong together. Throws `CONFIG_INVALID` with their names. */
 export function readCertificate(files: CertificateFiles): Certificate {
   try {
     const certificate = { cert: readFileSync(files.cert, 'utf8'), key: readFileSync(files.key, 'utf8') };
@@ -78,7 +78,9 @@ export function readCertificate(files: CertificateFiles): Certificate {
   }
 }
 
-/** Calls `reload` when either file changes; a pair that can't be used is logged and the old one stays. */
+/**
+ * Calls `reload` when either file changes. If the new pair can't be used, it is logged and the old one stays in use.
+ */
 export function watchCertificate(
   files: CertificateFiles,
   log: Log,
@@ -89,7 +91,7 @@ export function watchCertificate(
       reload(readCertificate(files));
       log.info({ file: files.cert }, 'certificate reloaded');
     } catch (error) {
-      // A renewal writes the two files one after the other; they fit again after the second change.
+      // A renewal writes the two files one after the other. They fit again after the second change.
       log.warn({ err: error }, 'changed certificate not usable; the old one stays in use');
     }
   };
@@ -103,8 +105,8 @@ export function watchCertificate(
 }
 
 /**
- * Several processes may start at once: all use the first key that is stored, then the first certificate for it. A
- * certificate whose key is missing is replaced.
+ * Generates a key and a certificate. If several processes start at once, all use the first key that is stored, then the
+ * first certificate for it. A certificate whose key is missing is replaced.
  */
 async function generateInto(files: CertificateFiles): Promise<void> {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -114,7 +116,7 @@ async function generateInto(files: CertificateFiles): Promise<void> {
 }
 
 async function selfSigned(privateKey: string): Promise<string> {
-  const { generate } = await import('selfsigned'); // large, and needed once
+  const { generate } = await import('selfsigned'); // imported here, since it is large and only needed once
   const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }) as string;
   const names = [...new Set(['localhost', world.self().host])];
   const made = await generate([{ name: 'commonName', value: 'localhost' }], {

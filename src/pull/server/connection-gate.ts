@@ -1,8 +1,8 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { parseAddress } from '../../base/config/ip-address.ts';
 import { world } from '../../base/world.ts';
-import { parseAddress, peerOf, trustedProxies } from '../edge/addresses.ts';
-import { SharedTable, tableMemory } from '../edge/counts/shared-table.ts';
+import { peerOf, trustedProxies } from '../edge/addresses.ts';
 
 const BETWEEN_LINES_MS = 1_000;
 
@@ -10,30 +10,19 @@ const BETWEEN_LINES_MS = 1_000;
 export type TurnedAway = 'peer_limit' | 'total_limit' | 'not_a_proxy';
 
 interface GateOptions {
-  /** Trusted proxies, as CIDRs. */
+  /** The CIDR ranges of trusted proxies. */
   readonly proxies: readonly string[];
-  /** Only the proxies may connect. */
+  /** True if only the proxies may connect. */
   readonly onlyProxies: boolean;
   readonly maxConnections: number;
   readonly maxPerPeer: number;
   readonly maxPerProxy: number;
-  /** From `connectionsMemory`, where the threads of a process count their connections together. */
-  readonly memory: SharedArrayBuffer | undefined;
   readonly onTurnedAway: (reason: TurnedAway, address: string | undefined) => void;
 }
 
-/** Peers that are counted at once: each has a connection, so that there are never as many. */
-const MAX_PEERS = 10_000;
-/** No peer's name. */
-const TOTAL = '*';
-
-export function connectionsMemory(): SharedArrayBuffer {
-  return tableMemory(MAX_PEERS);
-}
-
 /**
- * Checks each new connection of a server before its other listeners, so that one that is turned away costs no handshake.
- * So one peer can't take all connections.
+ * Limits the connections of each peer, so that no peer can take all of them. A new connection is checked before the
+ * server's other listeners see it, so that one that is turned away costs no handshake.
  */
 export function guardConnections(server: Server, options: GateOptions): void {
   const { onTurnedAway } = options;
@@ -47,47 +36,39 @@ export function guardConnections(server: Server, options: GateOptions): void {
       return;
     }
     onTurnedAway(reason, socket.remoteAddress);
-    // An orderly end would wait for the other side.
+    // An orderly shutdown would wait for the other side.
     socket.resetAndDestroy();
   });
 }
 
-function createCheck({ proxies, onlyProxies, maxConnections, maxPerPeer, maxPerProxy, memory }: GateOptions) {
+function createCheck({ proxies, onlyProxies, maxConnections, maxPerPeer, maxPerProxy }: GateOptions) {
   const trusts = trustedProxies(proxies);
-  const open = new SharedTable(memory ?? connectionsMemory(), { isAlive: ({ count }) => count > 0 });
-  const add = (name: string, limit: number): boolean =>
-    open.change(name, (connections) => {
-      if (connections.count >= limit) return false;
-      connections.count += 1;
-      if (name === TOTAL) connections.timeMs = Infinity; // it gives way to no peer
-      return true;
-    });
-  const remove = (name: string): void =>
-    open.change(name, (connections) => {
-      connections.count = Math.max(0, connections.count - 1); // a forgotten one has none
-    });
+  const openOf = new Map<string, number>();
+  let open = 0;
   return (socket: Socket): TurnedAway | undefined => {
-    // A socket that is already closed has no address; these are counted together.
+    // A socket that is already closed has no address. These are counted together.
     const address = parseAddress(socket.remoteAddress)?.toString();
     const isProxy = address !== undefined && trusts(address);
     if (onlyProxies && !isProxy) return 'not_a_proxy';
     const peer = (isProxy ? address : peerOf(address)) ?? '';
-    if (!add(peer, isProxy ? maxPerProxy : maxPerPeer)) return 'peer_limit';
-    if (!add(TOTAL, maxConnections)) {
-      remove(peer);
-      return 'total_limit';
-    }
+    const ofPeer = openOf.get(peer) ?? 0;
+    if (ofPeer >= (isProxy ? maxPerProxy : maxPerPeer)) return 'peer_limit';
+    if (open >= maxConnections) return 'total_limit';
+    openOf.set(peer, ofPeer + 1);
+    open += 1;
     socket.once('close', () => {
-      remove(peer);
-      remove(TOTAL);
+      const left = (openOf.get(peer) ?? 1) - 1;
+      if (left === 0) openOf.delete(peer);
+      else openOf.set(peer, left);
+      open -= 1;
     });
     return undefined;
   };
 }
 
 /**
- * Logs what outsiders can cause any number of times in at most one line a second: the first time at once, then how often
- * it happened since the last line, by reason. `end` writes what has not been written yet.
+ * Logs something that outsiders can cause any number of times, in at most one line a second: at once the first time,
+ * then with counts by reason since the last line. `end` writes the counts that have not been written yet.
  */
 export function summedLine(
   write: (counts: Readonly<Record<string, number>>, last: string | undefined) => void,

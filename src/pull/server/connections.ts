@@ -3,16 +3,16 @@ import type { Socket } from 'node:net';
 
 interface Connection {
   readonly socket: Socket;
-  /** In progress. */
+  /** The answers in progress. */
   readonly answers: Set<ServerResponse>;
 }
 
 /**
- * The open connections of a server and the answers in progress on each. Node's idle connections do not include those that
- * have not sent anything yet or are still in their handshake; each of these would delay a stop.
+ * The open connections of a server and the answers in progress on each. Node does not count connections as idle that
+ * have not sent anything yet or are still in their handshake, and each of them would delay a stop.
  */
 export class Connections {
-  /** By endpoint: under TLS the requests of a connection arrive on another socket. */
+  /** The connections by endpoint, since with TLS the requests of a connection arrive on a different socket. */
   readonly #open = new Map<string, Connection>();
   #draining = false;
 
@@ -21,19 +21,19 @@ export class Connections {
     server.prependListener('request', (request, response) => this.#began(request.socket, response));
   }
 
-  /** Whether a part of an answer has already been written. */
+  /** True if a part of an answer has already been written. */
   isAnswering(socket: Socket): boolean {
     const { answers = [] } = this.#open.get(endpointOf(socket)) ?? {};
     return [...answers].some((answer) => answer.headersSent);
   }
 
-  /** From now on each connection closes after its answer. */
+  /** Makes each connection close after its answer from now on. */
   drain(): void {
     this.#draining = true;
     for (const { answers } of this.#open.values()) for (const answer of answers) announceEnd(answer);
   }
 
-  /** Closes the connections that no answer is in progress on. */
+  /** Closes the connections without an answer in progress. */
   closeSilent(): void {
     for (const { socket, answers } of this.#open.values()) if (answers.size === 0) socket.destroy();
   }

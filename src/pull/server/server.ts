@@ -1,4 +1,10 @@
-import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  ServerResponse,
+} from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
@@ -12,31 +18,21 @@ import { Connections } from './connections.ts';
 
 export interface ServerOptions {
   readonly handler: RequestListener;
-  /** `undefined` where the proxies end TLS: then only they may connect. */
+  /** `undefined` if proxies end TLS. Only they may connect then. */
   readonly pem: Certificate | undefined;
-  /** Trusted ones, as CIDRs. */
+  /** The CIDR ranges of trusted proxies. */
   readonly proxies: readonly string[];
   readonly log: Log;
   /** Called for each connection that is turned away. */
   readonly onTurnedAway?: (reason: TurnedAway) => void;
-  /** Set where other threads listen on the same port. */
-  readonly shared?: SharedListening | undefined;
-  /** Other limits, for tests. */
+  /** Different limits, for tests. */
   readonly limits?: Partial<typeof LIMITS>;
 }
 
-/** What the servers of several threads have in common. */
-export interface SharedListening {
-  /** From `connectionsMemory`. */
-  readonly connections: SharedArrayBuffer;
-  /** So that a client resumes its TLS session on each of them. 48 random bytes. */
-  readonly ticketKeys: Uint8Array;
-}
-
 export interface PublicServer {
-  /** Resolves with the real address; port 0 picks a free one. */
+  /** Resolves with the actual address; port 0 picks a free port. */
   listen(place: ListenPlace): Promise<AddressInfo>;
-  /** New connections get this certificate; those that are open keep theirs. */
+  /** Uses this certificate for new connections. Open connections keep theirs. */
   reload(pem: Certificate): void;
   /**
    * Stops accepting connections, answers the requests in progress and those that arrive on open connections within half
@@ -46,23 +42,23 @@ export interface PublicServer {
 }
 
 const LIMITS = {
-  /** Request line and headers together: enough for 1,000 of the longest corporate ids, encoded. */
+  /** The size of request line and headers together: enough for 1,000 of the longest corporate ids, encoded. */
   maxHeaderSize: 24 * 1024,
-  /** Limits how long a client that sends its headers slowly holds a connection. */
+  /** How long a client that sends its headers slowly can hold a connection. */
   headersTimeout: 10_000,
-  /** Of the whole request; it has no body. */
+  /** The time for the whole request, which has no body. */
   requestTimeout: 15_000,
   /** How late Node may notice the two timeouts above; its default of 30 s would make them useless. */
   connectionsCheckingInterval: 1_000,
-  /** Longer than the 60 s of common load balancers, which must be the first to close an idle connection. */
+  /** It is longer than the 60 s of common load balancers, which must be the first to close an idle connection. */
   keepAliveTimeout: 65_000,
-  /** No limit: requests pipelined beyond one would get Node's empty 503. The rate limit bounds a key. */
+  /** 0 means no limit: requests pipelined beyond one would get Node's empty 503. The rate limit bounds a key anyway. */
   maxRequestsPerSocket: 0,
-  /** A TLS connection holds some 50 KB: 100 MB at most. */
+  /** A TLS connection takes about 50 KB, so these take at most 100 MB. */
   maxConnections: 2_000,
-  /** Of one IPv4 address or IPv6 /64: more than a customer's clients need, and too few to shut out others. */
+  /** The connections of one IPv4 address or IPv6 /64: more than a customer needs, and too few to shut out others. */
   maxPerPeer: 64,
-  /** Of one trusted proxy, which serves many customers. */
+  /** The connections of one trusted proxy, which serves many customers. */
   maxPerProxy: 1_000,
   /** A connection that does not become TLS in this time is closed. */
   handshakeTimeout: 10_000,
@@ -72,41 +68,38 @@ const LIMITS = {
 const LINGER_MS = 1_000;
 
 /**
- * A connection that was accepted when the stop began may ask for as long: two round trips of a distant client, which must
- * not see its request lost because this process, and not another one on the same port, accepted it.
+ * How long connections that are open when the stop begins may still send a request: two round trips of a distant
+ * client. Its request must not be lost because this process accepted it instead of another one on the same port.
  */
 const LAST_REQUEST_MS = 500;
 
-/** The public server: HTTPS, or HTTP to trusted proxies alone if they end TLS. */
-export function createServer({ pem, log, shared, onTurnedAway, ...options }: ServerOptions): PublicServer {
+/** Creates the public server: HTTPS, or HTTP for trusted proxies only if they end TLS. */
+export function createServer({ pem, log, onTurnedAway, ...options }: ServerOptions): PublicServer {
   const limits = { ...LIMITS, ...options.limits };
   const http = { ...limits, requireHostHeader: false };
-  const ticketKeys = shared && { ticketKeys: Buffer.from(shared.ticketKeys) };
   const server: Server =
-    pem === undefined
-      ? createHttpServer(http)
-      : createHttpsServer({ ...http, ...secureTerms(pem), ...ticketKeys });
+    pem === undefined ? createHttpServer(http) : createHttpsServer({ ...http, ...secureTerms(pem) });
   server.maxRequestsPerSocket = limits.maxRequestsPerSocket;
   const connections = new Connections(server);
   const turnedAway = summedLine((counts, peer) => {
     log.warn({ turned_away: counts, last_peer: peer }, 'connections were turned away');
   });
-  // Last, so that it comes before all other listeners for connections.
+  // The guard is installed last, so that it runs before all other listeners for connections.
   guardConnections(server, {
     ...limits,
     proxies: options.proxies,
     onlyProxies: pem === undefined,
-    memory: shared?.connections,
     onTurnedAway(reason, address) {
       onTurnedAway?.(reason);
       turnedAway.add(reason, address);
     },
   });
-  // `close` calls it, but Node counts a connection as idle while a slow client still reads its answer.
+  // `close` calls this, but Node counts a connection as idle while a slow client is still reading its answer.
   server.closeIdleConnections = () => undefined;
   server.on('request', options.handler);
-  // Expectations other than 100-continue are ignored; Node would answer them with an empty 417.
+  // Expectations other than 100-continue are ignored. Node would answer them with an empty 417.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  server.on('connect', (request, socket) => answerConnect(server, request, socket as Socket));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     refuseUnparsed(error, socket, connections, log);
   });
@@ -132,7 +125,24 @@ function secureTerms(pem: Certificate) {
   return { ...pem, minVersion: 'TLSv1.2' } as const;
 }
 
-/** Answers what the HTTP parser refuses, in the shape of every other error. */
+/** Answers a CONNECT like any other request. Without a listener for it, Node would close the connection. */
+function answerConnect(server: Server, request: IncomingMessage, socket: Socket): void {
+  const response = new ServerResponse(request);
+  response.shouldKeepAlive = false;
+  response.assignSocket(socket);
+  response.once('finish', () => endSoon(socket));
+  // The data for the tunnel is dropped.
+  socket.on('error', () => undefined).resume();
+  server.emit('request', request, response);
+}
+
+/** Closes the connection after the client had time to read the answer, whatever the client does. */
+function endSoon(socket: Socket, answer = ''): void {
+  socket.end(answer);
+  world.setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}
+
+/** Answers a request that the HTTP parser refuses in the same form as every other error. */
 function refuseUnparsed(
   error: NodeJS.ErrnoException,
   socket: Socket,
@@ -140,17 +150,16 @@ function refuseUnparsed(
   log: Log,
 ): void {
   const code = codeOf(error);
-  // A failed handshake, a reset, or an answer already in progress: no other answer can be sent.
+  // After a failed handshake, a reset, or the beginning of another answer, no answer can be sent.
   if (code === undefined || !socket.writable || connections.isAnswering(socket)) {
-    // After a refusal the rest of the client's bytes arrives here too; the socket is already ending.
+    // The rest of the client's bytes arrives here too after a refusal, when the socket is already ending.
     if (!socket.writableEnded) socket.destroy();
     return;
   }
   const requestId = world.randomUUID();
   const answer = refusalAnswer({ code }, requestId);
   log.info({ request_id: requestId, status: answer.status, code, reason: error.code }, 'request not parsed');
-  socket.end(rawAnswer(answer));
-  world.setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  endSoon(socket, rawAnswer(answer));
 }
 
 function codeOf(error: NodeJS.ErrnoException): RefusalCode | undefined {

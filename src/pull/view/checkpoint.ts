@@ -21,11 +21,7 @@ export interface Checkpoint extends MadeFrom {
   readonly generation: number;
   /** The `RENDERING_VERSION` of the program that made the view. */
   readonly rendering: number;
-}
-
-/** Of a view that is being built. */
-export interface BuildCheckpoint extends Checkpoint {
-  /** When and where a process last began or continued it, and how many events were applied since. */
+  /** When and where a process last began or continued to make it, and how many events were applied since. */
   readonly since: { readonly atMs: number; readonly position: Position; readonly events: number };
 }
 
@@ -33,13 +29,6 @@ export interface BuildCheckpoint extends Checkpoint {
 export interface BuildPlace extends Pick<Checkpoint, 'storeId' | 'servesFrom'> {
   /** The build that must not be continued: it does not fit the event store. */
   readonly unusable?: number | undefined;
-}
-
-/** Where an empty view begins. */
-export function firstCheckpoint(
-  place: Pick<Checkpoint, 'storeId' | 'servesFrom' | 'generation'>,
-): Checkpoint {
-  return { ...place, position: 0, anchor: undefined, rendering: RENDERING_VERSION };
 }
 
 /** Of two events of a log. */
@@ -77,10 +66,7 @@ export interface BuildProgress {
   readonly seconds_left: number | null;
 }
 
-export function buildProgress(
-  { position, servesFrom, since }: BuildCheckpoint,
-  nowMs: number,
-): BuildProgress {
+export function buildProgress({ position, servesFrom, since }: Checkpoint, nowMs: number): BuildProgress {
   const seconds = Math.max(0, nowMs - since.atMs) / 1000;
   const perSecond = seconds === 0 ? 0 : (position - since.position) / seconds;
   return {

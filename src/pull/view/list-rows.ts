@@ -4,10 +4,19 @@ import type { PageQuery, PageRow, ViewReads } from './transactions-view.ts';
 const PAGE = 500;
 
 /** Reads the rows of a query newest first, page by page, without a limit of time or number. */
-export async function* listPages(
+export async function* listRows(
   view: Pick<ViewReads, 'page'>,
   query: Omit<PageQuery, 'limit'>,
   pageSize = PAGE,
+): AsyncGenerator<PageRow> {
+  for await (const rows of listPages(view, query, pageSize)) yield* rows;
+}
+
+/** As `listRows`, page by page. */
+export async function* listPages(
+  view: Pick<ViewReads, 'page'>,
+  query: Omit<PageQuery, 'limit'>,
+  pageSize: number,
 ): AsyncGenerator<readonly PageRow[]> {
   let { after } = query;
   for (;;) {
@@ -16,9 +25,4 @@ export async function* listPages(
     after = rows.at(-1);
     if (!hasMore) return;
   }
-}
-
-/** As `listPages`, row by row. */
-export async function* listRows(...query: Parameters<typeof listPages>): AsyncGenerator<PageRow> {
-  for await (const rows of listPages(...query)) yield* rows;
 }

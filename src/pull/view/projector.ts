@@ -15,7 +15,7 @@ import {
   continuesAfter,
   storeIdentity,
 } from '../../event-store/store-identity.ts';
-import { projectEvent, type ViewChange } from '../record/project-event.ts';
+import { changesOf, type ViewChange } from '../record/project-event.ts';
 import type { Checkpoint, ParkedTransactionEvent } from './checkpoint.ts';
 import type { TransactionsView, ViewWriter } from './transactions-view.ts';
 
@@ -61,7 +61,7 @@ export async function runProjector(options: ProjectorOptions): Promise<void> {
     },
     async handle(batch, until) {
       const beganAtMs = world.elapsedMs();
-      const parked = await applyBatch(view, generation, batch);
+      const parked = await applyBatch({ store, view }, generation, batch);
       if (parked === 'reset') return 'restart';
       for (const { parkedAtMs: _, ...event } of parked) {
         log.error(event, 'event parked: see fuel projection parked');
@@ -78,11 +78,14 @@ export async function runProjector(options: ProjectorOptions): Promise<void> {
  * reason, and the others are applied; until then the checkpoint does not move. Returns what was parked.
  */
 export async function applyBatch(
-  view: Pick<ViewWriter, 'apply'>,
+  {
+    store,
+    view,
+  }: { readonly store: Pick<EventStore, 'readStreams'>; readonly view: Pick<ViewWriter, 'apply'> },
   generation: number,
   { events, checkpoint }: Pick<SubscriptionBatch, 'events' | 'checkpoint'>,
 ): Promise<readonly ParkedTransactionEvent[] | 'reset'> {
-  const changes = events.map(projectEvent);
+  const changes = await changesOf(store, events);
   const whole = { generation, position: checkpoint, anchor: anchorOf(events) };
   try {
     return await view.apply(changes, whole);

@@ -1,15 +1,10 @@
 import type { RenderedRecord } from '../../../projections/record.ts';
-import {
-  REFERENCES,
-  type Reference,
-  type RowState,
-  type TransactionRow,
-} from '../../../projections/transactions.ts';
+import type { Reference, RowState, TransactionRow } from '../../../projections/transactions.ts';
 import type { VisibleStatus } from '../../domain/transaction-events.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
 import type { Anchor } from '../../event-store/store-identity.ts';
 import type { ViewChange } from '../record/project-event.ts';
-import type { BuildCheckpoint, BuildPlace, Checkpoint, ParkedTransactionEvent } from './checkpoint.ts';
+import type { BuildPlace, Checkpoint, ParkedTransactionEvent } from './checkpoint.ts';
 
 /** The place of a record in the list: newest first by `createdAtMs`, then by `id`. */
 export interface Place {
@@ -31,38 +26,13 @@ export interface PageQuery {
   readonly limit: number;
 }
 
-/** Sorts places as the list does. */
-export function inListOrder(one: Place, other: Place): number {
-  return other.createdAtMs - one.createdAtMs || other.id - one.id;
-}
-
-/** Whether the query asks for the row, on this page or a later one. */
-export function isAskedFor(
-  row: TransactionRow,
-  { accountId, fromMs, toMs, references = {}, statuses, after }: Omit<PageQuery, 'limit'>,
-): boolean {
-  const isWanted = (name: Reference): boolean =>
-    references[name] === undefined ||
-    [references[name]].flat().some((wanted) => wanted === row.references[name]);
-  return (
-    row.accountId === accountId &&
-    row.createdAtMs >= fromMs &&
-    row.createdAtMs <= toMs &&
-    REFERENCES.every(isWanted) &&
-    statuses.includes(row.status) &&
-    (after === undefined || inListOrder(after, row) < 0)
-  );
-}
-
-/** A record as a page needs it. The segments of all rows may be parts of one buffer. */
-export interface PageRow extends RenderedRecord<Buffer>, Place {}
+/** A record as a page needs it. */
+export interface PageRow extends RenderedRecord, Place {}
 
 export interface ViewPage {
   readonly rows: readonly PageRow[];
   /** Exact at the moment of the query. */
   readonly hasMore: boolean;
-  /** Index entries read to find the rows; `undefined` where the engine does not say. */
-  readonly entriesRead: number | undefined;
 }
 
 export interface ParkedPage {
@@ -83,7 +53,8 @@ export interface ParkedPage {
  *   are those of a shorter answer. `idsAfter` reads the ids of the same rows.
  * - `parked` lists parked events by their position: the first ones, or those after a position. `countParked` counts what
  *   it lists without loading it: metrics read it often.
- * - `checkpoint` is `undefined` before the first `reset`; `building` where no view is being built, by whichever process.
+ * - `checkpoint` is that of the served view unless told otherwise: `undefined` before the first `reset`, or where no view is being
+ *   built, by whichever process.
  */
 export interface ViewReads {
   page(query: PageQuery): Promise<ViewPage>;
@@ -92,8 +63,7 @@ export interface ViewReads {
   idsAfter(afterId: number, limit: number): Promise<number[]>;
   parked(page?: ParkedPage): Promise<ParkedTransactionEvent[]>;
   countParked(): Promise<number>;
-  checkpoint(): Promise<Checkpoint | undefined>;
-  building(): Promise<BuildCheckpoint | undefined>;
+  checkpoint(of?: 'served' | 'built'): Promise<Checkpoint | undefined>;
 }
 
 /** How far the view is once changes are applied. */
@@ -105,12 +75,12 @@ export interface AppliedTo extends Pick<Checkpoint, 'generation' | 'position'> {
 /**
  * Changes the view. At most one more is built beside the served one: `apply` fills either, by its number.
  *
- * - `apply` is safe to repeat and to reorder: a change counts only when its revision is above the row's. Each
- *   transaction changes atomically, and the checkpoint moves after all of them, never back. Returns what was parked;
- *   changes nothing and returns `reset` where the generation is neither served nor being built.
- * - `retry` applies parked events again; those that still do not fit are parked again, with the new reason.
- * - `replace` replaces what the view has of a transaction with what its events make, in one that is being built too; so does
- *   `erase`, with the tombstone of a transaction that nothing follows.
+ * - `apply` is safe to repeat and to reorder: a change counts only when its revision is above the row's. That it may follow
+ *   those before it was judged by its stream (`changesOf`). Each transaction changes atomically, and the checkpoint
+ *   moves after all of them, never back. Returns what was parked; changes nothing and returns `reset` where the
+ *   generation is neither served nor being built.
+ * - `replace` replaces what the view has of a transaction with what all of its events change, in one that is being built too;
+ *   `erasureOf` leaves the tombstone of a transaction that nothing follows.
  * - `reset` puts an empty view in place of the served one: it is at position 0 then, with the next generation.
  * - `startBuild` continues what is being built where it is usable, of the same store and rendering. Otherwise it is dropped, and
  *   another one begins at position 0, complete at `servesFrom`.
@@ -120,11 +90,9 @@ export interface AppliedTo extends Pick<Checkpoint, 'generation' | 'position'> {
  */
 export interface ViewWriter {
   apply(changes: readonly ViewChange[], to: AppliedTo): Promise<readonly ParkedTransactionEvent[] | 'reset'>;
-  retry(changes: readonly ViewChange[]): Promise<void>;
   replace(transactionId: number, changes: readonly ViewChange[]): Promise<void>;
-  erase(transactionId: number): Promise<void>;
   reset(storeId: string, servesFrom: Position): Promise<Checkpoint>;
-  startBuild(place: BuildPlace): Promise<BuildCheckpoint>;
+  startBuild(place: BuildPlace): Promise<Checkpoint>;
   serveBuild(generation: number): Promise<boolean>;
 }
 

@@ -1,18 +1,12 @@
 import { deliveryEffect } from '../../../projections/deliveries.ts';
 import type { AccountEventPlace } from '../../accounts/directory/live-directory.ts';
 import type { AccountEvent } from '../../domain/account-events.ts';
-import type { OpenOfLane } from '../queue/delivery-queue.ts';
+import type { QueueChange } from '../queue/delivery-queue.ts';
 
 /** What the dispatcher does after an account's event. */
 export type Reaction =
-  | {
-      readonly kind: 'end lane';
-      readonly prefix: string;
-      readonly reason: string;
-      readonly which: OpenOfLane;
-    }
-  /** The webhook was enabled: its failure streak ends and its ramp starts. */
-  | { readonly kind: 'enabled'; readonly prefix: string; readonly atMs: number }
+  /** An enabling also starts the ramp of the webhook. */
+  | Extract<QueueChange, { readonly kind: 'end lane' | 'enabled' }>
   /** Access checks 4 or 5 may pass now. */
   | { readonly kind: 'access'; readonly accountId: number };
 
@@ -30,7 +24,7 @@ export class AccountReactions {
     if (effect?.kind === 'ended') {
       const { prefix, reason } = effect;
       this.#ends.set(prefix, { position, reason });
-      return { kind: 'end lane', prefix, reason, which: { before: position } };
+      return { kind: 'end lane', prefix, reason, before: position };
     }
     if (effect?.kind === 'enabled') {
       this.#enabledAtMs.set(effect.prefix, atMs);
@@ -50,12 +44,7 @@ export class AccountReactions {
   *atStart(isOff: (prefix: string) => boolean): Iterable<Reaction> {
     // What was redelivered since it is back is none of what ended.
     for (const [prefix, { reason, position: before }] of this.#ends)
-      yield {
-        kind: 'end lane',
-        prefix,
-        reason,
-        which: { before, ...(!isOff(prefix) && { redelivered: false }) },
-      };
+      yield { kind: 'end lane', prefix, reason, before, ...(!isOff(prefix) && { redelivered: false }) };
     for (const [prefix, atMs] of this.#enabledAtMs) yield { kind: 'enabled', prefix, atMs };
   }
 }

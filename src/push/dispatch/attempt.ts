@@ -2,35 +2,14 @@ import { keyIneligibleReason } from '../../../projections/deliveries.ts';
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { Scheduler } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
-import { type AccountKey, accessOf } from '../../domain/account.ts';
+import { accessOf } from '../../domain/account.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import type { RequestFor } from '../message/envelope.ts';
+import type { AttemptEnd } from '../pace/pace.ts';
+import { retryAfterMs } from '../pace/retry-after.ts';
 import type { ClaimedDelivery, DeliveryReport } from '../queue/delivery.ts';
 import { answerOf } from '../queue/failure-streak.ts';
-import type { Sender, SendRequest, SendResult } from '../sender/sender.ts';
-
-export type AttemptCheck =
-  /** With the URL and the key of this moment. */
-  | { readonly kind: 'go'; readonly url: string; readonly key: AccountKey }
-  /** The delivery ends as failed; it can be redelivered when the reason no longer holds. */
-  | { readonly kind: 'end'; readonly reason: string }
-  /** Access checks 4 or 5 fail, or the account can't be read: no attempt until that changes. */
-  | { readonly kind: 'hold' };
-
-/** Whether an attempt to a key's webhook may start now, by the directory. */
-export function checkAttempt(
-  directory: Pick<Directory, 'account'>,
-  { prefix, accountId }: { readonly prefix: string; readonly accountId: number },
-  { environment, nowMs }: { readonly environment: Environment; readonly nowMs: number },
-): AttemptCheck {
-  const entry = directory.account(accountId);
-  if (entry?.unreadable) return { kind: 'hold' }; // what is known of its keys may be wrong
-  const key = entry?.account?.keys.get(prefix);
-  if (key === undefined) return { kind: 'end', reason: 'the key is not known' };
-  const reason = keyIneligibleReason(key, environment);
-  if (reason !== undefined || key.webhook === null) return { kind: 'end', reason: reason ?? 'no webhook' };
-  return accessOf(entry?.account, nowMs).open ? { kind: 'go', url: key.webhook.url, key } : { kind: 'hold' };
-}
+import type { Sender, SendRequest } from '../sender/sender.ts';
 
 /** How attempts are judged and made, and when they are repeated. */
 export interface AttemptTerms {
@@ -47,25 +26,35 @@ export interface AttemptTerms {
 /** What is sent now, or what is reported instead. */
 export type Judged = { readonly kind: 'send'; readonly request: SendRequest } | DeliveryReport;
 
-/** Judges a delivery right before its attempt. `ended` is why it has to end, where the directory does not say it. */
-export function judge(delivery: ClaimedDelivery, ended: string | undefined, terms: AttemptTerms): Judged {
+/**
+ * Judges a delivery right before its attempt. It ends where its key takes none, and is held while access checks 4 or 5 fail.
+ * `ended` is why it has to end, where the directory does not say it.
+ */
+export function judge(
+  delivery: ClaimedDelivery,
+  ended: string | undefined,
+  terms: Omit<AttemptTerms, 'sender' | 'retryDelayMs'>,
+): Judged {
   const { directory, environment, requestFor, scheduler, log } = terms;
-  const atMs = scheduler.now();
-  const check =
-    ended === undefined
-      ? checkAttempt(directory, delivery, { environment, nowMs: atMs })
-      : ({ kind: 'end', reason: ended } as const);
   const end = (reason: string): DeliveryReport => {
     log.info({ ...linesOf(delivery), reason }, 'delivery ended without an attempt');
     return { kind: 'failed', ...claimOf(delivery), attempt: null, reason };
   };
-  if (check.kind === 'end') return end(check.reason);
-  if (check.kind === 'hold') {
+  const hold = (): DeliveryReport => {
     log.info(linesOf(delivery), 'delivery held: its account has no access');
     return { kind: 'held', ...claimOf(delivery) };
-  }
+  };
+  if (ended !== undefined) return end(ended);
+  const atMs = scheduler.now();
+  const entry = directory.account(delivery.accountId);
+  if (entry?.unreadable) return hold(); // what is known of its keys may be wrong
+  const key = entry?.account?.keys.get(delivery.prefix);
+  if (key === undefined) return end('the key is not known');
+  const reason = keyIneligibleReason(key, environment);
+  if (reason !== undefined || key.webhook === null) return end(reason ?? 'no webhook');
+  if (!accessOf(entry?.account, atMs).open) return hold();
   try {
-    return { kind: 'send', request: requestFor(delivery, { ...check, atMs }) };
+    return { kind: 'send', request: requestFor(delivery, { url: key.webhook.url, key, atMs }) };
   } catch (error) {
     log.error({ err: error, ...linesOf(delivery) }, 'webhook can not be signed');
     return end(`it could not be signed: ${(error as Error).message}`);
@@ -77,16 +66,20 @@ export async function attempt(
   delivery: ClaimedDelivery,
   request: SendRequest,
   { sender, retryDelayMs, scheduler, log }: AttemptTerms,
-): Promise<{ readonly result: SendResult; readonly report: DeliveryReport }> {
+  othersUnderWay: number,
+): Promise<AttemptEnd & { readonly report: DeliveryReport }> {
   const startedAtMs = scheduler.now();
   const result = await sender.send(request);
   const { outcome, durationMs, lateMs } = result;
   const { cycle, attemptNumber: number } = delivery;
-  const recorded = { ...claimOf(delivery), attempt: { cycle, number, startedAtMs, durationMs, outcome } };
+  const made = { cycle, number, startedAtMs, durationMs, othersUnderWay, outcome };
+  const recorded = { ...claimOf(delivery), attempt: made };
+  const askedMs = retryAfterMs(outcome, scheduler.now());
   const waitMs = outcome.ok ? undefined : retryDelayMs(delivery);
   let report: DeliveryReport;
   if (outcome.ok) report = { kind: 'delivered', ...recorded };
-  else if (waitMs !== undefined) report = { kind: 'retry', ...recorded, dueAtMs: scheduler.now() + waitMs };
+  else if (waitMs !== undefined)
+    report = { kind: 'retry', ...recorded, dueAtMs: scheduler.now() + Math.max(waitMs, askedMs ?? 0) };
   else
     report = {
       kind: 'failed',
@@ -106,7 +99,7 @@ export async function attempt(
     },
     'delivery attempted',
   );
-  return { result, report };
+  return { result, askedMs, report };
 }
 
 /** Gives up the claim: the delivery is due again. */

@@ -1,55 +1,60 @@
 import { disabledReason, keyIneligibleReason } from '../../../projections/deliveries.ts';
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { AccountEventPlace } from '../../accounts/directory/live-directory.ts';
+import type { Clock } from '../../base/clock.ts';
 import { Retry } from '../../base/retry.ts';
-import { SerialWork } from '../../base/serial-work.ts';
-import { world } from '../../base/world.ts';
 import type { AccountEvent } from '../../domain/account-events.ts';
+import type { Position } from '../../event-store/recorded-event.ts';
 import type { AppendHealthEvent } from '../health/health-events.ts';
 import { HealthWatch } from '../health/health-watch.ts';
+import type { HostOwners } from '../pace/host-owners.ts';
+import { Pace, type Slot } from '../pace/pace.ts';
 import type { ClaimedDelivery, DeliveryReport, NewDelivery, WebhookHealth } from '../queue/delivery.ts';
-import type { DeliveryWork } from '../queue/delivery-queue.ts';
+import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import { AccountReactions, type Reaction } from './account-reactions.ts';
 import { type AttemptTerms, attempt, type Judged, judge, released } from './attempt.ts';
+import { Claims, LEASE_MS } from './claims.ts';
 import { HeldAccounts } from './held-accounts.ts';
-import { countByLane, LaneSlots } from './lane-slots.ts';
 import { ReportBatch } from './report-batch.ts';
 
-/** After this the claims of a killed process are due again. */
-const LEASE_MS = 5_000;
-/** Deliveries of one commit: a few milliseconds of the event loop. */
-const MAX_STORED = 100;
 const BACKOFF = { maxMs: 5_000 } as const;
 
 export interface DispatcherOptions extends AttemptTerms {
-  readonly queue: DeliveryWork;
-  /** Kept up to date by its owner, who calls `accountEvent` with every event, and `directoryMoved`. */
+  readonly queue: Pick<DeliveryQueue, 'changed' | 'enqueue' | 'claim' | 'report' | 'change' | 'heldAccounts'>;
+  /** Kept up to date by its owner, who calls `accountEvent` with every event. */
   readonly directory: Pick<Directory, 'account' | 'key' | 'position'>;
+  /** Resolves when the directory has reached a position, or after a moment. */
+  readonly directoryAt: (position: Position) => Promise<void>;
   readonly appendHealthEvent: AppendHealthEvent;
   /** Names this process among those that claim. */
   readonly holder: string;
+  readonly owners: Pick<HostOwners, 'look' | 'owns'>;
+  /** A clock that never steps: receivers are paced by it. */
+  readonly elapsed: Clock;
+  /** Called with the number of webhooks whose due deliveries wait for their receivers. */
+  readonly onWaiting: (webhooks: number) => void;
+  /** Judges for how long a webhook has failed. */
+  readonly trusted: Clock;
 }
 
 /**
- * Makes the attempts of all deliveries that are due, each webhook in a separate lane with a limited number of slots.
- * It sleeps until the next delivery is due, a ramp lets one through, or an account has access again; earlier work
+ * Makes the attempts of all deliveries that are due, each webhook in a separate lane, at the pace of its receiver. It
+ * sleeps until the next delivery is due, the pace allows another one, or an account has access again; earlier work
  * notifies it. While the queue's store is unavailable it claims nothing and retries.
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
-  readonly #slots = new LaneSlots();
+  readonly #pace: Pace;
   readonly #reactions = new AccountReactions();
   readonly #held: HeldAccounts;
   readonly #health: HealthWatch;
   readonly #reports: ReportBatch;
-  /** One at a time: a claim relies on the slots that it was granted. */
-  readonly #claims = new SerialWork();
+  readonly #claims: Claims;
   readonly #deliveries = new Set<Promise<void>>();
   /** What deliveries wait for before there is something to report of them. */
   readonly #unreported = new Set<Promise<unknown>>();
   readonly #listener = { notify: (): void => this.#wake() };
   #todo: Reaction[] = [];
-  #directoryMoves = Promise.withResolvers<void>();
   #started = false;
   #working: Promise<void> | undefined;
   #notified = false;
@@ -72,7 +77,19 @@ export class Dispatcher {
     this.#retry = new Retry({ log, signal: this.#stopping.signal, component: 'dispatcher', ...waiting });
     this.#held = new HeldAccounts({ queue, directory });
     this.#reports = new ReportBatch({ queue, scheduler, log });
-    this.#health = new HealthWatch({ append, log, lanes: this.#slots });
+    const { sender, owners } = options;
+    this.#pace = new Pace({
+      termsOf(prefix) {
+        const webhook = directory.key(prefix)?.key.webhook;
+        return { url: webhook?.url, perSecond: webhook?.ratePerSecond ?? Infinity };
+      },
+      owns: (host) => owners.owns(host),
+      openConnections: (host) => sender.openConnections(host),
+    });
+    const start = (deliveries: readonly ClaimedDelivery[]): void => this.#start(deliveries);
+    const mayClaim = (): boolean => this.#started && !this.#stopping.signal.aborted;
+    this.#claims = new Claims({ ...options, pace: this.#pace, start, mayClaim });
+    this.#health = new HealthWatch({ append, log, lanes: this.#pace });
   }
 
   /** Starts to claim. The directory must have caught up. */
@@ -93,10 +110,7 @@ export class Dispatcher {
    * some may be stored, and storing them again changes nothing.
    */
   async accept(deliveries: readonly NewDelivery[]): Promise<void> {
-    for (let from = 0; from < deliveries.length; from += MAX_STORED) {
-      if (from > 0) await world.nextTurn();
-      await this.#store(deliveries.slice(from, from + MAX_STORED));
-    }
+    await this.#claims.accept(deliveries);
     this.#wake();
   }
 
@@ -108,12 +122,6 @@ export class Dispatcher {
     this.#wake();
   }
 
-  /** To be called when the directory's position has changed. */
-  directoryMoved(): void {
-    this.#directoryMoves.resolve();
-    this.#directoryMoves = Promise.withResolvers();
-  }
-
   /** Starts no further attempt; resolves when those under way are recorded and the other claims given up. */
   async stop(): Promise<void> {
     this.#stopping.abort();
@@ -121,7 +129,6 @@ export class Dispatcher {
     this.#cancelTimer?.();
     await this.#working;
     await this.#claims.whenIdle();
-    this.#directoryMoves.resolve();
     await Promise.all(this.#unreported);
     await this.#reports.close();
     await Promise.all(this.#deliveries);
@@ -145,8 +152,7 @@ export class Dispatcher {
         this.#notified = false;
         await this.#react();
         await this.#held.resume(scheduler.now());
-        const nextMs = Math.min(await this.#claimDue(), this.#held.nextAtMs());
-        this.#sleep(Math.max(0, nextMs - scheduler.now()));
+        this.#sleep(Math.min(await this.#claims.claimDue(), this.#held.nextAtMs() - scheduler.now()));
         this.#retry.succeeded();
       }
     } catch (error) {
@@ -157,68 +163,31 @@ export class Dispatcher {
 
   /** Reacts to account events in their order; a reaction that fails stays first. */
   async #react(): Promise<void> {
-    const { queue, scheduler } = this.#options;
+    const { queue, scheduler, elapsed } = this.#options;
     for (let next = this.#todo[0]; next !== undefined; next = this.#todo[0]) {
-      if (next.kind === 'end lane')
-        await queue.endLane(next.prefix, next.reason, scheduler.now(), next.which);
-      if (next.kind === 'enabled') await this.#enabled(next.prefix, next.atMs);
       if (next.kind === 'access') this.#held.changed(next.accountId);
+      else await queue.change(next, scheduler.now());
       this.#todo.shift();
-      if (next.kind === 'end lane') this.#slots.setBlocked(next.prefix, false);
-    }
-  }
-
-  /** Several processes see the event, some of them late: only a failure streak from before it is reset. */
-  async #enabled(prefix: string, atMs: number): Promise<void> {
-    await this.#options.queue.resetHealth(prefix, atMs);
-    this.#health.recovered(prefix);
-    this.#slots.ramps.start(prefix, atMs);
-  }
-
-  /**
-   * Claims until nothing more is due that has a free slot; returns when something will be. Full lanes are left out: they
-   * continue when one of their attempts ends.
-   */
-  async #claimDue(): Promise<number> {
-    const { queue, holder, scheduler } = this.#options;
-    for (;;) {
-      const nowMs = scheduler.now();
-      const dueAtMs = (await queue.nextDueAtMs()) ?? Infinity;
-      const rampAtMs = this.#slots.ramps.nextAtMs(nowMs) ?? Infinity;
-      if (dueAtMs > nowMs || this.#stopping.signal.aborted) return Math.min(dueAtMs, rampAtMs);
-      const claimed = await this.#claims.run(async () => {
-        const grant = this.#slots.grant(nowMs);
-        if (grant.limit <= 0) return 0;
-        const deliveries = await queue.claim({ nowMs, holder, leaseMs: LEASE_MS, ...grant });
-        this.#start(deliveries);
-        return deliveries.length;
-      });
-      if (claimed === 0) return Math.min((await queue.nextDueAtMs(nowMs)) ?? Infinity, rampAtMs);
-      await world.nextTurn(); // claims are synchronous work: let answers in
+      if (next.kind === 'end lane') this.#pace.setBlocked(next.prefix, false);
+      if (next.kind === 'enabled') {
+        this.#health.recovered(next.prefix);
+        this.#pace.enabled(next.prefix, Math.max(0, scheduler.now() - next.atMs), elapsed.now());
+      }
     }
   }
 
   #sleep(delayMs: number): void {
     this.#cancelTimer?.();
-    this.#cancelTimer = this.#options.scheduler.setTimer(delayMs, () => this.#wake());
-  }
-
-  async #store(deliveries: readonly NewDelivery[]): Promise<void> {
-    const { queue, holder, scheduler } = this.#options;
-    await this.#claims.run(async () => {
-      const nowMs = scheduler.now();
-      const { laneCapacity } = this.#slots.grant(nowMs, countByLane(deliveries));
-      const claiming = this.#started && !this.#stopping.signal.aborted;
-      const claimFor = claiming ? { nowMs, holder, leaseMs: LEASE_MS, laneCapacity } : undefined;
-      this.#start(await queue.enqueue(deliveries, claimFor));
-    });
+    if (this.#stopping.signal.aborted) return; // a timer would keep the thread from ending
+    this.#cancelTimer = this.#options.scheduler.setTimer(Math.max(0, Math.ceil(delayMs)), () => this.#wake());
   }
 
   #start(deliveries: readonly ClaimedDelivery[]): void {
-    const nowMs = this.#options.scheduler.now();
-    for (const { prefix } of deliveries) this.#slots.started(prefix, nowMs);
-    for (const delivery of deliveries) {
-      const work = this.#deliver(delivery, nowMs)
+    const { scheduler, elapsed } = this.#options;
+    const claimedAtMs = scheduler.now();
+    const slots = deliveries.map(({ prefix }) => this.#pace.start(prefix, elapsed.now()));
+    for (const [index, delivery] of deliveries.entries()) {
+      const work = this.#deliver(delivery, claimedAtMs, slots[index] as Slot)
         .catch(this.#fail)
         .finally(() => this.#deliveries.delete(work));
       this.#deliveries.add(work);
@@ -226,22 +195,22 @@ export class Dispatcher {
   }
 
   /** All that happens to a claimed delivery: it is judged, sent and reported, and its webhook's health follows. */
-  async #deliver(delivery: ClaimedDelivery, claimedAtMs: number): Promise<void> {
-    const { prefix } = delivery;
+  async #deliver(delivery: ClaimedDelivery, claimedAtMs: number, slot: Slot): Promise<void> {
+    const { elapsed } = this.#options;
     const isAhead = this.#options.directory.position < delivery.position;
     if (isAhead && !(await this.#beforeStop(this.#directoryReaches(delivery, claimedAtMs)))) {
-      this.#slots.ended(prefix); // it is due again when its lease ends
+      this.#pace.end(slot, elapsed.now()); // it is due again when its lease ends
       return;
     }
     const judged = this.#judge(delivery);
     let report: DeliveryReport;
     if (judged.kind === 'send') {
-      const made = await this.#beforeStop(attempt(delivery, judged.request, this.#options));
+      const made = await this.#beforeStop(attempt(delivery, judged.request, this.#options, slot.others));
       report = made.report;
-      this.#slots.ended(prefix, made.result); // before the commit: a slow one delays no lane
+      this.#pace.end(slot, elapsed.now(), made); // before the commit: a slow one delays no lane
     } else report = judged;
     const health = await this.#reports.record(report);
-    if (judged.kind !== 'send') this.#slots.ended(prefix);
+    if (judged.kind !== 'send') this.#pace.end(slot, elapsed.now());
     if (report.kind === 'held') this.#held.changed(delivery.accountId);
     const followed = this.#followHealth(delivery, report, health); // blocks a lane at once that is to be switched off
     this.#wake();
@@ -250,9 +219,9 @@ export class Dispatcher {
 
   /** Its keys may be older than an event that it has not reached. False where the claim is too old by then. */
   async #directoryReaches({ position }: ClaimedDelivery, claimedAtMs: number): Promise<boolean> {
-    const { directory, scheduler } = this.#options;
+    const { directory, directoryAt, scheduler } = this.#options;
     while (directory.position < position && !this.#stopping.signal.aborted) {
-      await this.#directoryMoves.promise;
+      await directoryAt(position);
       const isOld = scheduler.now() - claimedAtMs >= LEASE_MS / 2;
       if (isOld && !this.#stopping.signal.aborted) return false;
     }
@@ -283,10 +252,10 @@ export class Dispatcher {
   ): Promise<void> {
     if (health?.failedInARow === 0) this.#health.recovered(prefix);
     else if (health !== undefined && report.kind === 'failed' && report.attempt !== null) {
-      const off = await this.#health.failed({ prefix, accountId }, health, this.#options.scheduler.now());
-      const which = { before: this.#options.directory.position + 1 }; // its event ends what comes until then
+      const off = await this.#health.failed({ prefix, accountId }, health, this.#options.trusted.now());
+      const before = this.#options.directory.position + 1; // its event ends what comes until then
       if (off !== undefined)
-        this.#todo.push({ kind: 'end lane', prefix, reason: disabledReason(off), which });
+        this.#todo.push({ kind: 'end lane', prefix, reason: disabledReason(off), before });
       this.#wake(); // the lane is ended now, or no longer blocked
     }
   }

@@ -1,13 +1,13 @@
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import { accessOf } from '../../domain/account.ts';
-import type { DeliveryWork } from '../queue/delivery-queue.ts';
+import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 
-/** How often held deliveries are looked for that another process held before it died. */
+/** How often held deliveries are looked for that another process held before it died, or a wrong clock. */
 const LOOK_EVERY_MS = 60_000;
 
 /** Accounts whose deliveries are held, each with the time when a charging profile gives access again. */
 export class HeldAccounts {
-  readonly #queue: Pick<DeliveryWork, 'resume' | 'heldAccounts'>;
+  readonly #queue: Pick<DeliveryQueue, 'change' | 'heldAccounts'>;
   readonly #directory: Pick<Directory, 'account'>;
   /** Accounts to check: their access may have changed. */
   readonly #changed = new Set<number>();
@@ -15,7 +15,7 @@ export class HeldAccounts {
   #lookAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: {
-    readonly queue: Pick<DeliveryWork, 'resume' | 'heldAccounts'>;
+    readonly queue: Pick<DeliveryQueue, 'change' | 'heldAccounts'>;
     readonly directory: Pick<Directory, 'account'>;
   }) {
     this.#queue = options.queue;
@@ -36,7 +36,7 @@ export class HeldAccounts {
 
   /** Makes held deliveries of accounts that have access now due. Rejects as the queue does. */
   async resume(nowMs: number): Promise<void> {
-    if (nowMs >= this.#lookAtMs) {
+    if (nowMs >= this.#lookAtMs || nowMs < this.#lookAtMs - LOOK_EVERY_MS) {
       for (const accountId of await this.#queue.heldAccounts()) this.#changed.add(accountId);
       this.#lookAtMs = nowMs + LOOK_EVERY_MS;
     }
@@ -53,7 +53,7 @@ export class HeldAccounts {
 
   async #resume(accountId: number, nowMs: number): Promise<void> {
     try {
-      await this.#queue.resume(accountId, nowMs);
+      await this.#queue.change({ kind: 'resume', accountId }, nowMs);
     } catch (error) {
       this.#changed.add(accountId);
       throw error;

@@ -4,7 +4,7 @@ import { isolateFailures } from '../../base/isolate.ts';
 import type { Log } from '../../base/log.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
 import type { DeliveryReport, WebhookHealth } from '../queue/delivery.ts';
-import type { DeliveryWork } from '../queue/delivery-queue.ts';
+import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import { withoutWords } from '../queue/next-state.ts';
 
 const TOGETHER_MS = 2;
@@ -16,7 +16,7 @@ const BACKOFF = { firstMs: 50 } as const;
 const MAX_DETAIL_CHARACTERS = 500;
 
 export interface ReportBatchOptions {
-  readonly queue: Pick<DeliveryWork, 'report'>;
+  readonly queue: Pick<DeliveryQueue, 'report'>;
   readonly scheduler: Scheduler;
   readonly log: Log;
 }

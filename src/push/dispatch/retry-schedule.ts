@@ -1,8 +1,14 @@
 import { hash } from 'node:crypto';
+import { MAX_RETRY_AFTER_MS } from '../pace/retry-after.ts';
 import type { ClaimedDelivery } from '../queue/delivery.ts';
 
 const JITTER = 0.1;
 const RANDOM_HEX_DIGITS = 12; // 48 bits, which a number holds exactly
+
+/** No attempt is put off for longer than this. */
+export function longestWaitMs(delaysMs: readonly number[]): number {
+  return delaysMs.reduce((a, b) => Math.max(a, b), MAX_RETRY_AFTER_MS) * (1 + JITTER);
+}
 
 /**
  * How long to wait after a delivery's failed attempt, by the waits before attempts 2, 3, …; `undefined` when it was the

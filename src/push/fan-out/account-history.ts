@@ -74,8 +74,8 @@ export class AccountHistory {
    * not keep the account: it changes in place. Rejects as the store does.
    */
   async asOf<T>(place: AsOf, judge: (account: Account | undefined) => T): Promise<Judged<T>> {
-    const current = this.#fromDirectory(place);
-    if (current !== undefined) return { kind: 'known', value: judge(current.account) };
+    const known = this.known(place, judge);
+    if (known !== undefined) return known;
     let history = await this.#history(place);
     foldTo(history, place.position);
     if (history.fault !== undefined && (await this.#hasSkippedMore(history))) {
@@ -85,6 +85,16 @@ export class AccountHistory {
     }
     if (history.fault !== undefined) return { kind: 'unreadable', reason: history.fault };
     return { kind: 'known', value: judge(history.draft) };
+  }
+
+  /** As `asOf`, where nothing has to be read for it; `undefined` otherwise. */
+  known<T>(place: AsOf, judge: (account: Account | undefined) => T): Judged<T> | undefined {
+    const current = this.#fromDirectory(place);
+    if (current !== undefined) return { kind: 'known', value: judge(current.account) };
+    const history = this.#histories.get(place.accountId);
+    if (history === undefined || history.completeTo < place.position) return undefined;
+    foldTo(history, place.position);
+    return history.fault === undefined ? { kind: 'known', value: judge(history.draft) } : undefined;
   }
 
   #fromDirectory({ accountId, position }: AsOf): { account: Account | undefined } | undefined {

@@ -3,21 +3,16 @@ import {
   decideDeliveries,
   type OwedDelivery,
 } from '../../../projections/deliveries.ts';
-import type { TransactionChange, TransactionRow } from '../../../projections/transactions.ts';
+import type { TransactionRow } from '../../../projections/transactions.ts';
 import type { Clock } from '../../base/clock.ts';
+import type { Account } from '../../domain/account.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import { WEBHOOK_TYPES } from '../../domain/transaction-events.ts';
 import { firstPosition, recordedAtMs } from '../../event-store/codec.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
-import { projectEvent, RowFold, type ViewChange } from '../../pull/record/project-event.ts';
 import { deliveryId } from '../message/envelope.ts';
 import type { NewDelivery } from '../queue/delivery.ts';
-import type { AccountHistory } from './account-history.ts';
-
-export type Classified =
-  | { readonly change: TransactionChange }
-  | { readonly stale: true }
-  | { readonly illegal: string };
+import type { AccountHistory, Judged } from './account-history.ts';
 
 export interface DecisionContext {
   readonly history: AccountHistory;
@@ -26,35 +21,44 @@ export interface DecisionContext {
   readonly retentionMs: number;
 }
 
-/** What the event changes, by the rules of the view: both channels agree on what counts. `history`: the events of its stream. */
-export function classify(
-  event: RecordedEvent,
-  projected: ViewChange,
-  history: readonly RecordedEvent[],
-): Classified {
-  if ('parkReason' in projected) return { illegal: projected.parkReason };
-  if (event.revision === 0) return { change: projected.change };
-  const fold = new RowFold();
-  for (const earlier of history) {
-    if (earlier.revision >= event.revision) break;
-    fold.apply(projectEvent(earlier));
-  }
-  const effect = fold.apply(projected);
-  if (effect.kind === 'parked') return { illegal: effect.reason };
-  return effect.kind === 'no change' ? { stale: true } : { change: projected.change };
-}
+/** To whom a transaction is owed, or why that is not known. */
+export type Decided = DeliveryDecision | { readonly unreadable: string };
 
-/** To whom the transaction that the event records is owed, by its account before the event; or why that is not known. */
+/** To whom the transaction that the event records is owed, by its account before the event. */
 export async function decideAsOf(
   event: RecordedEvent,
   row: TransactionRow,
-  { history, clock, environment, retentionMs }: DecisionContext,
-): Promise<DeliveryDecision | { readonly unreadable: string }> {
+  context: DecisionContext,
+): Promise<Decided> {
+  const { place, judge } = questionOf(event, row, context);
+  return decidedBy(await context.history.asOf(place, judge));
+}
+
+/** As `decideAsOf`, where the account's events were read before; `undefined` otherwise. */
+export function decideKnown(
+  event: RecordedEvent,
+  row: TransactionRow,
+  context: DecisionContext,
+): Decided | undefined {
+  const { place, judge } = questionOf(event, row, context);
+  const judged = context.history.known(place, judge);
+  return judged && decidedBy(judged);
+}
+
+function questionOf(
+  event: RecordedEvent,
+  row: TransactionRow,
+  { clock, environment, retentionMs }: DecisionContext,
+) {
   const transaction = { createdAtMs: row.createdAtMs, recordedAtMs: recordedAtMs(event) };
   const terms = { retentionMs, nowMs: clock.now(), environment };
   const place = { accountId: row.accountId, position: firstPosition(event) };
-  const decided = await history.asOf(place, (account) => decideDeliveries(transaction, account, terms));
-  return decided.kind === 'unreadable' ? { unreadable: decided.reason } : decided.value;
+  const judge = (account: Account | undefined) => decideDeliveries(transaction, account, terms);
+  return { place, judge };
+}
+
+function decidedBy(judged: Judged<DeliveryDecision>): Decided {
+  return judged.kind === 'unreadable' ? { unreadable: judged.reason } : judged.value;
 }
 
 /** The delivery of what the event records, which is `row`, to one of the keys that it is owed to. */

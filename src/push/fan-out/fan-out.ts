@@ -7,28 +7,30 @@ import { batchesOf, jsonBytes } from '../../event-store/batch-bytes.ts';
 import { isRewritten, recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore, GroupEvent } from '../../event-store/event-store.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
-import { projectEvent } from '../../pull/record/project-event.ts';
+import { judgeEvent } from '../../pull/record/project-event.ts';
 import type { NewDelivery } from '../queue/delivery.ts';
-import type { DeliveryControl } from '../queue/delivery-queue.ts';
+import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import type { AccountHistory } from './account-history.ts';
-import { classify, decideAsOf, newDelivery } from './decide-event.ts';
+import { decideAsOf, newDelivery } from './decide-event.ts';
 import { RedactedDrivers } from './redacted-drivers.ts';
 
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 60_000;
 /** Deliveries that are stored at once. */
 const MAX_ACCEPTED = 1_000;
-const ACCEPTED = { most: MAX_ACCEPTED, bytesOf: ({ record }: NewDelivery) => jsonBytes(record) };
+const ACCEPTED = { maxItems: MAX_ACCEPTED, bytesOf: ({ record }: NewDelivery) => jsonBytes(record) };
 
 export interface FanOutOptions {
   readonly store: EventStore;
-  readonly queue: Pick<DeliveryControl, 'withdraw'>;
+  readonly queue: Pick<DeliveryQueue, 'change'>;
   readonly history: AccountHistory;
   /** Waits a moment for the directory to reach a position: given where reading the history instead costs more. */
   readonly directoryAt?: ((position: Position) => Promise<void>) | undefined;
   /** Stores deliveries durably, and may start their attempts at once. */
   readonly accept: (deliveries: readonly NewDelivery[]) => Promise<void>;
   readonly clock: Clock;
+  /** Judges which events are older than the retention: a clock that is ahead for a moment must not drop deliveries. */
+  readonly trusted: Clock;
   readonly environment: Environment;
   readonly retentionMs: number;
 }
@@ -73,18 +75,19 @@ export class FanOut {
         continue;
       }
       const history = histories.get(event.event.stream) ?? [];
-      const classified = classify(event.event, projectEvent(event.event), history);
-      if ('illegal' in classified) results.push({ kind: 'park', event, reason: classified.illegal });
-      else if ('stale' in classified) results.push({ kind: 'ack', event });
-      else if (classified.change.kind === 'show') {
-        const { row } = classified.change;
+      const judged = judgeEvent(event.event, history);
+      if (judged === undefined) results.push({ kind: 'ack', event });
+      else if ('parkReason' in judged) results.push({ kind: 'park', event, reason: judged.parkReason });
+      else if (judged.change.kind === 'show') {
+        const { row } = judged.change;
         shown.push({ event, row: this.#redacted.has(event.event) ? redactedRecord(row) : row });
       } else {
-        withdrawn.push(classified.change.id);
+        withdrawn.push(judged.change.id);
         results.push({ kind: 'ack', event });
       }
     }
-    if (withdrawn.length > 0) await queue.withdraw(withdrawn, clock.now());
+    if (withdrawn.length > 0)
+      await queue.change({ kind: 'withdraw', transactionIds: withdrawn }, clock.now());
     const last = shown.reduce((most, { event }) => Math.max(most, event.event.position), 0);
     await this.#options.directoryAt?.(last);
     const deliveries: NewDelivery[] = [];
@@ -108,11 +111,11 @@ export class FanOut {
   }
 
   async #owedBy(event: RecordedEvent, row: TransactionRow): Promise<Owed> {
-    const { clock, retentionMs } = this.#options;
-    const nowMs = clock.now();
-    if (isPastRetention(recordedAtMs(event), { retentionMs, nowMs })) return [];
-    const decided = await decideAsOf(event, row, this.#options);
+    const { clock, trusted, ...context } = this.#options;
+    if (isPastRetention(recordedAtMs(event), { ...context, nowMs: trusted.now() })) return [];
+    const decided = await decideAsOf(event, row, { ...context, clock: trusted });
     if ('unreadable' in decided) return decided;
+    const nowMs = clock.now();
     return decided.owed.map((owed) => newDelivery({ event, row, owed, nowMs }));
   }
 }

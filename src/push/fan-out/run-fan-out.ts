@@ -5,22 +5,33 @@ import { pause } from '../../base/pause.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
 import { world } from '../../base/world.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
-import type { GroupConsumer, GroupEvent } from '../../event-store/event-store.ts';
-import { followGroup, type GroupFollower } from '../follow-group.ts';
+import { eventBytes, MAX_BATCH_BYTES } from '../../event-store/batch-bytes.ts';
+import type { GroupConsumer, GroupEvent, PersistentSubscriptions } from '../../event-store/event-store.ts';
 import type { FanOut, FanOutResult } from './fan-out.ts';
 
 export const DELIVERIES_GROUP = 'deliveries';
 
+/** After this the events that a killed process held are handed out again. */
+const ACK_TIMEOUT_MS = 5_000;
+const SETTINGS = { prefixes: [TRANSACTION_STREAMS], ackTimeoutMs: ACK_TIMEOUT_MS };
 const BUFFER = 400;
+const BATCH: BatchLimits<GroupEvent> = {
+  maxItems: 100,
+  maxBytes: MAX_BATCH_BYTES,
+  bytesOf: ({ event }) => eventBytes(event),
+};
 /** Each batch costs commits or round trips: after one of so many events, the next one begins this long after it began. */
 const MANY = 20;
 const MANY_TOGETHER_MS = 10;
-/** After this the events that a killed process held are handed out again. */
-const ACK_TIMEOUT_MS = 5_000;
+const component = 'fan-out';
 
-export interface RunFanOutOptions
-  extends Pick<GroupFollower, 'subscriptions' | 'log' | 'signal' | 'onState'> {
+export interface RunFanOutOptions {
   readonly fanOut: FanOut;
+  readonly subscriptions: Pick<PersistentSubscriptions, 'ensureGroup' | 'consume' | 'replayParked'>;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  /** Called with `undefined` when the subscription is connected, and with the reason when it is not. */
+  readonly onState?: ((missing: string | undefined) => void) | undefined;
 }
 
 /**
@@ -28,21 +39,42 @@ export interface RunFanOutOptions
  * its deliveries are stored. While a store is unavailable no further event is taken; an event that can't be handled
  * is parked with its reason. Rejects with any other error of the subscription.
  */
-export async function runFanOut({ fanOut, ...following }: RunFanOutOptions): Promise<void> {
-  const { log, signal } = following;
-  const settings = { prefixes: [TRANSACTION_STREAMS], ackTimeoutMs: ACK_TIMEOUT_MS };
-  const component = 'fan-out';
-  await followGroup({
-    ...following,
-    ...{ group: DELIVERIES_GROUP, settings, bufferSize: BUFFER, component },
-    async handle(consumer, events, until) {
-      const startedAtMs = world.elapsedMs();
-      const work = async () => acknowledge(consumer, await fanOutEach(fanOut, events), log);
-      await retryWhileUnavailable(work, { log, signal, component, fields: { events: events.length } });
-      const leftMs = startedAtMs + MANY_TOGETHER_MS - world.elapsedMs();
-      if (events.length >= MANY && leftMs > 0) await pause(leftMs, until);
+export async function runFanOut(options: RunFanOutOptions): Promise<void> {
+  const { log, signal, onState } = options;
+  await retryWhileUnavailable(
+    async (available) => {
+      onState?.('the group of the deliveries is being made ready');
+      try {
+        await consume(options, available);
+      } catch (error) {
+        onState?.(reasonOf(error));
+        throw error;
+      }
     },
-  });
+    { log, signal, component },
+  );
+}
+
+async function consume(options: RunFanOutOptions, available: () => void): Promise<void> {
+  const { subscriptions, fanOut, log, signal, onState } = options;
+  await subscriptions.ensureGroup(DELIVERIES_GROUP, SETTINGS);
+  await subscriptions.replayParked(DELIVERIES_GROUP); // this version may read what another could not
+  const failed = new AbortController();
+  const until = AbortSignal.any([signal, failed.signal]);
+  const consumer = subscriptions.consume(DELIVERIES_GROUP, { bufferSize: BUFFER, signal: until, onState });
+  available();
+  for await (const events of inBatches(consumer, BATCH)) {
+    const startedAtMs = world.elapsedMs();
+    const work = async () => acknowledge(consumer, await fanOutEach(fanOut, events), log);
+    try {
+      await retryWhileUnavailable(work, { log, signal, component, fields: { events: events.length } });
+    } catch (error) {
+      failed.abort(); // otherwise leaving the loop would wait for the next event
+      throw error;
+    }
+    const leftMs = startedAtMs + MANY_TOGETHER_MS - world.elapsedMs();
+    if (events.length >= MANY && leftMs > 0) await pause(leftMs, until);
+  }
 }
 
 /** An event that can't be handled even alone is parked: it must not delay the others. */
@@ -76,5 +108,44 @@ async function acknowledge(
       await consumer.retry(event, { reason, delayMs: result.delayMs });
       log.warn({ position, stream, reason }, 'deliveries wait: their account can not be read');
     }
+  }
+}
+
+interface BatchLimits<T> {
+  readonly maxItems: number;
+  readonly maxBytes: number;
+  readonly bytesOf: (item: T) => number;
+}
+
+/**
+ * Groups the items that an iteration has ready, without waiting for more: a batch holds one to `maxItems` items, and
+ * gets no more once it has `maxBytes`. Ends with the iteration and rejects with it.
+ */
+export async function* inBatches<T>(
+  items: AsyncIterable<T>,
+  { maxItems, maxBytes, bytesOf }: BatchLimits<T>,
+): AsyncGenerator<T[], void> {
+  const iterator = items[Symbol.asyncIterator]();
+  try {
+    let next = iterator.next();
+    for (;;) {
+      const first = await next;
+      if (first.done === true) return;
+      const batch = [first.value];
+      let bytes = bytesOf(first.value);
+      next = iterator.next();
+      next.catch(() => undefined); // it is awaited in the next round, when this batch is handled
+      while (batch.length < maxItems && bytes < maxBytes) {
+        const more = await Promise.race([next, world.nextTurn(undefined)]);
+        if (more === undefined || more.done === true) break;
+        batch.push(more.value);
+        bytes += bytesOf(more.value);
+        next = iterator.next();
+        next.catch(() => undefined);
+      }
+      yield batch;
+    }
+  } finally {
+    await iterator.return?.();
   }
 }

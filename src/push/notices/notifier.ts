@@ -1,36 +1,53 @@
-import { NOTICE_MAX_AGE_MS, type Notice, needsNotice, noticesFor } from '../../../projections/notices.ts';
+import { isNoticeType, NOTICE_MAX_AGE_MS, type Notice, noticesFor } from '../../../projections/notices.ts';
 import { foldRecorded, readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
-import type { ReadAccountEvent } from '../../accounts/directory/fold/directory.ts';
 import type { Clock } from '../../base/clock.ts';
-import { errorKind, reasonOf } from '../../base/errors.ts';
+import type { Coordination } from '../../base/coordination/coordination.ts';
+import { errorKind } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
+import { pause } from '../../base/pause.ts';
+import { world } from '../../base/world.ts';
 import type { Account } from '../../domain/account.ts';
 import { ACCOUNT_STREAMS } from '../../domain/account-events.ts';
 import { noticesStream, type OperationsEvent } from '../../domain/operations-events.ts';
-import { decodeStrict } from '../../event-store/codec.ts';
-import type { EventStore, GroupConsumer, GroupEvent } from '../../event-store/event-store.ts';
+import { decodeStrict, recordedAtMs } from '../../event-store/codec.ts';
+import type { EventStore, SubscriptionBatch } from '../../event-store/event-store.ts';
+import { follow } from '../../event-store/follow.ts';
 import { newEvent } from '../../event-store/new-event.ts';
-import type { RecordedEvent } from '../../event-store/recorded-event.ts';
-import { readSkipped } from '../../event-store/skipped-events.ts';
-import { followGroup, type GroupFollower } from '../follow-group.ts';
+import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
+import { readSkipped, type SkippedEvents } from '../../event-store/skipped-events.ts';
+import {
+  anchorOf,
+  continuesAfter,
+  type MadeFrom,
+  mismatchOf,
+  storeIdentity,
+} from '../../event-store/store-identity.ts';
 import type { Mailer } from './mailer.ts';
 import { noticeText } from './notice-text.ts';
 
-export const NOTICES_GROUP = 'notices';
+/** The name of the follower, and of its lease. */
+export const NOTICES = 'notices';
 
+const LEASE_MS = 12_000;
 const AUTHOR = { actor: 'system', command: 'notices' };
-const BUFFER_SIZE = 100;
-/** More than sending one mail takes, time-outs included. */
-const ACK_TIMEOUT_MS = 120_000;
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 5 * 60_000;
+/** While so many events wait for the mail server no further ones are read. */
+const MAX_WAITING = 100;
+const FULL_PAUSE_MS = 1_000;
+/** How often the checkpoint is stored at most: after account events, and while only others come. */
+const SAVE_MS = { soon: 1_000, later: 10_000 };
 
 export interface NotifierOptions {
-  readonly store: Pick<EventStore, 'readStream' | 'append'>;
-  readonly subscriptions: GroupFollower['subscriptions'];
+  readonly store: EventStore;
+  readonly coordination: Pick<Coordination, 'acquire' | 'release' | 'checkpoint' | 'moveCheckpoint'>;
+  /** Names this notifier among those that compete for the lease. */
+  readonly holder: string;
   readonly mailer: Mailer;
   readonly operatorEmail: string | null;
   readonly clock: Clock;
+  /** The time as it should be while the clock is far ahead. */
+  readonly trusted: Clock & { look(): Promise<unknown> };
   readonly log: Log;
   /** Counts the notices that nobody will get. */
   readonly givenUp: { inc(): void };
@@ -40,112 +57,174 @@ export interface NotifierOptions {
 /**
  * Mails the notices of account events until the signal aborts: each once, and once more only where its `NoticeSent` could
  * not be recorded. A mail that can't be sent is retried with growing delays until its event is a day old; one that the
- * mail server refuses permanently is logged. Of several notifiers each event goes to one. While a store is unavailable it
- * waits; it rejects with other errors.
+ * mail server refuses permanently is logged. Of several notifiers one is active. While a store is unavailable it waits; it
+ * rejects with other errors of the subscription.
  */
 export async function runNotifier(options: NotifierOptions): Promise<void> {
-  const { subscriptions, signal, log } = options;
+  const { store, coordination, holder, trusted, log, signal } = options;
   const notifier = new Notifier(options);
-  await followGroup({
-    group: NOTICES_GROUP,
-    settings: { prefixes: [ACCOUNT_STREAMS], ackTimeoutMs: ACK_TIMEOUT_MS },
-    bufferSize: BUFFER_SIZE,
-    component: 'notices',
-    handle: (...handed) => notifier.handle(...handed),
-    ...{ subscriptions, log, signal },
+  await trusted.look().catch(() => undefined); // by what is known before it, if anything
+  await follow({
+    ...{ component: 'notices', store, streams: [ACCOUNT_STREAMS], log, signal },
+    lease: { coordination, lease: NOTICES, holder, ttlMs: LEASE_MS },
+    checkpoint: () => notifier.begin(),
+    async handle(batch, until) {
+      await notifier.take(batch, until);
+      return 'next';
+    },
   });
+}
+
+type Place = Pick<MadeFrom, 'position' | 'anchor'>;
+const START: Place = { position: 0, anchor: undefined };
+
+/** An event that not everybody was notified of yet. */
+interface WaitingEvent {
+  readonly event: RecordedEvent;
+  /** The place before it in the log: while it waits, the checkpoint does not move beyond that. */
+  readonly before: Place;
+  failures: number;
+  dueAtMs: number;
+  /** Who got a mail from this process, whether or not that is recorded: a retry leaves them out. */
+  readonly notified: Set<Notice['audience']>;
 }
 
 class Notifier {
   readonly #options: NotifierOptions;
-  /** By position, the audiences of an event that were notified: a retry leaves them out. */
-  readonly #notified = new Map<number, Set<Notice['audience']>>();
+  #storeId = '';
+  #place = START;
+  /** In the order of the log. */
+  #waiting = new Map<Position, WaitingEvent>();
+  /** Those that waited when the log was last left. */
+  #former = new Map<Position, WaitingEvent>();
+  #saved = { position: -1, atMs: Number.NEGATIVE_INFINITY };
+  /** An account event was handled since the checkpoint was stored. */
+  #isChanged = false;
 
   constructor(options: NotifierOptions) {
     this.#options = options;
   }
 
-  /** Acknowledges together what needs no mail, so that a long history is skipped fast. */
-  async handle(consumer: GroupConsumer, events: readonly GroupEvent[], until: AbortSignal): Promise<void> {
-    const { silent = [], others = [] } = Object.groupBy(events, (handed) =>
-      this.#needsNone(readAccountEvent(handed.event)) ? 'silent' : 'others',
-    );
-    for (const handed of silent) this.#logGivenUp(handed);
-    await consumer.ack(silent);
-    for (const handed of others) {
-      if (until.aborted) return; // the rest is handed out again
-      await this.#notifyOrPark(consumer, handed);
+  /** Where to read on. The whole log is read again where the checkpoint is not of this log. */
+  async begin(): Promise<Position> {
+    const { store, coordination, clock, log } = this.#options;
+    this.#storeId = await storeIdentity(store, clock);
+    const found = await coordination.checkpoint(NOTICES);
+    const mismatch = found && (await mismatchOf(found, { store, storeId: this.#storeId }));
+    if (mismatch !== undefined)
+      log.warn(`the checkpoint of the notices ${mismatch}: every account event is read again`);
+    const usable = mismatch === undefined ? found : undefined;
+    this.#place = usable === undefined ? START : { position: continuesAfter(usable), anchor: usable.anchor };
+    this.#saved = { position: usable?.position ?? -1, atMs: Number.NEGATIVE_INFINITY };
+    for (const [position, waiting] of this.#waiting) this.#former.set(position, waiting);
+    this.#waiting = new Map();
+    return this.#place.position;
+  }
+
+  async take({ events, checkpoint, caughtUp }: SubscriptionBatch, until: AbortSignal): Promise<void> {
+    for (const event of events) {
+      const former = this.#former.get(event.position);
+      this.#former.delete(event.position);
+      if (former !== undefined || this.#needsNotice(event))
+        this.#waiting.set(event.position, { ...newlyWaiting(), ...former, event, before: this.#place });
+      this.#place = { position: event.position, anchor: anchorOf([event]) ?? this.#place.anchor };
+      this.#isChanged = true;
+    }
+    this.#place = { ...this.#place, position: Math.max(this.#place.position, checkpoint) };
+    if (caughtUp) this.#former.clear();
+    await this.#work(until);
+    while (this.#waiting.size >= MAX_WAITING && !until.aborted) {
+      await pause(FULL_PAUSE_MS, until);
+      await this.#work(until);
+    }
+    if (!until.aborted) await this.#save();
+  }
+
+  #needsNotice(event: RecordedEvent): boolean {
+    return isNoticeType(event.type) && !isOld(event, this.#options.trusted);
+  }
+
+  /** Notifies of what is due, in order. */
+  async #work(until: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    for (const [position, waiting] of this.#waiting) {
+      if (until.aborted) return;
+      // A time that is further away is of a clock that was ahead.
+      const isLater = waiting.dueAtMs > clock.now() && waiting.dueAtMs <= clock.now() + MAX_RETRY_MS;
+      if (isLater || !(await this.#tryToNotify(waiting, until))) continue;
+      this.#waiting.delete(position);
+      this.#isChanged = true;
     }
   }
 
-  #needsNone(read: ReadAccountEvent): boolean {
-    return read.ok && (!needsNotice(read.event) || this.#options.clock.now() - read.atMs > NOTICE_MAX_AGE_MS);
+  async #save(): Promise<void> {
+    const [first] = this.#waiting.values();
+    const place = first?.before ?? this.#place;
+    const nowMs = world.elapsedMs();
+    const waitsMs = this.#isChanged ? SAVE_MS.soon : SAVE_MS.later;
+    if (place.position <= this.#saved.position || nowMs - this.#saved.atMs < waitsMs) return;
+    const { position, anchor } = place;
+    await this.#options.coordination.moveCheckpoint(NOTICES, { storeId: this.#storeId, position, anchor });
+    this.#saved = { position, atMs: nowMs };
+    this.#isChanged = false;
   }
 
-  /** An event at which the program itself fails must not block the others. */
-  async #notifyOrPark(consumer: GroupConsumer, handed: GroupEvent): Promise<void> {
+  /** Says whether it is done with. Rejects while a store is unavailable. */
+  async #tryToNotify(waiting: WaitingEvent, until: AbortSignal): Promise<boolean> {
+    const { clock, log } = this.#options;
     try {
-      let read = readAccountEvent(handed.event);
-      if (!read.ok) read = readAccountEvent(handed.event, await readSkipped(this.#options.store));
-      // The directory logs it: an account that can't be read is not served until it is repaired.
-      if (!read.ok) await consumer.park(handed, read.reason);
-      else if (this.#needsNone(read)) await consumer.ack([handed]);
-      else await this.#notify(consumer, handed, read);
+      return await this.#notify(waiting, until);
     } catch (error) {
       const kind = errorKind(error);
       if (kind === 'unavailable' || kind === 'closed') throw error;
-      const { stream, position, type } = handed.event;
-      this.#options.log.error(
-        { err: error, stream, position, type },
-        'event parked: no notice is mailed for it',
-      );
-      await consumer.park(handed, reasonOf(error));
+      const delayMs = Math.min(FIRST_RETRY_MS * 2 ** waiting.failures, MAX_RETRY_MS);
+      waiting.failures += 1;
+      waiting.dueAtMs = clock.now() + delayMs;
+      const { stream, type, position } = waiting.event;
+      log.warn({ err: error, stream, type, position, delayMs }, 'a notice could not be mailed yet: retrying');
+      return false;
     }
   }
 
-  async #notify(
-    consumer: GroupConsumer,
-    handed: GroupEvent,
-    read: Extract<ReadAccountEvent, { ok: true }>,
-  ): Promise<void> {
-    const { operatorEmail, clock, log, signal } = this.#options;
-    const { stream, position, type, id: eventId } = handed.event;
-    const account = await this.#account(handed.event);
-    if (account === undefined) {
-      await consumer.park(handed, `the stream ${stream} can not be read to its end`);
-      return;
+  /** As `#tryToNotify`. Rejects where it is to be tried again. */
+  async #notify(waiting: WaitingEvent, until: AbortSignal): Promise<boolean> {
+    const { operatorEmail, store, clock, trusted } = this.#options;
+    const { event, notified } = waiting;
+    if (isOld(event, trusted)) return this.#giveUp(waiting);
+    if (isOld(event, clock)) return this.#waitForClock(waiting);
+    const skipped = await readSkipped(store);
+    const read = readAccountEvent(event, skipped);
+    if (!read.ok) throw new Error(`the event can not be read: ${read.reason}`);
+    if (!isNoticeType(read.event.type)) return true; // skipped by the operator
+    const account = await this.#account(event, skipped);
+    const recorded = await this.#recorded(account.now.id, event.id);
+    for (const notice of noticesFor(read, account, { operatorEmail, nowMs: clock.now() })) {
+      if (until.aborted) return false;
+      if (recorded.has(notice.audience)) continue;
+      if (!notified.has(notice.audience)) await this.#send(notice);
+      notified.add(notice.audience);
+      await this.#record(notice, event.id);
     }
-    const notified = this.#notified.get(position) ?? new Set();
-    try {
-      const recorded = await this.#recorded(account.now.id, eventId);
-      for (const notice of noticesFor(read, account, { operatorEmail, nowMs: clock.now() })) {
-        if (signal.aborted) throw new Error('the service stops');
-        if (recorded.has(notice.audience)) continue;
-        if (!notified.has(notice.audience)) await this.#send(notice);
-        notified.add(notice.audience);
-        await this.#record(notice, eventId);
-      }
-    } catch (error) {
-      this.#notified.set(position, notified);
-      const delayMs = Math.min(FIRST_RETRY_MS * 2 ** handed.retryCount, MAX_RETRY_MS);
-      log.warn(
-        { err: error, account: account.now.id, type, position, delayMs },
-        'a notice could not be mailed yet: retrying',
-      );
-      await consumer.retry(handed, { reason: String(error), delayMs });
-      return;
-    }
-    this.#notified.delete(position);
-    await consumer.ack([handed]);
+    return true;
   }
 
-  #logGivenUp({ event: { stream, position, type } }: GroupEvent): void {
-    if (!this.#notified.delete(position)) return; // another process failed to mail it, and has ended
+  #giveUp({ event: { stream, position, type }, failures }: WaitingEvent): true {
+    if (failures === 0) return true; // nobody has tried, or another process, which has ended
     this.#options.givenUp.inc();
     this.#options.log.error(
       { stream, position, type },
       'a notice could not be mailed for a day: it is given up',
     );
+    return true;
+  }
+
+  /** Whether the event is too old to be mailed is known once the clock is. */
+  #waitForClock(waiting: WaitingEvent): false {
+    const { clock, log } = this.#options;
+    waiting.dueAtMs = clock.now() + MAX_RETRY_MS;
+    const { position } = waiting.event;
+    log.warn({ position }, 'a notice waits: the clock is far ahead of the time known last');
+    return false;
   }
 
   async #send(notice: Notice): Promise<void> {
@@ -163,14 +242,16 @@ class Notifier {
     }
   }
 
-  /** The account now, and at the event; `undefined` where an event of it can't be read. */
-  async #account(at: RecordedEvent): Promise<{ now: Account; atEvent: Account | undefined } | undefined> {
-    const { store } = this.#options;
-    const skipped = await readSkipped(store);
-    const events = await store.readStream(at.stream);
+  /** The account now, and at the event. Rejects where an event of it can't be read: the directory logs it. */
+  async #account(
+    at: RecordedEvent,
+    skipped: SkippedEvents,
+  ): Promise<{ now: Account; atEvent: Account | undefined }> {
+    const events = await this.#options.store.readStream(at.stream);
     const until = events.findIndex(({ revision }) => revision === at.revision) + 1;
     const [now, atEvent] = [events, events.slice(0, until)].map((history) => foldRecorded(history, skipped));
-    if (now === undefined || 'fault' in now || now.account === undefined) return undefined;
+    if (now === undefined || 'fault' in now || now.account === undefined)
+      throw new Error(`the stream ${at.stream} can not be read to its end`);
     return { now: now.account, atEvent: atEvent && 'account' in atEvent ? atEvent.account : undefined };
   }
 
@@ -192,4 +273,12 @@ class Notifier {
     const events = [newEvent({ type: 'NoticeSent', data }, AUTHOR, clock.now())];
     await store.append([{ stream: noticesStream(accountId), expected: 'any', events }]);
   }
+}
+
+function newlyWaiting(): Pick<WaitingEvent, 'failures' | 'dueAtMs' | 'notified'> {
+  return { failures: 0, dueAtMs: 0, notified: new Set() };
+}
+
+function isOld(event: RecordedEvent, clock: Clock): boolean {
+  return clock.now() - recordedAtMs(event) > NOTICE_MAX_AGE_MS;
 }

@@ -1,14 +1,17 @@
 import type { Position } from '../../event-store/recorded-event.ts';
+import type { ChangeSignal, Tables } from '../../tables/tables.ts';
 import type {
   ClaimedDelivery,
+  Delivery,
   DeliveryReport,
+  DeliveryState,
+  DeliverySummary,
   LaneStreak,
-  LogName,
   NewDelivery,
-  StoredDelivery,
+  OwedKey,
+  ReportedClaim,
   WebhookHealth,
 } from './delivery.ts';
-import type { DeliveryReads, LaneReads } from './delivery-reads.ts';
 
 export interface ClaimOptions {
   readonly nowMs: number;
@@ -20,28 +23,92 @@ export interface ClaimOptions {
   readonly laneCapacity: (prefix: string) => number;
 }
 
-/** What `store copy` brings into another log. */
-export interface LogContent {
-  readonly name?: LogName;
-  readonly deliveries?: readonly StoredDelivery[];
-  /** Ids of withdrawn transactions. */
-  readonly withdrawn?: readonly number[];
-  readonly streaks?: readonly LaneStreak[];
+export interface Claim {
+  readonly claimed: readonly ClaimedDelivery[];
+  /**
+   * When to claim again: now where something was claimed; otherwise when the next delivery is due or a lease ends, lanes
+   * left out with something due already, which are full, and continue when one of their attempts ends.
+   */
+  readonly nextAtMs: number | undefined;
 }
 
-/** Called on the listener's own thread. */
-export type WorkListener = { notify(): void };
+/** What an event, an operator or a removed record does to deliveries that are stored. */
+export type QueueChange =
+  /** Makes an account's held deliveries due, with the attempts they have left, and ends the time (not the count) of their lanes' failure streaks. */
+  | { readonly kind: 'resume'; readonly accountId: number }
+  /** Ends open deliveries of a lane as failed, outside the streak. */
+  | {
+      readonly kind: 'end lane';
+      readonly prefix: string;
+      readonly reason: string;
+      /** Only those of events before it. */
+      readonly before?: Position;
+      /** Only redelivered ones, or only others. */
+      readonly redelivered?: boolean;
+    }
+  /** Forgets a lane's failure streak, once for each time its webhook was enabled, unless it began then or later. */
+  | { readonly kind: 'enabled'; readonly prefix: string; readonly atMs: number }
+  /** Ends the open deliveries of these transactions (one at least), and those that are enqueued later. */
+  | { readonly kind: 'withdraw'; readonly transactionIds: readonly number[] }
+  /** Withdraws, and empties the records of all deliveries of the transaction and what receivers said. */
+  | { readonly kind: 'erase'; readonly transactionId: number }
+  /** Takes the driver out of the records of the transaction's deliveries, and what receivers said. */
+  | { readonly kind: 'redact'; readonly transactionId: number };
 
-/** Notifies of possible new work. */
-export interface WorkSignal {
-  add(listener: WorkListener): void;
-  remove(listener: WorkListener): void;
+export interface LateTimes {
+  readonly claimsMs: number;
+  readonly othersMs: number;
 }
 
-/** What the dispatcher does. `next-state.ts` lists which change a delivery takes in which state, and what it sets. */
-export interface DeliveryWork {
+export interface DeliveryFilter {
+  readonly prefix?: string | undefined;
+  readonly accountId?: number | undefined;
+  readonly transactionId?: number | undefined;
+  readonly state?: DeliveryState | undefined;
+  /** On `createdAtMs`, inclusive. */
+  readonly sinceMs?: number | undefined;
+  readonly untilMs?: number | undefined;
+}
+
+/** A place in the order of `page`: it stays one when its delivery has been removed. */
+export type DeliveryPlace = OwedKey & Pick<NewDelivery, 'createdAtMs'>;
+
+export interface PageOptions {
+  readonly limit: number;
+  readonly after?: DeliveryPlace | undefined;
+  /** Entries of the index that are read at most, whatever is found among them: for who looks again and again. */
+  readonly maxRead?: number | undefined;
+}
+
+export interface DeliveryPage {
+  readonly deliveries: readonly DeliverySummary[];
+  /** What the next page continues after; `undefined` at the end of the log. */
+  readonly next: DeliveryPlace | undefined;
+}
+
+/** Of all lanes, or of one. Each is counted up to the limit: that number means so many or more. */
+export interface Backlog {
+  readonly pending: number;
+  /** Of the pending ones, claimed: an attempt is about to be made, or under way. */
+  readonly underWay: number;
+  /** Of the pending ones, due and not claimed. */
+  readonly waiting: number;
+  readonly held: number;
+  /** Webhooks with a failure streak. */
+  readonly failingLanes: number;
+  /** When the first of the pending ones is due, or its lease ends. */
+  readonly nextDueAtMs: number | undefined;
+}
+
+/**
+ * The delivery log and the work that is left in it. `next-state.ts` lists which change a delivery takes in which state, and
+ * what it sets. What is read may be changed without changing the log. After `close` every call rejects with `STORE_CLOSED`.
+ */
+export interface DeliveryQueue {
+  /** What it is stored in: a copy of the log is one of its tables. */
+  readonly tables: Tables;
   /** Notifies of work of another process, and of what a call made due and did not hand out. */
-  readonly changed: WorkSignal;
+  readonly changed: ChangeSignal;
   /**
    * Stores deliveries durably, due at `createdAtMs`, those of a withdrawn transaction as `withdrawn`. One whose id exists
    * changes nothing: the same call, repeated after an interruption, stores the rest. With `claimFor` new ones are claimed
@@ -57,7 +124,7 @@ export interface DeliveryWork {
    * lease ended without a report is due again, with the same attempt number. Reads one index entry for each lane with
    * something due, and only the deliveries that it hands out.
    */
-  claim(options: ClaimOptions): Promise<readonly ClaimedDelivery[]>;
+  claim(options: ClaimOptions): Promise<Claim>;
   /**
    * Records outcomes durably, in the order given, each once however often it is reported, and returns the health of each
    * lane whose failure streak changed, as the last of them left it. A report counts while its token is the delivery's
@@ -65,59 +132,54 @@ export interface DeliveryWork {
    * state; and the failed attempt that was under way when its delivery ended, which is kept outside the streak.
    */
   report(reports: readonly DeliveryReport[]): Promise<ReadonlyMap<string, WebhookHealth>>;
-  /**
-   * When the next delivery is due, or a lease ends. With `laterThanMs` lanes with something due by then are left out: after
-   * a claim at that time they are full, and continue when one of their own attempts ends.
-   */
-  nextDueAtMs(laterThanMs?: number): Promise<number | undefined>;
-  /** Accounts that have held deliveries. */
-  heldAccounts(): Promise<readonly number[]>;
-  /**
-   * Makes an account's held deliveries due, with the attempts they have left, and ends the time (not the count) of their
-   * lanes' failure streaks; says how many. In batches: after an interruption the rest is still held.
-   */
-  resume(accountId: number, nowMs: number): Promise<number>;
-  /** Ends these open deliveries of a lane as failed, outside the streak; says how many. As `resume`. */
-  endLane(prefix: string, reason: string, nowMs: number, which?: OpenOfLane): Promise<number>;
-  /** Forgets a lane's failure streak, once for each time its webhook was enabled, unless it began then or later. */
-  resetHealth(prefix: string, enabledAtMs: number): Promise<void>;
-}
-
-/** Which open deliveries of a lane: all, or only those of events before a position, or only redelivered ones, or others. */
-export interface OpenOfLane {
-  readonly before?: Position;
-  readonly redelivered?: boolean;
-}
-
-/** What an operator, an event or the retention does to what is stored. */
-export interface DeliveryControl {
-  /** Ends the open deliveries of these transactions (one at least), and those that are enqueued later. */
-  withdraw(transactionIds: readonly number[], nowMs: number): Promise<void>;
-  /** Withdraws, and empties the records of all deliveries of the transaction and what receivers said. */
-  erase(transactionId: number, nowMs: number): Promise<void>;
-  /** Takes the driver out of the records of the transaction's deliveries, and what receivers said; says of how many. */
-  redact(transactionId: number): Promise<number>;
+  /** Changes what is meant, in batches: after an interruption the same call does the rest. Says of how many deliveries. */
+  change(change: QueueChange, nowMs: number): Promise<number>;
   /**
    * Starts a new cycle of a failed delivery, or with `force` of a delivered one; otherwise says why not (`pending` also of
    * a held one). One of a withdrawn transaction is never made due again, also where it was delivered or failed before.
    */
   redeliver(
-    id: string,
+    delivery: OwedKey,
     options: { readonly force: boolean; readonly dueAtMs: number },
   ): Promise<'due' | 'not known' | 'withdrawn' | 'delivered' | 'pending'>;
-  /** Removes at most `limit` deliveries that ended before a time, oldest first; says how many. */
-  purge(endedBeforeMs: number, limit: number): Promise<number>;
-  /** Forgets at most `limit` withdrawals made (last) before a time, oldest first; says how many. */
-  purgeWithdrawals(madeBeforeMs: number, limit: number): Promise<number>;
   /**
-   * Stores things of another log unchanged in place of those with the same id, while nothing is delivered from either:
-   * storing twice changes nothing. A claimed delivery becomes due at its own due time. A log takes another name while it
-   * holds no deliveries; otherwise it rejects with `REFUSED`.
+   * Some of the pending deliveries that a clock that was ahead has dated: claims and others that are due later than these
+   * times. Redeliveries are spread over hours: before their first attempt they are none while their lane has something due
+   * earlier. Reads an index entry for each lane with something pending.
    */
-  store(content: LogContent): Promise<void>;
-}
-
-/** The delivery log and the work that is left in it. After `close` every call rejects with `STORE_CLOSED`. */
-export interface DeliveryQueue extends DeliveryWork, DeliveryControl, DeliveryReads, LaneReads {
+  late(times: LateTimes, limit: number): Promise<readonly (ReportedClaim & { readonly dueAtMs: number })[]>;
+  /** Accounts that have held deliveries. */
+  heldAccounts(): Promise<readonly number[]>;
+  /**
+   * Removes at most `limit` deliveries that ended before a time, oldest first, and as many withdrawals that were made (last) a
+   * day before it: nothing is enqueued for what was recorded before the retention. Says how many of both.
+   */
+  purge(endedBeforeMs: number, limit: number): Promise<number>;
+  /** A new log gets a random UUID. */
+  logId(): Promise<{ readonly id: string; readonly startedAtMs: number }>;
+  find(id: string): Promise<Delivery | undefined>;
+  /** Those that are there, in the order given. */
+  get(deliveries: readonly OwedKey[]): Promise<readonly Delivery[]>;
+  /** Newest first by `createdAtMs`. */
+  page(filter: DeliveryFilter, options: PageOptions): Promise<DeliveryPage>;
+  /** In any order. */
+  ofTransactions(transactionIds: readonly number[]): Promise<readonly DeliverySummary[]>;
+  /** Ids of transactions with deliveries, distinct and ascending: at most `limit`, and none only where there is none. */
+  transactionsAfter(afterId: number, limit: number): Promise<readonly number[]>;
+  health(prefix: string): Promise<WebhookHealth>;
+  /** The lanes with a failure streak, the longest first. */
+  failingLanes(limit: number): Promise<readonly LaneStreak[]>;
+  /** Of the lane, or of all. Its cost does not grow with the log. */
+  backlog(at: {
+    readonly nowMs: number;
+    readonly limit: number;
+    readonly prefix?: string | undefined;
+  }): Promise<Backlog>;
   close(): Promise<void>;
 }
+
+/** What changes nothing. */
+export type DeliveryReads = Pick<
+  DeliveryQueue,
+  'find' | 'get' | 'page' | 'ofTransactions' | 'transactionsAfter' | 'health' | 'failingLanes' | 'backlog'
+>;

@@ -8,14 +8,18 @@ export const MAX_ATTEMPTS_KEPT = 50;
 export const DELIVERY_STATES = ['pending', 'held', 'delivered', 'failed', 'withdrawn'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-/** What is owed to one key: created once, never changed. */
-export interface NewDelivery {
-  /** UUIDv5 of `<key prefix>/<transaction id>`; random for a test. */
-  readonly id: string;
+/** What is owed: a transaction to a webhook, once. */
+export interface OwedKey {
+  readonly transactionId: number;
   /** Of the key, and the name of its lane: deliveries of one webhook share limits and health. */
   readonly prefix: string;
+}
+
+/** What is owed to one key: created once, never changed. */
+export interface NewDelivery extends OwedKey {
+  /** UUIDv5 of `<key prefix>/<transaction id>`; random for a test. */
+  readonly id: string;
   readonly accountId: number;
-  readonly transactionId: number;
   readonly type: TransactionWebhookType;
   readonly createdAtMs: number;
   /** Of the transaction's event, by which agreement is proven. */
@@ -38,6 +42,9 @@ export interface Delivery extends NewDelivery {
   /** The newest `MAX_ATTEMPTS_KEPT`, in order. */
   readonly attempts: readonly Attempt[];
 }
+
+/** A delivery without its record and attempts, as lists show it. */
+export type DeliverySummary = Omit<Delivery, 'record' | 'attempts'>;
 
 type OfReceiver = 'dns' | 'forbidden' | 'connect' | 'tls' | 'timeout' | 'protocol' | 'status' | 'cut';
 /** `fault`: of this program. */
@@ -67,6 +74,8 @@ export interface Attempt {
   readonly number: number;
   readonly startedAtMs: number;
   readonly durationMs: number;
+  /** Other attempts that were under way at the same host when it started. */
+  readonly othersUnderWay: number;
   readonly outcome: AttemptOutcome;
 }
 
@@ -79,17 +88,20 @@ export interface ClaimedDelivery extends NewDelivery {
   readonly leaseToken: string;
 }
 
+/** The delivery that a report is about, and the claim under which it is made: `null` where it is not claimed. */
+export type ReportedClaim = OwedKey & Pick<NewDelivery, 'id'> & { readonly leaseToken: string | null };
+
 /** What is recorded of a claimed delivery. */
-export type DeliveryReport = Pick<ClaimedDelivery, 'id' | 'prefix' | 'transactionId' | 'leaseToken'> &
+export type DeliveryReport = ReportedClaim &
   (
     | { readonly kind: 'delivered'; readonly attempt: Attempt }
     | { readonly kind: 'retry'; readonly attempt: Attempt; readonly dueAtMs: number }
     /** `null` where it ends without an attempt: the key is off, the webhook removed or disabled. */
     | { readonly kind: 'failed'; readonly attempt: Attempt | null; readonly reason: string }
-    /** Access checks 4 or 5 fail: no attempt was made, and none is until `resume`. */
+    /** Access checks 4 or 5 fail: no attempt was made, and none is until it is resumed. */
     | { readonly kind: 'held' }
-    /** Given back unchanged, due at once: the dispatcher stops. */
-    | { readonly kind: 'released' }
+    /** Given back unchanged, due at once unless a time is given: the dispatcher stops, or a clock had put it off. */
+    | { readonly kind: 'released'; readonly dueAtMs?: number }
   );
 
 /** The failure streak of one webhook: its failed deliveries since the last success. */
@@ -102,10 +114,3 @@ export interface WebhookHealth {
 }
 
 export type LaneStreak = WebhookHealth & { readonly prefix: string };
-
-export type LogName = { readonly id: string; readonly startedAtMs: number };
-
-/** A delivery with everything that a log holds of it, except its claim. */
-export interface StoredDelivery extends Delivery {
-  readonly endedAtMs: number | null;
-}

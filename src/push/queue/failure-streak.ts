@@ -1,56 +1,64 @@
 import type { Attempt, AttemptOutcome, WebhookHealth } from './delivery.ts';
-import { endOf, type Transition } from './next-state.ts';
+import { endOf } from './next-state.ts';
 
 const MAX_ANSWERS = 5;
+/** A webhook is switched off long before. */
+const MAX_FAILURES = 100;
 
-/** A lane without failures. */
-export function healthy(): WebhookHealth {
-  return { failedInARow: 0, failingSinceMs: null, lastAnswers: [] };
+/** A delivery that has failed in one of its cycles: it is counted once, however often it is added. */
+export interface Failure {
+  readonly delivery: string;
+  readonly cycle: number;
+  readonly at: number;
+  readonly answer: string;
 }
 
-/** The failure streaks of one batch of reports: each lane is read once, and written once where its streak changed. */
-export class FailureStreaks {
-  readonly #read: (prefix: string) => WebhookHealth;
-  readonly #seen = new Map<string, WebhookHealth>();
-  /** By prefix: the streaks that changed, as the last report left them. */
-  readonly changed = new Map<string, WebhookHealth>();
+/** The failed deliveries of a webhook since the last success. */
+export interface FailureStreak {
+  /** When the webhook was enabled last, in milliseconds: what failed before is none of it. */
+  readonly enabledAt: number;
+  /** Its time begins with the first failure after this: a hold ends the time, not the count. */
+  readonly timedFrom: number;
+  /** In the order in which they were added. */
+  readonly failures: readonly Failure[];
+}
 
-  constructor(read: (prefix: string) => WebhookHealth) {
-    this.#read = read;
-  }
+export const NO_STREAK: FailureStreak = { enabledAt: 0, timedFrom: 0, failures: [] };
 
-  /** Does what a delivery's transition does to the streak of its lane. */
-  apply(prefix: string, { streak, attempt }: Pick<Transition, 'streak' | 'attempt'>): void {
-    if (streak === 'end') this.end(prefix);
-    if (streak === 'extend' && attempt !== undefined) this.extend(prefix, attempt);
-  }
+/** Each returns the same streak where nothing changes: all of them may be repeated, also later. */
+export function extended(streak: FailureStreak, delivery: string, attempt: Attempt): FailureStreak {
+  const { enabledAt, failures } = streak;
+  const { cycle, outcome } = attempt;
+  const at = endOf(attempt);
+  if (at < enabledAt || failures.some((each) => each.delivery === delivery && each.cycle === cycle))
+    return streak;
+  const [first, ...others] = [...failures, { delivery, cycle, at, answer: answerOf(outcome) }];
+  return { ...streak, failures: [first as Failure, ...others.slice(1 - MAX_FAILURES)] };
+}
 
-  end(prefix: string): void {
-    const { failedInARow, failingSinceMs } = this.#of(prefix);
-    if (failedInARow > 0 || failingSinceMs !== null) this.#set(prefix, healthy());
-  }
+export function ended(streak: FailureStreak): FailureStreak {
+  return streak.failures.length === 0 ? streak : { ...streak, failures: [] };
+}
 
-  extend(prefix: string, attempt: Attempt): void {
-    const before = this.#of(prefix);
-    this.#set(prefix, {
-      failedInARow: before.failedInARow + 1,
-      failingSinceMs: before.failingSinceMs ?? endOf(attempt),
-      lastAnswers: [answerOf(attempt.outcome), ...before.lastAnswers].slice(0, MAX_ANSWERS),
-    });
-  }
+/** Forgets what failed before the webhook was enabled. */
+export function reset(streak: FailureStreak, enabledAt: number): FailureStreak {
+  if (enabledAt <= streak.enabledAt) return streak;
+  return { ...streak, enabledAt, failures: streak.failures.filter(({ at }) => at >= enabledAt) };
+}
 
-  #of(prefix: string): WebhookHealth {
-    const known = this.#seen.get(prefix);
-    if (known !== undefined) return known;
-    const health = this.#read(prefix);
-    this.#seen.set(prefix, health);
-    return health;
-  }
+export function untimed(streak: FailureStreak, nowMs: number): FailureStreak {
+  return nowMs <= streak.timedFrom ? streak : { ...streak, timedFrom: nowMs };
+}
 
-  #set(prefix: string, health: WebhookHealth): void {
-    this.#seen.set(prefix, health);
-    this.changed.set(prefix, health);
-  }
+export function healthOf({ timedFrom, failures }: FailureStreak): WebhookHealth {
+  return {
+    failedInARow: failures.length,
+    failingSinceMs: failures.find(({ at }) => at > timedFrom)?.at ?? null,
+    lastAnswers: failures
+      .slice(-MAX_ANSWERS)
+      .map(({ answer }) => answer)
+      .reverse(),
+  };
 }
 
 /** What a receiver answered: its status, or the failure in words: `503`, `timeout: …`. */

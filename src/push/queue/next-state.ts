@@ -30,120 +30,82 @@ export type DeliveryChange =
   | { readonly kind: 'resume' }
   | { readonly kind: 'end lane'; readonly reason: string }
   | { readonly kind: 'withdraw' }
-  /** `cycle` is the one in which the delivery was found. */
-  | { readonly kind: 'redeliver'; readonly force: boolean; readonly cycle: number; readonly dueAtMs: number };
+  | { readonly kind: 'redeliver'; readonly force: boolean; readonly dueAtMs: number };
 
-/** What a change sets. Every change ends the claim. Where neither is given, cycle and attempts stay. */
-export type ChangedFields = Pick<DeliveryProgress, 'state' | 'reason' | 'endedAtMs' | 'dueAtMs'> &
-  Partial<Pick<DeliveryProgress, 'cycle' | 'attemptsInCycle'>>;
-
-/** One row of the table: a guarded update as data. A delivery takes the first one whose guard it meets. */
-export interface Transition {
-  readonly when: {
-    readonly states: readonly DeliveryState[];
-    readonly leaseToken?: string;
-    readonly cycle?: number;
-    readonly attemptsInCycle?: number;
-  };
-  /** `undefined`: the state stays as it is. */
-  readonly set?: ChangedFields;
+/** A delivery after a change, with what is to be recorded beside it. */
+export interface NextState {
+  readonly progress: DeliveryProgress;
   /** Kept with the delivery as `keptAttempt` says, and counted in its cycle. */
-  readonly attempt?: Attempt | undefined;
+  readonly attempt?: Attempt;
   /** What it does to the failure streak of the lane. */
-  readonly streak?: 'end' | 'extend' | undefined;
+  readonly streak?: 'end' | 'extend';
 }
 
-const OPEN_STATES: readonly DeliveryState[] = ['pending', 'held'];
-const UNDELIVERED_STATES: readonly DeliveryState[] = ['pending', 'held', 'failed', 'withdrawn'];
+/** A delivery as it is stored first: due when it was created, or claimed. */
+export function newProgress(
+  { createdAtMs }: Pick<NewDelivery, 'createdAtMs'>,
+  lease?: { readonly token: string; readonly untilMs: number },
+): DeliveryProgress {
+  const open = { state: 'pending', reason: null, endedAtMs: null } as const;
+  const due = { dueAtMs: lease?.untilMs ?? createdAtMs, leaseToken: lease?.token ?? null };
+  return { ...open, cycle: 1, attemptsInCycle: 0, ...due };
+}
 
-/** The rules of every report, in the order in which they are tried; the first one is what the report expects. */
-export function transitionsOf(report: DeliveryReport, nowMs: number): readonly [Transition, ...Transition[]] {
-  switch (report.kind) {
+/** Applies a change, which ends the claim; `undefined` where it changes nothing: another claim has the delivery, or it has ended. */
+export function nextState(
+  before: DeliveryProgress,
+  change: DeliveryReport | DeliveryChange,
+  nowMs: number,
+): NextState | undefined {
+  switch (change.kind) {
     case 'delivered': {
       // It counts in its cycle whatever the state and whoever has the claim: the receiver has the record.
-      const { attempt } = report;
-      const when = { states: UNDELIVERED_STATES, cycle: attempt.cycle };
-      return [{ when, set: ended('delivered', null, endOf(attempt)), attempt, streak: 'end' }];
+      const { attempt } = change;
+      if (before.state === 'delivered' || before.cycle !== attempt.cycle) return undefined;
+      const progress = ended(counted(before), 'delivered', { reason: null, atMs: endOf(attempt) });
+      return { progress, attempt, streak: 'end' };
     }
     case 'retry': {
-      const { attempt, dueAtMs } = report;
-      return [{ when: claimedBy(report), set: due(dueAtMs), attempt }, endedMeanwhile(attempt)];
+      const { attempt, dueAtMs } = change;
+      if (!isClaimedBy(change, before)) return endedMeanwhile(before, attempt);
+      return { progress: due(counted(before), dueAtMs), attempt };
     }
     case 'failed': {
-      const { attempt, reason } = report;
-      const when = claimedBy(report);
-      if (attempt === null) return [{ when, set: ended('failed', reason, nowMs) }];
-      const set = ended('failed', reason, endOf(attempt));
-      return [{ when, set, attempt, streak: 'extend' }, endedMeanwhile(attempt)];
+      const { attempt, reason } = change;
+      if (!isClaimedBy(change, before)) return attempt === null ? undefined : endedMeanwhile(before, attempt);
+      if (attempt === null) return { progress: ended(before, 'failed', { reason, atMs: nowMs }) };
+      const progress = ended(counted(before), 'failed', { reason, atMs: endOf(attempt) });
+      return { progress, attempt, streak: 'extend' };
     }
-    case 'held':
-      return [{ when: claimedBy(report), set: HELD }];
+    case 'held': {
+      const progress = { ...before, state: 'held', dueAtMs: null, leaseToken: null } as const;
+      return isClaimedBy(change, before) ? { progress } : undefined;
+    }
     case 'released':
-      return [{ when: claimedBy(report), set: due(nowMs) }];
-    default:
-      return report satisfies never;
-  }
-}
-
-/** The rule of every other change. */
-export function transitionOf(
-  change: DeliveryChange,
-  nowMs: number,
-): Transition & Required<Pick<Transition, 'set'>> {
-  switch (change.kind) {
+      return isClaimedBy(change, before) ? { progress: due(before, change.dueAtMs ?? nowMs) } : undefined;
     case 'resume':
-      return { when: { states: ['held'] }, set: due(nowMs) };
-    case 'end lane':
-      return { when: { states: OPEN_STATES }, set: ended('failed', change.reason, nowMs) };
-    case 'withdraw':
-      return { when: { states: OPEN_STATES }, set: ended('withdrawn', WITHDRAWN, nowMs) };
+      return before.state === 'held' ? { progress: due(before, nowMs) } : undefined;
+    case 'end lane': {
+      const end = { reason: change.reason, atMs: nowMs };
+      return isOpen(before) ? { progress: ended(before, 'failed', end) } : undefined;
+    }
+    case 'withdraw': {
+      const end = { reason: WITHDRAWN, atMs: nowMs };
+      return isOpen(before) ? { progress: ended(before, 'withdrawn', end) } : undefined;
+    }
     case 'redeliver': {
-      const { force, cycle, dueAtMs } = change;
-      const when = { states: force ? (['failed', 'delivered'] as const) : (['failed'] as const), cycle };
-      return { when, set: { ...due(dueAtMs), cycle: cycle + 1, attemptsInCycle: 0 } };
+      if (redeliveryRefusal(before.state, change.force) !== undefined) return undefined;
+      const anew = { ...before, cycle: before.cycle + 1, attemptsInCycle: 0 };
+      return { progress: due(anew, change.dueAtMs) };
     }
     default:
       return change satisfies never;
   }
 }
 
-/** A delivery as it is stored first: due when it was created, or claimed, or withdrawn already. */
-export function newProgress(
-  { createdAtMs }: Pick<NewDelivery, 'createdAtMs'>,
-  how?: 'withdrawn' | { readonly token: string; readonly untilMs: number },
-): DeliveryProgress {
-  const first = { cycle: 1, attemptsInCycle: 0, leaseToken: null };
-  if (how === 'withdrawn') return { ...first, ...ended('withdrawn', WITHDRAWN, createdAtMs) };
-  return { ...first, ...due(how?.untilMs ?? createdAtMs), leaseToken: how?.token ?? null };
-}
-
-/** A delivery after a change, with what is to be recorded beside it. */
-export interface NextState {
-  readonly progress: DeliveryProgress;
-  readonly attempt: Transition['attempt'];
-  readonly streak: Transition['streak'];
-}
-
-/** Applies a change; `undefined` where it changes nothing: another claim has the delivery, or it has ended. */
-export function nextState(
-  before: DeliveryProgress,
-  change: DeliveryReport | DeliveryChange,
-  nowMs: number,
-): NextState | undefined {
-  const transitions = 'leaseToken' in change ? transitionsOf(change, nowMs) : [transitionOf(change, nowMs)];
-  const transition = transitions.find(({ when }) => meets(before, when));
-  if (transition === undefined) return undefined;
-  const { set, attempt, streak } = transition;
-  const { state, reason, endedAtMs, dueAtMs } = set ?? before;
-  const cycle = set?.cycle ?? before.cycle;
-  const attemptsInCycle = set?.attemptsInCycle ?? before.attemptsInCycle + (attempt === undefined ? 0 : 1);
-  const progress = { state, reason, endedAtMs, cycle, attemptsInCycle, dueAtMs, leaseToken: null };
-  return { progress, attempt, streak };
-}
-
-/** An attempt as it is kept with a record: of an erased transaction without the words of the receiver. */
-export function keptAttempt(attempt: Attempt, { head }: Pick<RenderedRecord, 'head'>): Attempt {
-  return head === NO_RECORD.head ? { ...attempt, outcome: withoutWords(attempt.outcome) } : attempt;
+/** An attempt as it is kept: of an erased transaction without the words of the receiver. */
+export function keptAttempt(attempt: Attempt, isErased: boolean): Attempt {
+  return isErased ? { ...attempt, outcome: withoutWords(attempt.outcome) } : attempt;
 }
 
 /** Why a delivery is not redelivered in this state; `undefined` where it is. */
@@ -151,9 +113,14 @@ export function redeliveryRefusal(
   state: DeliveryState,
   force: boolean,
 ): 'withdrawn' | 'pending' | 'delivered' | undefined {
-  if (OPEN_STATES.includes(state)) return 'pending';
+  if (isOpen({ state })) return 'pending';
   if (state === 'withdrawn') return 'withdrawn';
   return state === 'delivered' && !force ? 'delivered' : undefined;
+}
+
+/** Whether something of it is still to be done. */
+export function isOpen({ state }: Pick<DeliveryProgress, 'state'>): boolean {
+  return state === 'pending' || state === 'held';
 }
 
 /** The outcome without the words of the receiver, which may repeat the record. */
@@ -167,37 +134,34 @@ export function endOf({ startedAtMs, durationMs }: Attempt): number {
   return Math.round(startedAtMs + durationMs);
 }
 
-function meets(
-  progress: DeliveryProgress,
-  { states, leaseToken, cycle, attemptsInCycle }: Transition['when'],
-): boolean {
-  return (
-    states.includes(progress.state) &&
-    (leaseToken === undefined || leaseToken === progress.leaseToken) &&
-    (cycle === undefined || cycle === progress.cycle) &&
-    (attemptsInCycle === undefined || attemptsInCycle === progress.attemptsInCycle)
-  );
+function isClaimedBy({ leaseToken }: Pick<DeliveryReport, 'leaseToken'>, before: DeliveryProgress): boolean {
+  return before.state === 'pending' && before.leaseToken === leaseToken;
 }
 
 /**
  * The failed attempt that was under way when its delivery ended for another reason is kept too, but is no part of
  * the failure streak.
  */
-function endedMeanwhile(attempt: Attempt): Transition {
-  const { cycle, number } = attempt;
-  return { when: { states: ['failed', 'withdrawn'], cycle, attemptsInCycle: number - 1 }, attempt };
+function endedMeanwhile(before: DeliveryProgress, attempt: Attempt): NextState | undefined {
+  const { state, cycle, attemptsInCycle } = before;
+  const isNext = cycle === attempt.cycle && attemptsInCycle === attempt.number - 1;
+  return isNext && (state === 'failed' || state === 'withdrawn')
+    ? { progress: counted(before), attempt }
+    : undefined;
 }
 
-function claimedBy({ leaseToken }: { readonly leaseToken: string }): Transition['when'] {
-  return { states: ['pending'], leaseToken };
+function counted(before: DeliveryProgress): DeliveryProgress {
+  return { ...before, attemptsInCycle: before.attemptsInCycle + 1 };
 }
 
-const HELD = { state: 'held', reason: null, endedAtMs: null, dueAtMs: null } as const;
-
-function due(dueAtMs: number) {
-  return { state: 'pending', reason: null, endedAtMs: null, dueAtMs } as const;
+function due(before: DeliveryProgress, dueAtMs: number): DeliveryProgress {
+  return { ...before, state: 'pending', reason: null, endedAtMs: null, dueAtMs, leaseToken: null };
 }
 
-function ended(state: 'delivered' | 'failed' | 'withdrawn', reason: string | null, endedAtMs: number) {
-  return { state, reason, endedAtMs, dueAtMs: null } as const;
+function ended(
+  before: DeliveryProgress,
+  state: 'delivered' | 'failed' | 'withdrawn',
+  { reason, atMs }: { readonly reason: string | null; readonly atMs: number },
+): DeliveryProgress {
+  return { ...before, state, reason, endedAtMs: atMs, dueAtMs: null, leaseToken: null };
 }

@@ -12,18 +12,20 @@ export interface KeptConnections {
   has(origin: string): boolean;
   /** Keeps a connection whose answer is complete; where there are too many, the longest idle one is closed. */
   give(connection: ReceiverConnection): void;
-  /** Closes all connections, also those that are given later. */
+  /** Counts the connection among the open ones until it is closed. */
+  opened(connection: ReceiverConnection): void;
+  /** Connections to this receiver that are open, idle or in use. */
+  open(origin: string): number;
+  /** Closes all idle connections, also those that are given later. */
   close(): void;
 }
 
-/**
- * Idle connections: at most 512 to one receiver, 1,024 in all. Each closes itself within
- * a second after its idle time, and is not used again once that is over.
- */
+/** Idle connections: at most 512 to one receiver, 1,024 in all. One whose idle time is over is not used, and soon closed. */
 export function createKeptConnections(clock: Clock): KeptConnections {
   const idle = new Map<string, ReceiverConnection[]>();
   /** All of them, the longest idle first. */
   const all = new Set<ReceiverConnection>();
+  const open = new Map<string, number>();
   let closed = false;
 
   function remove(connection: ReceiverConnection): void {
@@ -54,6 +56,15 @@ export function createKeptConnections(clock: Clock): KeptConnections {
       return undefined;
     },
     has: (origin) => idle.has(origin),
+    opened({ origin, socket }) {
+      open.set(origin, (open.get(origin) ?? 0) + 1);
+      socket.once('close', () => {
+        const left = (open.get(origin) ?? 0) - 1;
+        if (left > 0) open.set(origin, left);
+        else open.delete(origin);
+      });
+    },
+    open: (origin) => open.get(origin) ?? 0,
     give(connection) {
       if (closed || connection.keepIdleMs === 0) connection.socket.destroy();
       if (connection.socket.destroyed) return;

@@ -1,52 +1,59 @@
 import type { TLSSocket } from 'node:tls';
-import { Client } from 'undici';
 import type { Target } from '../targets/target.ts';
 
-/** Headers beyond it are a fault of the protocol. */
-const MAX_HEADER_BYTES = 64 * 1024;
 const KEEP_IDLE_MS = 4_000;
 /** It is closed this long before the receiver would close it. */
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 const KEEP_ALIVE_TIMEOUT = /timeout\s*=\s*"?(\d{1,9})/i;
 
-/** One TLS connection to a receiver, with the HTTP client that speaks on it: one request at a time. */
+/** What an exchange learns from its connection. */
+export interface ConnectionListener {
+  onBytes(bytes: Buffer): void;
+  /** Called at least once, with an error unless the receiver closed the connection properly. */
+  onClosed(error: Error | undefined): void;
+}
+
+/** One TLS connection to a receiver: one request at a time. */
 export interface ReceiverConnection {
   readonly origin: string;
   /** Its address, which was judged. */
   readonly address: string;
   readonly socket: TLSSocket;
-  readonly client: Client;
+  /** The exchange under way. While there is none, whatever arrives closes the connection. */
+  listener: ConnectionListener | undefined;
+  /** Whether an exchange has ended on it. */
+  used: boolean;
   /** How long it may stay idle, as the receiver said last; 0: not at all. */
   keepIdleMs: number;
   /** `undefined` while it has never been idle. */
   idleSinceMs: number | undefined;
 }
 
-/** Puts an HTTP client on a socket. The client never opens another: then a connection would not be judged. */
+/** A connection on a socket whose handshake is complete. */
 export function receiverConnection(target: Target, address: string, socket: TLSSocket): ReceiverConnection {
-  // TLS leaves a socket open after an error: the request would wait, or end without the error.
-  socket.once('error', () => socket.destroy());
-  let taken = false;
-  const client = new Client(target.origin, {
-    pipelining: 1,
-    maxHeaderSize: MAX_HEADER_BYTES,
-    // The sender limits the whole exchange to 500 ms.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    keepAliveTimeout: KEEP_IDLE_MS,
-    keepAliveMaxTimeout: KEEP_IDLE_MS,
-    keepAliveTimeoutThreshold: KEEP_ALIVE_MARGIN_MS,
-    connect(_options, callback) {
-      const first = !taken;
-      taken = true;
-      // The client is not ready for an answer at once.
-      queueMicrotask(() => {
-        if (first && !socket.destroyed) callback(null, socket);
-        else callback(new Error('the connection is closed'), null);
-      });
-    },
+  const connection: ReceiverConnection = {
+    origin: target.origin,
+    address,
+    socket,
+    listener: undefined,
+    used: false,
+    keepIdleMs: KEEP_IDLE_MS,
+    idleSinceMs: undefined,
+  };
+  const close = (error?: Error): void => {
+    connection.listener?.onClosed(error);
+    // TLS leaves a socket open after an error, and one whose other side has ended.
+    socket.destroy();
+  };
+  socket.on('data', (bytes: Buffer) => {
+    if (connection.listener === undefined) socket.destroy();
+    else connection.listener.onBytes(bytes);
   });
-  return { origin: target.origin, address, socket, client, keepIdleMs: KEEP_IDLE_MS, idleSinceMs: undefined };
+  socket.once('end', () => close());
+  socket.once('error', close);
+  socket.once('close', () => close(new Error('the connection was closed')));
+  socket.on('timeout', () => socket.destroy());
+  return connection;
 }
 
 /** How long a connection may stay idle by an answer's `Keep-Alive` header. */

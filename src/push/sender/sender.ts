@@ -1,8 +1,9 @@
 import type { SecureContext } from 'node:tls';
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import type { Log } from '../../base/log.ts';
-import { type TimedResult, withinTime } from '../../base/time/within-time.ts';
+import { withinTime } from '../../base/time/within-time.ts';
 import { world } from '../../base/world.ts';
 import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery.ts';
 import { type ResolveName, resolveName } from '../targets/resolve-name.ts';
@@ -17,6 +18,9 @@ import { readPem, trustedAuthorities } from './trusted-authorities.ts';
 
 /** From the connection's start, or the write on a kept one, to the last byte, less what waited for this process. */
 const TIME_LIMIT_MS = 500;
+const MAX_SESSIONS = 10_000;
+/** A certificate is judged anew at least this often: resuming a session does not. */
+const SESSION_KEPT_MS = 300_000;
 
 export interface SendRequest {
   readonly url: string;
@@ -31,11 +35,17 @@ export interface SendResult {
   readonly durationMs: number;
   /** The part of it in which a step of the receiver waited for this process. */
   readonly lateMs: number;
+  /** How long a new connection took to be ready; `null` where a kept one was used, or none was made. */
+  readonly connectMs: number | null;
+  /** From the request's first byte to the answer's last, or to the end of the attempt; `null` where nothing was sent. */
+  readonly answerMs: number | null;
 }
 
 /** Makes one attempt. Never rejects: whatever goes wrong is an outcome. */
 export interface Sender {
   send(request: SendRequest): Promise<SendResult>;
+  /** The open connections to an origin, idle or in use. */
+  openConnections(origin: string): number;
   close(): Promise<void>;
 }
 
@@ -58,6 +68,13 @@ interface Parts {
   readonly kept: KeptConnections;
   readonly secureContext: SecureContext;
   readonly gate: StartGate;
+  readonly sessions: LRUCache<string, Buffer>;
+}
+
+/** What an attempt came to, without the time of the name's look-up. */
+interface Sent extends Pick<SendResult, 'connectMs' | 'answerMs'> {
+  readonly result: AttemptOutcome;
+  readonly lateMs: number;
 }
 
 /**
@@ -73,24 +90,26 @@ export function createSender(options: SenderOptions): Sender {
     kept: createKeptConnections(clock),
     secureContext: trustedAuthorities(extraCa),
     gate: new StartGate(),
+    sessions: new LRUCache({ max: MAX_SESSIONS, ttl: SESSION_KEPT_MS, perf: clock }),
   };
   /** A receiver must not be able to end this process, not even by a fault of the sender. */
-  const unforeseen = (error: unknown): TimedResult<AttemptOutcome> => {
+  const unforeseen = (error: unknown): Sent => {
     log.error({ err: error }, 'a webhook could not be sent, by a fault of the program: the attempt failed');
-    return onTime(failure('fault', error instanceof Error ? errorDetail(error) : String(error)));
+    return notSent(failure('fault', error instanceof Error ? errorDetail(error) : String(error)));
   };
-  const underWay = new Set<Promise<TimedResult<AttemptOutcome>>>();
+  const underWay = new Set<Promise<Sent>>();
   let closed = false;
   return {
     async send(request) {
       const startedAt = world.elapsedMs();
       const attempt = closed ? Promise.resolve(CLOSED) : send(parts, request).catch(unforeseen);
       underWay.add(attempt);
-      const { result: outcome, lateMs } = await attempt;
+      const { result: outcome, lateMs, connectMs, answerMs } = await attempt;
       underWay.delete(attempt);
       const durationMs = Math.round(world.elapsedMs() - startedAt);
-      return { outcome, durationMs, lateMs: Math.round(lateMs) };
+      return { outcome, durationMs, lateMs: Math.round(lateMs), connectMs, answerMs };
     },
+    openConnections: (origin) => parts.kept.open(origin),
     async close() {
       closed = true;
       parts.kept.close();
@@ -108,62 +127,83 @@ export function configuredSender(
   return createSender({ allowPrivate, extraCa: file === undefined ? undefined : readPem(file), log });
 }
 
-async function send(parts: Parts, request: SendRequest): Promise<TimedResult<AttemptOutcome>> {
+async function send(parts: Parts, request: SendRequest): Promise<Sent> {
   const read = readTarget(request.url, parts.allowPrivate);
-  if (!read.ok) return onTime(failure('forbidden', read.reason));
+  if (!read.ok) return notSent(failure('forbidden', read.reason));
   const { target } = read;
   const found = await parts.names.find(target.host);
-  if (!found.ok) return onTime(failure('dns', found.detail));
+  if (!found.ok) return notSent(failure('dns', found.detail));
   const { addresses } = found;
   const forbidden = parts.allowPrivate ? undefined : forbiddenAmong(addresses);
   if (forbidden !== undefined)
-    return onTime(failure('forbidden', `${target.host} has the address ${forbidden}`));
+    return notSent(failure('forbidden', `${target.host} has the address ${forbidden}`));
   if (!parts.kept.has(target.origin)) await parts.gate.pass();
   return exchangeWithin(parts, { target, addresses, request });
 }
 
 /**
- * On a kept connection; where that was closed before anything was written, on the next kept one, and finally on a new
- * one. All `addresses` are judged.
+ * Sends on a kept connection, or on a new one. All `addresses` are judged. The attempt is not spent on our connection:
+ * where no new one could be made, or a kept one ended before a byte of the answer, it is tried once more at once; the
+ * receiver knows a request that it has had already by its id. A kept connection that was closed before anything was
+ * written is no try at all.
  */
-function exchangeWithin(
-  { kept, secureContext }: Parts,
+async function exchangeWithin(
+  { kept, secureContext, sessions }: Parts,
   {
     target,
     addresses,
     request,
   }: { readonly target: Target; readonly addresses: readonly string[]; readonly request: SendRequest },
-): Promise<TimedResult<AttemptOutcome>> {
+): Promise<Sent> {
   let exchange: Exchange | undefined;
   let steps = 0;
+  let connectMs: number | null = null;
+  let sentAtMs: number | null = null;
   const onStep = (): void => void steps++;
-  const work = async (signal: AbortSignal): Promise<AttemptOutcome> => {
+  /** Whether the receiver has had no say in how it ended. */
+  const tryOnce = async (
+    signal: AbortSignal,
+  ): Promise<{ readonly outcome: AttemptOutcome; again: boolean }> => {
     for (;;) {
-      exchange = undefined;
+      [exchange, connectMs, sentAtMs] = [undefined, null, null];
+      const startedAtMs = world.elapsedMs();
       const idle = kept.take(target.origin, addresses);
       const connected: Connected =
         idle === undefined
-          ? await connectToAny({ target, addresses, secureContext, signal, onStep })
+          ? await connectToAny({ target, addresses, secureContext, sessions, signal, onStep })
           : { ok: true, socket: idle.socket, address: idle.address };
-      if (!connected.ok) return failure(connected.kind, connected.detail);
+      if (!connected.ok)
+        return { outcome: failure(connected.kind, connected.detail), again: connected.kind === 'connect' };
       const connection = idle ?? receiverConnection(target, connected.address, connected.socket);
+      sentAtMs = world.elapsedMs();
+      if (idle === undefined) {
+        kept.opened(connection);
+        connectMs = sentAtMs - startedAtMs;
+      }
       const close = (): void => void connection.socket.destroy();
       signal.addEventListener('abort', close, { once: true });
+      const bytesBefore = connection.socket.bytesRead;
       exchange = new Exchange(connection);
       const { sent, outcome } = await exchange.run(target.path, request);
       signal.removeEventListener('abort', close);
       if (outcome.ok || outcome.kind === 'status') kept.give(connection);
       else connection.socket.destroy();
-      if (sent || idle === undefined || signal.aborted) return outcome;
+      const isCut = !outcome.ok && outcome.kind === 'cut' && connection.socket.bytesRead === bytesBefore;
+      if (sent || idle === undefined) return { outcome, again: isCut && idle !== undefined };
+      if (signal.aborted) return { outcome, again: false };
     }
   };
-  return withinTime({
+  const timed = await withinTime({
     limitMs: TIME_LIMIT_MS,
-    work,
+    async work(signal) {
+      const { outcome, again } = await tryOnce(signal);
+      return again && !signal.aborted ? (await tryOnce(signal)).outcome : outcome;
+    },
     expired: (lateMs) => timedOut(exchange, Math.round(lateMs)),
     // Changes with each step of the receiver, up to the headers of its answer: what drips is not waited for.
     progress: () => steps + (exchange?.bytesUntilAnswer ?? 0),
   });
+  return { ...timed, connectMs, answerMs: sentAtMs === null ? null : world.elapsedMs() - sentAtMs };
 }
 
 function timedOut(exchange: Exchange | undefined, lateMs: number): AttemptOutcome {
@@ -175,12 +215,12 @@ function timedOut(exchange: Exchange | undefined, lateMs: number): AttemptOutcom
   return failure('timeout', `${reached} within ${TIME_LIMIT_MS} ms${uncounted}`, answer);
 }
 
-function onTime(outcome: AttemptOutcome): TimedResult<AttemptOutcome> {
-  return { result: outcome, lateMs: 0 };
+function notSent(outcome: AttemptOutcome): Sent {
+  return { result: outcome, lateMs: 0, connectMs: null, answerMs: null };
 }
 
 function failure(kind: FailureKind, detail: string, answer: ReceiverAnswer | null = null): AttemptOutcome {
   return { ok: false, kind, detail, answer };
 }
 
-const CLOSED = onTime(failure('connect', 'the sender is closed'));
+const CLOSED = notSent(failure('connect', 'the sender is closed'));

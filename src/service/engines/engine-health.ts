@@ -2,18 +2,15 @@ import type { Clock } from '../../base/clock.ts';
 import { isUnavailable, reasonOf } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
-import type { PortName, RemoteEngine } from './engines.ts';
+import type { RemoteEngine } from './engines.ts';
 
-/** The log of events. A process judges by its directory for as long as that is not too old. */
-const LOG: readonly PortName[] = ['store', 'subscriptions'];
-
-/** As far as its health is concerned. */
+/** The part of an engine that its health check needs. */
 export type CheckedEngine = Pick<RemoteEngine, 'name' | 'ping' | 'serves'>;
 
 /** How long a result is kept, so that frequent requests do not load the engines. */
 const FRESH_MS = 1_000;
 
-/** Which of the remote engines can be reached. */
+/** Checks which of the remote engines can be reached. */
 export class EngineHealth {
   readonly #engines: readonly CheckedEngine[];
   readonly #clock: Clock;
@@ -24,7 +21,7 @@ export class EngineHealth {
     this.#clock = clock;
   }
 
-  /** By name, whether each answers, or why not; empty if everything is embedded. Takes two seconds at most. */
+  /** Returns, by name, true for an engine that answers or the reason why not. Takes at most two seconds. */
   state(): Promise<Readonly<Record<string, true | string>>> {
     const nowMs = this.#clock.now();
     if (this.#checked === undefined || nowMs - this.#checked.atMs > FRESH_MS) {
@@ -33,10 +30,10 @@ export class EngineHealth {
     return this.#checked.state;
   }
 
-  /** Those that hold nothing but events: a process can do without for a while. */
+  /** The engines that hold only events. A process can do without them until its directory is too old. */
   get logs(): readonly string[] {
     return this.#engines
-      .filter(({ serves }) => serves.every((port) => LOG.includes(port)))
+      .filter(({ serves }) => serves.every((port) => port === 'events'))
       .map(({ name }) => name);
   }
 

@@ -1,25 +1,27 @@
-import type { DirectoryRows } from '../../accounts/directory/rows/rows.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import type { SettingTable } from '../../base/config/setting.ts';
 import type { Log } from '../../base/log.ts';
-import type { Engines, PortName, Server, ServerKind, StoreName, StoreState } from './engines.ts';
+import type { OpenTables, StorePlan } from '../../tables/tables.ts';
+import type { Engines, PortName, Server, ServerKind, StoreState } from './engines.ts';
 
-/** What engines open, each on first use. */
-export interface EnginePorts
-  extends Pick<
-    Engines,
-    'store' | 'subscriptions' | 'view' | 'queue' | 'coordination' | 'rateWindows' | 'requests'
-  > {
-  directory(): DirectoryRows;
+/** The ports that an engine opens, each on first use. */
+export interface EnginePorts {
+  readonly events: Pick<Engines, 'store' | 'subscriptions'>;
+  /** Opens a store with each call. The caller closes it. */
+  readonly tables: OpenTables;
+  readonly rateWindows: Engines['rateWindows'];
 }
 
-/** What an engine is opened with. */
+/** A store as an engine knows it: one of the log, or a plan of tables. */
+export type KeptStore = 'events' | 'subscriptions' | StorePlan;
+
+/** What an engine needs to open. */
 export interface Opening {
   readonly config: Config;
   readonly clock: Clock;
   readonly log: Log;
-  /** Opens with the first call, and returns the same with each other one. It is closed with the engines, the last one first. */
+  /** Makes a function that opens something at its first call. It is closed with the engines, the last opened first. */
   once<T extends Closable>(open: () => T): () => T;
 }
 
@@ -28,20 +30,20 @@ export interface Closable {
 }
 
 export interface OpenedEngine {
-  /** Those that it serves. */
+  /** The ports that it serves. */
   readonly ports: Partial<EnginePorts>;
-  state(store: StoreName): Promise<StoreState>;
+  state(store: KeptStore): Promise<StoreState>;
 }
 
 /**
- * A server that can take the place of the embedded engine for some ports: all that the service knows of it. It is
- * selected by its setting; of several that are selected, the last one of the registry serves a port.
+ * A server that can replace the embedded engine for some ports, as far as the service knows it. It is selected by its
+ * setting. If several are selected, the last one in the registry serves a port.
  */
 export interface Engine extends ServerKind {
   readonly settings: SettingTable;
   readonly ports: readonly PortName[];
-  /** Throws `CONFIG_INVALID` for what its driver does not take; connects to nothing. */
+  /** Throws `CONFIG_INVALID` for settings that its driver rejects. Does not connect. */
   assertSettings(config: Config): Promise<void>;
-  /** Loads its driver; connects to nothing. */
+  /** Loads its driver. Does not connect yet. */
   open(opening: Opening): Promise<OpenedEngine & { readonly server: Server }>;
 }

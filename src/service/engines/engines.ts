@@ -10,54 +10,59 @@ import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
 
 export type StoreName = 'store' | 'subscriptions' | 'view' | 'queue' | 'coordination' | 'directory';
-export type PortName = StoreName | 'rateWindows' | 'requests';
+/** A port that an engine can serve: the log with its consumer groups, stores of tables, or shared rate windows. */
+export type PortName = 'events' | 'tables' | 'rateWindows';
 
 /**
- * Of a store before it is opened: opening one that is missing makes it, one of another version updates it, and one that
- * this user may only read leaves files beside it; one that is not this user's alone is refused. Opening a damaged one that is recreated puts it aside.
+ * The state of a store before it is opened. Opening a missing store creates it, and opening one of another version
+ * updates it. Opening a read-only one leaves files beside it. One that other users may access is refused. Opening a
+ * damaged store that can be recreated moves it aside.
  */
 export type StoreState = 'missing' | 'of another version' | 'read-only' | 'damaged' | 'current';
 
-/** What is known of a server before one is reached. */
+/** A kind of server, as far as it is known before one is reached. */
 export interface ServerKind {
-  /** In `/readyz` and in the log. */
+  /** The name in `/readyz` and in the log. */
   readonly name: string;
-  /** For operators: `EventStoreDB or KurrentDB`. */
+  /** The name for operators: `EventStoreDB or KurrentDB`. */
   readonly title: string;
-  /** The setting that selects it by being set: its address. */
+  /** The setting with its address. Setting it selects the server. */
   readonly setting: string;
-  /** How `fuel doctor` calls the check of it, and what the service keeps there. */
+  /** The name of its check in `fuel doctor`. */
   readonly check: string;
+  /** The things that the service keeps there. */
   readonly holds: string;
-  /** Major and minor. */
+  /** The oldest supported version, major and minor. */
   readonly oldestVersion: readonly [number, number];
-  /** How far its clock may be behind because of the way in which it tells the time. */
+  /** How far its clock may be behind because it only advances in steps. */
   readonly clockStepMs?: number;
-  /** To be said after `fuel transaction erase`: what it keeps nevertheless. */
+  /** A note for `fuel transaction erase` about what the server keeps for some time. */
   readonly erasesLater?: string;
 }
 
 export interface EngineDescription {
-  /** What the server calls itself, where one setting is for several kinds. */
+  /** The name that the server gives itself, if its setting accepts several kinds. */
   readonly name?: string;
   readonly version: string;
-  /** Its clock, milliseconds. */
+  /** The time of its clock in milliseconds since the epoch. */
   readonly clockMs: number;
 }
 
 /** A server, connected on first use. */
 export interface Server {
-  /** Resolves when it answers; rejects with `STORE_UNAVAILABLE` within two seconds if it does not. */
+  /** Resolves when the server answers. Rejects with `STORE_UNAVAILABLE` within two seconds if it does not. */
   readonly ping: () => Promise<void>;
-  /** What it says of itself. Rejects with `STORE_UNAVAILABLE` within some seconds if it does not answer. */
+  /**
+   * Asks the server for its description. Rejects with `STORE_UNAVAILABLE` within some seconds if it does not answer.
+   */
   readonly describe: () => Promise<EngineDescription>;
 }
 
 /** A server that this process depends on. */
 export interface RemoteEngine extends ServerKind, Server {
-  /** What it serves in this process. */
+  /** The ports that it serves in this process. */
   readonly serves: readonly PortName[];
-  /** Without credentials. */
+  /** The address without credentials. */
   readonly address: string;
 }
 
@@ -71,15 +76,15 @@ export interface Engines {
   coordination(): Coordination;
   directory(): StoredDirectory;
   requests(): RequestJournal;
-  /** The rate windows of keys: in the memory that threads share, if any; all processes share those of a server. */
-  rateWindows(memory?: SharedArrayBuffer): RateWindows;
-  /** The stores that are files of the data directory. */
+  /** The rate windows of keys, either of this process alone or shared by all processes on a server. */
+  rateWindows(): RateWindows;
+  /** The stores that are files in the data directory. */
   readonly embedded: readonly StoreName[];
-  /** The servers that have the others. */
+  /** The servers that hold the other stores. */
   readonly remote: readonly RemoteEngine[];
-  /** Closes the open ones in reverse order. */
+  /** Closes the opened stores in reverse order. */
   close(): Promise<void>;
 }
 
-/** Opens what the configuration selects. `log` gets the lines about engines that become unavailable or available again. */
+/** Opens the engines that the configuration selects. `log` gets the lines about their availability. */
 export type OpenEngines = (config: Config, clock: Clock, log?: Log) => Promise<Engines>;

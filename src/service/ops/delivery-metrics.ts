@@ -3,22 +3,24 @@ import type { ClaimedDelivery } from '../../push/queue/delivery.ts';
 import type { Sender } from '../../push/sender/sender.ts';
 import { ReceiversSeen } from './receivers-seen.ts';
 
-/** An attempt ends within a second: 500 ms for the look-up of the name, 500 ms for the exchange. */
+/** An attempt ends within a second: 500 ms for looking up the name and 500 ms for the exchange. */
 const ATTEMPT_BUCKETS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1];
 
 export const ATTEMPTS = 'fuel_delivery_attempts_total';
 export const ATTEMPT_DURATIONS = 'fuel_delivery_attempt_duration_seconds';
 
 export interface DeliveryMetrics {
-  /** The same sender, whose attempts are counted. */
+  /** Wraps a sender so that its attempts are counted. */
   over(sender: Sender): Sender;
-  /** To be called with each delivery that is about to be attempted. */
+  /** Counts a delivery that is about to be attempted. */
   attempting(delivery: Pick<ClaimedDelivery, 'cycle' | 'attemptNumber'>): void;
-  /** The signed request; counts a failed attempt of the kind `secret` where `sign` throws. */
+  /** Returns the signed request, and counts a failed attempt of the kind `secret` if `sign` throws. */
   signed<T>(sign: () => T): T;
+  /** Sets the number of webhooks whose due deliveries wait for their receivers. Called whenever it changes. */
+  waitingLanes(count: number): void;
 }
 
-/** What a thread does as a sender. */
+/** The metrics of a thread that sends deliveries. */
 export function deliveryMetrics(registry: Registry): DeliveryMetrics {
   const registers = [registry];
   const attempts = new Counter({
@@ -43,12 +45,18 @@ export function deliveryMetrics(registry: Registry): DeliveryMetrics {
     help: 'Attempts under way in this process.',
     registers,
   });
+  const waiting = new Gauge({
+    name: 'fuel_deliveries_waiting_lanes',
+    help: 'Webhooks whose due deliveries wait for the receiver’s pace or its Retry-After.',
+    registers,
+  });
   const receivers = new ReceiversSeen(registry);
   attempts.inc({ outcome: 'delivered', kind: '' }, 0);
-  for (const kind of ['secret', 'fault']) attempts.inc({ outcome: 'failed', kind }, 0); // there before the first
+  for (const kind of ['secret', 'fault']) attempts.inc({ outcome: 'failed', kind }, 0); // shown before the first one
   return {
     over: (sender) => ({
       close: () => sender.close(),
+      openConnections: (origin) => sender.openConnections(origin),
       async send(request) {
         inFlight.inc();
         try {
@@ -66,6 +74,7 @@ export function deliveryMetrics(registry: Registry): DeliveryMetrics {
     attempting({ cycle, attemptNumber }) {
       if (cycle > 1 && attemptNumber === 1) redeliveries.inc();
     },
+    waitingLanes: (count) => waiting.set(count),
     signed(sign) {
       try {
         return sign();

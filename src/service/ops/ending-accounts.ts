@@ -3,11 +3,13 @@ import { unpackAccount } from '../../accounts/directory/fold/packed-account.ts';
 import { world } from '../../base/world.ts';
 import { DAY_MS } from '../../domain/values/date-time.ts';
 
-/** Time to extend a contract. */
+/** The time that an operator needs to extend a contract. */
 const SOON_MS = 14 * DAY_MS;
 const MAX_SLICE_MS = 5;
 
-/** How many accounts have charging profiles now or later, all of which end within two weeks. Yields to the event loop. */
+/**
+ * Counts the accounts whose current and future charging profiles all end within two weeks. Yields to the event loop.
+ */
 export async function endingAccounts(directory: Directory, nowMs: number): Promise<number> {
   let ending = 0;
   let sinceMs = world.elapsedMs();

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
+import type { Coordination } from '../../base/coordination/coordination.ts';
 import { ACCOUNT_STREAMS } from '../../domain/account-events.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import type { EventStore, GroupStatus, PersistentSubscriptions } from '../../event-store/event-store.ts';
@@ -6,41 +7,54 @@ import { readToEnd } from '../../event-store/reads.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
 import { groupStatus } from '../../event-store/skipped-events.ts';
 import { countParkedByView } from '../../pull/view/parked-events.ts';
-import { VIEW_NAME } from '../../pull/view/projector.ts';
+import { PROJECTOR_LEASE, VIEW_NAME } from '../../pull/view/projector.ts';
 import type { ViewReads } from '../../pull/view/transactions-view.ts';
 import { DELIVERIES_GROUP } from '../../push/fan-out/run-fan-out.ts';
-import { NOTICES_GROUP } from '../../push/notices/notifier.ts';
+import { NOTICES } from '../../push/notices/notifier.ts';
 
-/** What follows the log, with the streams that it is for, and the role that works on it. All but the view are groups. */
+/**
+ * The followers of the log, with the streams that each reads and the role that does the work: the holder of the lease,
+ * or every process with the role if there is no lease.
+ */
 export const FOLLOWERS = [
-  { name: VIEW_NAME, prefixes: [TRANSACTION_STREAMS], role: 'projector' },
-  { name: DELIVERIES_GROUP, prefixes: [TRANSACTION_STREAMS], role: 'webhooks' },
-  { name: NOTICES_GROUP, prefixes: [ACCOUNT_STREAMS], role: 'notices' },
+  { name: VIEW_NAME, prefixes: [TRANSACTION_STREAMS], role: 'projector', lease: PROJECTOR_LEASE },
+  { name: DELIVERIES_GROUP, prefixes: [TRANSACTION_STREAMS], role: 'webhooks', lease: undefined },
+  { name: NOTICES, prefixes: [ACCOUNT_STREAMS], role: 'notices', lease: NOTICES },
 ] as const;
 
 export type Follower = (typeof FOLLOWERS)[number];
-export type GroupName = Exclude<Follower['name'], typeof VIEW_NAME>;
 
 export interface FollowerReads {
   readonly store: Pick<EventStore, 'head' | 'subscribe' | 'readStream'>;
   readonly view: Pick<ViewReads, 'checkpoint' | 'countParked' | 'parked'>;
   readonly subscriptions: Pick<PersistentSubscriptions, 'status' | 'parked'>;
+  readonly coordination: Pick<Coordination, 'checkpoint'>;
   readonly clock: Clock;
 }
 
-/** Up to where it has done everything, and how many events it has parked. */
-export async function placeOf(
-  { store, view, subscriptions }: Pick<FollowerReads, 'store' | 'view' | 'subscriptions'>,
+/**
+ * Returns the position up to which a follower is done, and how many events it has parked. Notices wait instead of
+ * parking.
+ */
+export async function progressOf(
+  { store, view, subscriptions, coordination }: Omit<FollowerReads, 'clock'>,
   { name }: Pick<Follower, 'name'>,
 ): Promise<GroupStatus> {
-  if (name === VIEW_NAME) {
-    const position = (await view.checkpoint())?.position ?? 0;
-    return { position, parked: await countParkedByView(store, view) };
+  switch (name) {
+    case VIEW_NAME: {
+      const position = (await view.checkpoint())?.position ?? 0;
+      return { position, parked: await countParkedByView(store, view) };
+    }
+    case NOTICES:
+      return { position: (await coordination.checkpoint(name))?.position ?? 0, parked: 0 };
+    case DELIVERIES_GROUP:
+      return groupStatus(store, subscriptions, name);
+    default:
+      return name satisfies never;
   }
-  return groupStatus(store, subscriptions, name);
 }
 
-/** Seconds since the first event that a follower has not done; 0 when there is none. Reads one event. */
+/** Returns the age in seconds of the first event that a follower has not done; 0 if there is none. Reads one event. */
 export async function secondsBehind(
   { store, clock }: Pick<FollowerReads, 'store' | 'clock'>,
   { prefixes, after }: { readonly prefixes: readonly string[]; readonly after: Position },
@@ -49,7 +63,7 @@ export async function secondsBehind(
   if ((await store.head()) <= after) return 0;
   for await (const { events } of readToEnd(store, { prefixes, after, batchSize: 1, signal })) {
     const [first] = events;
-    if (first !== undefined) return Math.max(0, (clock.now() - first.recordedAtMs) / 1000);
+    if (first !== undefined) return Math.abs(clock.now() - first.recordedAtMs) / 1000;
   }
   signal.throwIfAborted();
   return 0;

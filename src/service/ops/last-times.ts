@@ -4,10 +4,10 @@ import type { EventStore } from '../../event-store/event-store.ts';
 import { operationOf } from '../../event-store/operations.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 
-/** Counts until the first one: a store is as old as what was never done to it. */
+/** The first event of a store. Its time counts for events of a type that was never recorded. */
 const BEGIN = 'StoreNamed';
 
-/** When events of these types were recorded last, by the stream `operations`: each look reads what came since. */
+/** Knows when events of some types were last recorded in the stream `operations`. Each call reads only what is new. */
 export class LastTimes {
   readonly #types: readonly string[];
   readonly #seconds = new Map<string, number>();
@@ -17,7 +17,7 @@ export class LastTimes {
     this.#types = types;
   }
 
-  /** Seconds since 1970, by type; none for a store that was never used. */
+  /** Returns seconds since 1970 by type; none for a store that was never used. */
   async read(store: Pick<EventStore, 'readStream'>): Promise<ReadonlyMap<string, number>> {
     for (const event of await store.readStream(OPERATIONS_STREAM, { fromRevision: this.#next })) {
       const seconds = recordedAtMs(event) / 1000;
@@ -29,7 +29,7 @@ export class LastTimes {
   }
 }
 
-/** Such a verification has proven nothing. */
+/** True for a verification that left differences, so that it proved nothing. */
 function leavesFaults(event: RecordedEvent): boolean {
   const operation = operationOf(event);
   return operation?.type === 'AgreementVerified' && operation.data.left > 0;

@@ -2,22 +2,24 @@ import { Gauge, type Registry } from 'prom-client';
 import { world } from '../../base/world.ts';
 import { machine } from './machine.ts';
 
-/** Each sample wakes the thread. A delay shorter than this may pass between two of them. */
+/** The time between two samples. Each one wakes the thread, and a shorter delay may go unnoticed. */
 const RESOLUTION_MS = 200;
 const READ_EVERY_MS = 1_000;
-/** Longer than between two scrapes, so that none misses a delay. */
+/** The number of readings kept. They span more than the time between two scrapes, so that none misses a delay. */
 const READINGS_KEPT = 60;
 
 export function loopDelayMetric(registry: Registry): Gauge<'thread'> {
   return new Gauge({
     name: 'fuel_event_loop_delay_seconds',
-    help: 'The longest delay of the event loop in the last minute, by thread (main, projector, webhooks, api-2 and so on).',
+    help: 'The longest delay of the event loop in the last minute, by thread (main, projector, webhooks).',
     labelNames: ['thread'],
     registers: [registry],
   });
 }
 
-/** Sets the longest delay of this thread's event loop in the last minute, until it is stopped. Keeps no thread alive. */
+/**
+ * Sets the gauge to the longest delay of this thread's event loop in the last minute. Does not keep the thread alive.
+ */
 export function watchLoopDelay(gauge: Gauge<'thread'>, thread: string): { stop(): void } {
   const histogram = machine.monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   histogram.enable();

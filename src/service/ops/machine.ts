@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { collectDefaultMetrics } from 'prom-client';
 
-/** What measures this process and its machine; the simulation replaces it, as it does `world`. */
+/** Measurements of this process and its machine. The simulation replaces them, like `world`. */
 export const machine = { collectDefaultMetrics, monitorEventLoopDelay };

@@ -1,6 +1,7 @@
 import { AggregatorRegistry, Counter, Gauge, Registry } from 'prom-client';
 import type { DiskState } from '../../base/disk/disk.ts';
 import { droppedLogLines } from '../../base/log.ts';
+import { apiMetrics } from '../../pull/api-metrics.ts';
 import { machine } from './machine.ts';
 import { sharedFigures } from './shared-figures.ts';
 import { type MetricsJson, workMetrics } from './work-metrics.ts';
@@ -11,8 +12,8 @@ const LOOP_DELAY_PRECISION_MS = 100;
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /**
- * All metrics of one process: in one registry what there is once, Node's figures (memory, event loop delay) included, in
- * another what each thread counts. `text` has the sums of all threads.
+ * All metrics of one process. `registry` has what only the main thread counts, including Node's figures (memory, event
+ * loop delay); `counted` has what every thread counts. `text` adds up the threads.
  */
 export function createMetrics() {
   const registry = new Registry();
@@ -23,7 +24,7 @@ export function createMetrics() {
   });
   new Counter({
     name: 'fuel_log_lines_dropped_total',
-    help: 'Log lines that were dropped because standard output took none.',
+    help: 'Log lines that were dropped because standard output did not accept them.',
     registers,
     collect() {
       this.reset();
@@ -36,6 +37,7 @@ export function createMetrics() {
   return {
     registry,
     counted,
+    ...apiMetrics(registry),
     ...workMetrics(counted),
     shared: sharedFigures(registry),
     agreementRepairs: agreementRepairs(registry),
@@ -46,14 +48,14 @@ export function createMetrics() {
       registers,
     }),
     contentType: registry.contentType,
-    /** All that a thread has counted since its start. */
+    /** Takes everything that a thread has counted since its start. */
     take(thread: string, metrics: MetricsJson): void {
       ofThreads.set(thread, metrics);
       for (const taker of takers) taker(thread, metrics);
     },
-    /** `taker` gets it too from now on. */
+    /** Passes everything that `take` gets to `taker` too. */
     onTaken: (taker: (typeof takers)[number]): void => void takers.push(taker),
-    /** As Prometheus reads it. */
+    /** Returns all metrics in the text format of Prometheus. */
     async text(): Promise<string> {
       const [once, main] = await Promise.all([registry.metrics(), counted.getMetricsAsJSON()]);
       const sums = AggregatorRegistry.aggregate([main, ...ofThreads.values()]);
@@ -69,11 +71,11 @@ function agreementRepairs(registry: Registry): Counter<'what'> {
     labelNames: ['what'],
     registers: [registry],
   });
-  for (const what of ['view', 'deliveries']) repairs.inc({ what }, 0); // there before the first repair
+  for (const what of ['view', 'deliveries']) repairs.inc({ what }, 0); // shown before the first repair
   return repairs;
 }
 
-/** Whether the process is ready, as `/readyz` says. */
+/** Adds a gauge that says if the process is ready, like `/readyz`. */
 export function addReadiness(
   registry: Registry,
   readiness: () => Promise<{ readonly ready: boolean }>,
@@ -88,7 +90,9 @@ export function addReadiness(
   });
 }
 
-/** Set by who serves it: the files may hold half a renewal. NaN where there is none. */
+/**
+ * Set when a certificate is loaded, since the files may hold a half-finished renewal. NaN if there is no certificate.
+ */
 function certificateEnd(registry: Registry): Gauge {
   const gauge = new Gauge({
     name: 'fuel_certificate_end_timestamp_seconds',

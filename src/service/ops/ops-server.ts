@@ -10,7 +10,7 @@ export interface Readiness {
   readonly ready: boolean;
   /** Each condition of readiness, by name. */
   readonly checks: Readonly<Record<string, boolean>>;
-  /** Of each condition that does not hold: what is missing. */
+  /** What is missing, for each condition that does not hold. */
   readonly reasons?: Readonly<Record<string, string>>;
 }
 
@@ -18,9 +18,9 @@ export interface OpsOptions {
   readonly readiness: () => Readiness | Promise<Readiness>;
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
   readonly log: Log;
-  /** The newest signed checkpoint of the log; `undefined` where nothing is sealed yet. */
+  /** Returns the newest signed checkpoint of the log; `undefined` if nothing is sealed yet. */
   readonly checkpoint?: () => Promise<string | undefined>;
-  /** Answers what nothing else does: the operator's console. */
+  /** The operator's console, which answers all other requests. */
   readonly console?: Koa.Middleware;
 }
 
@@ -29,7 +29,7 @@ export interface OpsServer {
   stop(): Promise<void>;
 }
 
-/** Every status that the operations listener answers with. */
+/** Every HTTP status that the operations listener uses. */
 export const OPS_STATUS = {
   ok: 200,
   unchanged: 304,
@@ -43,7 +43,10 @@ export const OPS_STATUS = {
 
 const OPENAPI = new URL('../../../docs/openapi.yaml', import.meta.url);
 
-/** Health, readiness, metrics, the API's description and the console over plain HTTP, for the operator's network only. */
+/**
+ * Serves health, readiness, metrics, the API's description and the console by plain HTTP, for the operator's network
+ * only.
+ */
 export function createOpsServer({ readiness, metrics, log, checkpoint, console }: OpsOptions): OpsServer {
   const router = new Router();
   router.get('/healthz', (ctx) => {

@@ -3,7 +3,7 @@ import { world } from '../../base/world.ts';
 
 const WINDOW_MS = 15 * 60_000;
 
-/** How many receivers took something lately, and how many only failed: one that fails often counts once. */
+/** Counts the receivers that recently accepted a delivery and those that only failed. Each counts once. */
 export class ReceiversSeen {
   readonly #takenAtMs = new Map<string, number>();
   readonly #failedAtMs = new Map<string, number>();

@@ -6,41 +6,41 @@ import { aborted, pause } from '../../base/pause.ts';
 import { world } from '../../base/world.ts';
 import type { GroupStatus } from '../../event-store/event-store.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
-import type { Backlog, LaneReads } from '../../push/queue/delivery-reads.ts';
+import type { Backlog, DeliveryReads } from '../../push/queue/delivery-queue.ts';
 import { endingAccounts } from './ending-accounts.ts';
-import { FOLLOWERS, type Follower, type FollowerReads, placeOf, secondsBehind } from './followers.ts';
+import { FOLLOWERS, type Follower, type FollowerReads, progressOf, secondsBehind } from './followers.ts';
 import { LastTimes } from './last-times.ts';
 
-/** However often they are scraped, the stores are asked this often. */
+/** How often the stores are read, however often the metrics are scraped. */
 const READ_EVERY_MS = 15_000;
 const MAX_READ_MS = 10_000;
-/** A look at all of them, which takes some 0.1 s for 100,000. */
+/** How often all accounts are looked at, which takes about 0.1 s for 100,000. */
 const ACCOUNTS_EVERY_MS = 3_600_000;
-/** Those of an hour. */
+/** The number of readings kept: those of one hour. */
 const READINGS_KEPT = 240;
-/** A backlog is counted up to this many, which takes a few milliseconds. */
+/** The limit up to which a backlog is counted, which takes a few milliseconds. */
 export const MAX_BACKLOG_COUNTED = 10_000;
 
-/** How the help of each of these figures begins: those of several processes must not be added up. */
+/** The start of the help of each of these figures, since those of several processes must not be added up. */
 export const SHARED = 'Shared, the same in every process:';
 
 export interface SharedFigureParts extends FollowerReads {
-  readonly queue: Pick<LaneReads, 'backlog'>;
+  readonly queue: Pick<DeliveryReads, 'backlog'>;
   readonly directory: Directory;
-  /** Whether `fuel store backup` copies the events: engines are backed up by their own tools. */
+  /** True if `fuel store backup` copies the events. Servers are backed up with their own tools. */
   readonly isBackedUp: boolean;
   readonly log: Log;
 }
 
 export interface Reading {
   readonly atMs: number;
-  /** Seconds by follower; one that could not be read is left out. */
+  /** The lag in seconds by follower. Those that could not be read are left out. */
   readonly lag: Readonly<Record<string, number>>;
-  /** `null` where it could not be read. */
+  /** Pending deliveries; `null` if they could not be read. */
   readonly pending: number | null;
 }
 
-/** By the name of each gauge its help, and how it follows from what its source says. */
+/** The help of each gauge by its name, and how its value is computed from what was read. */
 type Figures<T> = Readonly<Record<string, readonly [help: string, of: (read: T) => number]>>;
 type FollowerFigures = GroupStatus & { readonly lag: number; readonly head: number };
 
@@ -85,7 +85,7 @@ const OF_ACCOUNTS: Figures<number> = {
   fuel_accounts_ending: ['accounts whose last charging profile ends within 14 days.', (of) => of],
 };
 
-/** What the stores hold, as gauges. They are NaN until they are read, and while their engine is unavailable. */
+/** Gauges of what the stores hold. They are NaN until they are read, and while their engine is unavailable. */
 export function sharedFigures(registry: Registry) {
   const showDirectory = gauges(registry, OF_DIRECTORY);
   const showBacklog = gauges(registry, OF_BACKLOG);
@@ -108,9 +108,10 @@ export function sharedFigures(registry: Registry) {
       showAccounts(await endingAccounts(directory, accountsReadAtMs));
     }
     const lag: Record<string, number> = {};
+    const nowMs = clock.now();
     const [backlog] = await Promise.all([
-      known(queue.backlog(MAX_BACKLOG_COUNTED), log, 'backlog').then((found) => {
-        showBacklog(found && { ...found, nowMs: clock.now() });
+      known(queue.backlog({ nowMs, limit: MAX_BACKLOG_COUNTED }), log, 'backlog').then((found) => {
+        showBacklog(found && { ...found, nowMs });
         return found;
       }),
       ...FOLLOWERS.map(async (follower) => {
@@ -126,10 +127,10 @@ export function sharedFigures(registry: Registry) {
   }
 
   return {
-    /** Of the last hour, oldest first. */
+    /** The readings of the last hour, oldest first. */
     readings: readings as readonly Reading[],
     read,
-    /** Reads everything about every 15 s until `signal` aborts: a scrape reads nothing. */
+    /** Reads everything about every 15 s until `signal` aborts. A scrape reads nothing from the stores. */
     async run(parts: SharedFigureParts, signal: AbortSignal): Promise<void> {
       const ended = aborted(signal);
       while (!signal.aborted) {
@@ -140,7 +141,7 @@ export function sharedFigures(registry: Registry) {
   };
 }
 
-/** Shows what was read, or that nothing was. */
+/** Makes gauges, and returns a function that sets them to what was read, or to NaN if nothing was. */
 function gauges<T, L extends string = never>(registry: Registry, figures: Figures<T>, labelNames: L[] = []) {
   const made = Object.entries(figures).map(([name, [help, of]]) => {
     const gauge = new Gauge({ name, help: `${SHARED} ${help}`, labelNames, registers: [registry] });
@@ -157,12 +158,12 @@ async function readFollower(
   { name, prefixes }: Follower,
   signal: AbortSignal,
 ): Promise<FollowerFigures> {
-  const { position, parked } = await placeOf(parts, { name });
+  const { position, parked } = await progressOf(parts, { name });
   const head = await parts.store.head();
   return { position, parked, head, lag: await secondsBehind(parts, { prefixes, after: position }, signal) };
 }
 
-/** What can't be read is not known. Only a fault of the program is worth a line of the log. */
+/** Returns `undefined` for a figure that can't be read. Only a fault of the program is logged. */
 async function known<T>(reading: Promise<T>, log: Log, figure: string): Promise<T | undefined> {
   try {
     return await reading;

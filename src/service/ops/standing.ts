@@ -11,41 +11,29 @@ import type { Position } from '../../event-store/recorded-event.ts';
 import type { EngineHealth } from '../engines/engine-health.ts';
 import type { Readiness } from './ops-server.ts';
 
-const KNOWN_UNTIL = 0;
-const MUST_REACH = 1;
-const STOPPING = 2;
-const FIELDS = 3;
-const NO_POSITION = -1n;
-
 /**
- * What all threads of a process must know to judge access, in memory that they share: until when (milliseconds since the
- * boot) other processes count this one as alive, how far its directories must be, and whether it stops. The main thread
- * writes it.
+ * The facts besides its directory that a process needs to judge access: until when (in milliseconds since the boot)
+ * other processes count it as alive, which position its directory must reach, and whether it is stopping.
  */
 export class Standing {
-  readonly memory: SharedArrayBuffer;
-  readonly #fields: BigInt64Array;
+  #knownUntilMs = 0;
+  #mustReach: Position | undefined;
+  #isStopping = false;
   #joins = 0;
 
-  constructor(memory?: SharedArrayBuffer) {
-    this.memory = memory ?? new SharedArrayBuffer(FIELDS * BigInt64Array.BYTES_PER_ELEMENT);
-    this.#fields = new BigInt64Array(this.memory);
-    if (memory === undefined) this.mustReach(undefined);
-  }
-
   knownUntil(ms: number): void {
-    Atomics.store(this.#fields, KNOWN_UNTIL, BigInt(ms));
+    this.#knownUntilMs = ms;
   }
 
   isKnown(nowMs: number): boolean {
-    return BigInt(nowMs) < Atomics.load(this.#fields, KNOWN_UNTIL);
+    return nowMs < this.#knownUntilMs;
   }
 
   /**
-   * The others know of this process from now on. A command with `--wait` waits for the processes that have reported
-   * themselves lately. One that could not, because the coordination store was unavailable, is not waited for: a key may
-   * have been switched off meanwhile. So after such a time, and at its start, a process first reports itself, then applies
-   * everything that was recorded before that.
+   * Called when the other processes know of this one. A command with `--wait` waits for all processes that have
+   * reported recently. It does not wait for one that could not report because the coordination store was unavailable,
+   * so a key may have been switched off in that time. Therefore, at its start and after such a time, a process first
+   * reports itself, and then applies everything that was recorded before it judges access.
    */
   join(store: Pick<EventStore, 'head'>, options: { readonly log: Log; readonly signal: AbortSignal }): void {
     this.#joins += 1;
@@ -61,28 +49,27 @@ export class Standing {
       });
   }
 
-  /** Whether a directory at this position has what it must have. */
+  /** True if a directory at this position has applied everything that it must. */
   hasReached(position: Position): boolean {
-    const wanted = Atomics.load(this.#fields, MUST_REACH);
-    return wanted !== NO_POSITION && BigInt(position) >= wanted;
+    return this.#mustReach !== undefined && position >= this.#mustReach;
   }
 
   stopping(): void {
-    Atomics.store(this.#fields, STOPPING, 1n);
+    this.#isStopping = true;
   }
 
   get isStopping(): boolean {
-    return Atomics.load(this.#fields, STOPPING) === 1n;
+    return this.#isStopping;
   }
 
-  /** `undefined`: it is not known yet. */
+  /** Sets the position that the directory must reach; `undefined` if it is not known yet. */
   mustReach(position: Position | undefined): void {
-    Atomics.store(this.#fields, MUST_REACH, position === undefined ? NO_POSITION : BigInt(position));
+    this.#mustReach = position;
   }
 }
 
-/** Whether a condition holds, or what is missing. */
-export type Condition = true | string;
+/** True if a condition holds, otherwise what is missing. */
+type Condition = true | string;
 
 export interface AccessConditions {
   readonly live: Pick<LiveDirectory, 'isCaughtUp' | 'silenceMs'> & {
@@ -93,22 +80,18 @@ export interface AccessConditions {
   readonly standing: Standing;
 }
 
-/** Whether a thread can judge access: its directory has caught up and is fresh. */
+/** Says if this process can judge access: its directory must have caught up and be fresh. */
 export function accessState(conditions: AccessConditions): 'ready' | 'unavailable' {
-  return missingForAccess(conditions) === undefined ? 'ready' : 'unavailable';
-}
-
-/** What is missing for judging access, in one line; `undefined` where nothing is. */
-export function missingForAccess(conditions: AccessConditions): string | undefined {
-  const missing = Object.values(accessChecks(conditions)).filter((condition) => condition !== true);
-  return missing.length === 0 ? undefined : missing.join('; ');
+  return Object.values(accessChecks(conditions)).every((condition) => condition === true)
+    ? 'ready'
+    : 'unavailable';
 }
 
 const LOOKED_EVERY_MS = 20;
 
 /**
- * Resolves once a thread can judge access, or when the signal aborts. Only then it listens: where another process listens
- * on the same socket, a request that this one accepted before would be answered 503.
+ * Resolves once this process can judge access, or when the signal aborts. It must not listen before: if another process
+ * listens on the same socket, a request that this one accepted too early would be answered with 503.
  */
 export async function whenReady(conditions: AccessConditions, signal: AbortSignal): Promise<void> {
   while (!signal.aborted && accessState(conditions) !== 'ready') await pause(LOOKED_EVERY_MS, signal);
@@ -124,18 +107,20 @@ function accessChecks({ live, maxAgeMs, store, standing }: AccessConditions) {
   } satisfies Record<string, Condition>;
 }
 
-/** Whether commands that wait until everybody has applied a change wait for this process, and it has what it must have. */
+/**
+ * True if commands with `--wait` wait for this process and it has applied everything recorded before they knew of it.
+ */
 function knownToOthers(standing: Standing, position: Position, store: Pick<EventStore, 'end'>): Condition {
   const isKnown = standing.isKnown(sinceBoot.now());
   if (isKnown && standing.hasReached(position)) return true;
-  // Without a report it may be judged by what is recorded at this moment, so a disk that takes none does not end reading.
+  // A directory at the very end of the log is right even without a report, so a full disk does not stop pulls.
   if (isAtEnd(store, position)) return true;
   return isKnown
-    ? `the directory is at position ${position} and must first be where the log ended when the others heard of this process`
-    : 'this process could not report itself to the others lately';
+    ? `the directory is at position ${position}, not yet at what was recorded before the others knew of this process`
+    : 'this process has not been able to report itself to the others recently';
 }
 
-/** Where the log is on this machine. */
+/** True if the directory is at the end of the log. Only known for a log on this machine. */
 function isAtEnd(store: Pick<EventStore, 'end'>, position: Position): boolean {
   try {
     return store.end !== undefined && position >= store.end();
@@ -147,27 +132,24 @@ function isAtEnd(store: Pick<EventStore, 'end'>, position: Position): boolean {
 
 export interface ReadinessConditions extends AccessConditions {
   readonly engines: EngineHealth;
-  /** In a process with the role `webhooks`: what its subscription lacks, and whether it lacked nothing before. */
+  /** In a process with the role `webhooks`: what is missing for its subscription, and whether it was ready before. */
   readonly subscription: { readonly missing: string | undefined; readonly wasReady: boolean } | undefined;
-  /** In a process with further API threads: whether each of them can judge access. */
-  readonly threads: (() => Condition) | undefined;
-  /** Where a part of the store is on this machine. */
+  /** Reads the disk, if a part of the store is on this machine. */
   readonly disk: (() => Promise<Pick<DiskState, 'refusal'>>) | undefined;
-  /** Whether this process has a part that writes: pulls are answered without a disk that takes commits. */
+  /** True if this process has a part that writes. Pulls are answered even if the disk refuses commits. */
   readonly writes: boolean;
 }
 
 /**
- * Whether the process is ready. Shows an unavailable event store at once, and a subscription that it has broken, but the
- * process stays ready until the directory is too old, since it can serve until then. One that stops is not ready, though
- * it answers what still arrives.
+ * Returns the readiness of the process. An unavailable event store and a broken subscription are shown at once, but the
+ * process stays ready until the directory is too old, since it can serve until then. A process that is stopping is not
+ * ready, although it still answers what arrives.
  */
 export async function readiness(conditions: ReadinessConditions): Promise<Readiness> {
-  const { standing, subscription, threads, disk, writes, engines } = conditions;
+  const { standing, subscription, disk, writes, engines } = conditions;
   const all: Record<string, Condition> = {
     ...accessChecks(conditions),
-    not_stopping: !standing.isStopping || 'the process stops',
-    ...(threads && { api_threads_ready: threads() }),
+    not_stopping: !standing.isStopping || 'the process is stopping',
     ...(subscription && { subscription_connected: subscription.missing ?? true }),
     ...(disk && { disk: (await disk()).refusal ?? true }),
     ...(await engines.state()),
@@ -181,7 +163,7 @@ export async function readiness(conditions: ReadinessConditions): Promise<Readin
   );
 }
 
-/** As the operations listener shows it: what is missing, with its reason. */
+/** Formats conditions as the operations listener shows them, with the reason of each one that does not hold. */
 export function readinessOf(ready: boolean, conditions: Readonly<Record<string, Condition>>): Readiness {
   const entries = Object.entries(conditions);
   const missing = entries.filter((entry): entry is [string, string] => entry[1] !== true);

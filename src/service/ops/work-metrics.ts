@@ -1,17 +1,15 @@
 import type { Registry } from 'prom-client';
-import { apiMetrics } from '../../pull/api-metrics.ts';
 import { deliveryMetrics } from './delivery-metrics.ts';
 import { loopDelayMetric } from './loop-delay.ts';
 
-/** The metrics of one thread, for another. */
+/** The metrics of one thread in a form that can be sent to another. */
 export type MetricsJson = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 
-/** What every thread of a process counts, the main one too; the process shows the sums. */
+/** The metrics that every thread of a process counts. The process shows their sums. */
 export type WorkMetrics = ReturnType<typeof workMetrics>;
 
 export function workMetrics(registry: Registry) {
   return {
-    ...apiMetrics(registry),
     deliveries: deliveryMetrics(registry),
     loopDelay: loopDelayMetric(registry),
   };

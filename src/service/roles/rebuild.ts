@@ -2,14 +2,16 @@ import { retryWhileUnavailable } from '../../base/retry.ts';
 import { rebuildTransactions } from '../../pull/view/build/rebuild.ts';
 import type { Job } from '../threads/job.ts';
 
-/** Builds another view beside the served one, since records are rendered otherwise now. */
+const REASON = 'the rendering of records has changed';
+
+/** Builds a new view while the old one keeps serving, after the rendering of records has changed. */
 export const rebuild: Job<undefined> = async ({ engines, clock, log, holder, signal }) => {
-  log.info('records are rendered otherwise now: a new view is built, and this one is served until then');
+  log.info(`${REASON}: a new view is built while the present one keeps serving`);
   const author = { actor: 'system', command: 'fuel serve' };
   const parts = {
     ...{ store: engines.store(), view: engines.view(), coordination: engines.coordination() },
     ...{ clock, log, holder: `${holder}-rebuild`, signal, author },
-    reason: 'records are rendered otherwise now',
+    reason: REASON,
     accept: true,
   };
   const retry = { log, signal, component: 'rebuild' };

@@ -3,17 +3,22 @@ import { DirectoryReach, LiveDirectory } from '../../accounts/directory/live-dir
 import type { SharedRows } from '../../accounts/directory/rows/shared-rows.ts';
 import { openMasterKeys } from '../../accounts/master-key.ts';
 import { assertSecretsReadable } from '../../accounts/store-binding.ts';
-import { systemScheduler } from '../../base/clock.ts';
+import { steadyClock, systemScheduler } from '../../base/clock.ts';
 import { retentionMs } from '../../base/config/config.ts';
 import { aborted } from '../../base/pause.ts';
+import { TrustedClock } from '../../base/time/trusted-clock.ts';
+import { newestEventMs } from '../../event-store/reads.ts';
 import { configuredPresigner } from '../../pull/images/presign.ts';
+import { LEASE_MS } from '../../push/dispatch/claims.ts';
 import { Dispatcher } from '../../push/dispatch/dispatcher.ts';
-import { retryDelayMs } from '../../push/dispatch/retry-schedule.ts';
+import { watchLateDeliveries } from '../../push/dispatch/late-deliveries.ts';
+import { longestWaitMs, retryDelayMs } from '../../push/dispatch/retry-schedule.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
 import { FanOut } from '../../push/fan-out/fan-out.ts';
 import { runFanOut } from '../../push/fan-out/run-fan-out.ts';
 import { createHealthEvents } from '../../push/health/health-events.ts';
 import { createRequests } from '../../push/message/envelope.ts';
+import { HostOwners } from '../../push/pace/host-owners.ts';
 import { startRetention } from '../../push/retention.ts';
 import { configuredSender, type Sender } from '../../push/sender/sender.ts';
 import type { JobContext } from '../threads/job.ts';
@@ -21,22 +26,22 @@ import type { JobContext } from '../threads/job.ts';
 type Context = Pick<JobContext, 'config' | 'engines' | 'log' | 'holder' | 'signal' | 'metrics' | 'report'>;
 
 interface Started {
-  /** What the main thread's directory has started from, if anything. */
+  /** The rows that the main thread's directory started from, if any. */
   readonly directory: SharedRows | undefined;
 }
 
 /**
- * The role `webhooks`: creates deliveries from events and sends them, until `signal` aborts; then no attempt begins, and
- * those in progress are recorded. Rejects with the error of the event store or the subscription. It has a thread of its
- * own: receivers have half a second to answer, and the API must not delay the measurement.
+ * The role `webhooks`: creates deliveries from events and sends them until `signal` aborts. Then no new attempt begins,
+ * and those in progress are recorded. Rejects with the error of the event store or the subscription. It has a thread of
+ * its own: receivers have half a second to answer, and the API must not distort that measurement.
  */
 export async function webhooks(run: Context, started: Started): Promise<void> {
   const sender = run.metrics.deliveries.over(configuredSender(run.config, run.log));
   const ended = new AbortController();
   const until = AbortSignal.any([run.signal, ended.signal]);
-  const following = new AbortController(); // ends last: attempts are judged by the directory until their end
+  const following = new AbortController(); // ends last, since attempts are judged by the directory until they end
   const parts = createParts(run, { ...started, sender, following: following.signal });
-  const { directory, masterKeys, dispatcher, live, fanOut } = parts;
+  const { directory, masterKeys, dispatcher, live, fanOut, trusted } = parts;
   const { config, engines, log } = run;
   const onState = (missing: string | undefined): void => run.report({ kind: 'ready', missing });
   const directoryEnded = live.run();
@@ -46,11 +51,21 @@ export async function webhooks(run: Context, started: Started): Promise<void> {
     if (!until.aborted) {
       await assertSecretsReadable(engines.store(), directory, { masterKeys, log });
       dispatcher.start();
+      await trusted.look().catch(() => undefined); // fan-out uses it; it is called again before each removal
       startRetention({
         queue: engines.queue(),
         clock: systemScheduler,
+        trusted,
         log,
         retentionMs: retentionMs(config),
+        signal: until,
+      });
+      const watching = watchLateDeliveries({
+        queue: engines.queue(),
+        clock: systemScheduler,
+        leaseMs: LEASE_MS,
+        longestWaitMs: longestWaitMs(config.FUEL_WEBHOOK_RETRY_DELAYS),
+        log,
         signal: until,
       });
       const fanningOut = runFanOut({
@@ -61,9 +76,10 @@ export async function webhooks(run: Context, started: Started): Promise<void> {
         onState,
       });
       try {
-        await Promise.race([fanningOut, directoryEnded, dispatcher.failed]);
+        await Promise.race([fanningOut, directoryEnded, dispatcher.failed, watching.then(() => fanningOut)]);
       } finally {
         ended.abort();
+        await watching.catch(() => undefined); // reported by the race
         await fanningOut.catch(() => undefined); // reported by the race
       }
     }
@@ -87,10 +103,19 @@ function createParts(
   const store = engines.store();
   const queue = engines.queue();
   const environment = config.FUEL_ENVIRONMENT;
+  const trusted = new TrustedClock({
+    clock: systemScheduler,
+    coordination: engines.coordination(),
+    newestEventMs: () => newestEventMs(store),
+    log,
+  });
+  const reach = new DirectoryReach();
+  const directoryAt = (position: number) => reach.reach(position);
   const requestFor = createRequests(masterKeys, configuredPresigner(config));
   const dispatcher = new Dispatcher({
     queue,
     directory,
+    directoryAt,
     environment,
     sender: own.sender,
     requestFor(delivery, webhook) {
@@ -100,17 +125,21 @@ function createParts(
     retryDelayMs: (delivery) => retryDelayMs(config.FUEL_WEBHOOK_RETRY_DELAYS, delivery),
     appendHealthEvent: createHealthEvents(store, systemScheduler),
     scheduler: systemScheduler,
+    trusted,
     log,
     holder,
+    owners: new HostOwners({ coordination: engines.coordination(), holder, clock: steadyClock }),
+    elapsed: steadyClock,
+    onWaiting: (webhooks) => metrics.waitingLanes(webhooks),
   });
-  const reach = new DirectoryReach();
   const fanOut = new FanOut({
     store,
     queue,
     history: new AccountHistory({ store, directory }),
-    directoryAt: engines.embedded.includes('store') ? undefined : (position) => reach.reach(position),
+    directoryAt: engines.embedded.includes('store') ? undefined : directoryAt,
     accept: (deliveries) => dispatcher.accept(deliveries),
     clock: systemScheduler,
+    trusted,
     environment,
     retentionMs: retentionMs(config),
   });
@@ -124,9 +153,8 @@ function createParts(
     onEvent: (event, place) => dispatcher.accountEvent(event, place),
     onMoved(position) {
       reach.moved(position);
-      dispatcher.directoryMoved();
       report({ kind: 'moved', position });
     },
   });
-  return { directory, masterKeys, dispatcher, fanOut, live };
+  return { directory, masterKeys, dispatcher, fanOut, live, trusted };
 }

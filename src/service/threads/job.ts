@@ -2,52 +2,44 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { Registry } from 'prom-client';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
-import { createLog, type Log, silentLog } from '../../base/log.ts';
+import { createLog, type Log } from '../../base/log.ts';
 import { world } from '../../base/world.ts';
 import type { Engines, OpenEngines } from '../engines/engines.ts';
 import { watchLoopDelay } from '../ops/loop-delay.ts';
 import { type MetricsJson, type WorkMetrics, workMetrics } from '../ops/work-metrics.ts';
 
-/** What all threads of a process begin with. */
+/** The data that all threads of a process share. */
 export interface ThreadHost {
-  /** The file that runs in each. */
+  /** The file that runs in each thread. */
   readonly entry: URL;
   readonly config: Config;
-  /** Names this process among those that hold leases and claim deliveries. */
+  /** Identifies this process as a holder of leases and claims. */
   readonly holder: string;
 }
 
-/** What a thread is started with. */
+/** The data that a thread is started with. */
 export interface JobData {
   readonly host: Omit<ThreadHost, 'entry'> & { readonly entry: string };
-  /** Its name among the jobs of the entry. */
+  /** The name of the job, which is also used in metrics and errors. */
   readonly job: string;
-  /** Of the thread, unique in its process: in metrics and errors. */
-  readonly name: string;
-  /** The fields of its log's lines; `undefined`: it logs nothing, as a command's threads do. */
-  readonly log: Readonly<Record<string, string>> | undefined;
-  /** Whether anybody takes what it counts. */
+  /** The fields of its log lines. */
+  readonly log: Readonly<Record<string, string>>;
+  /** True if its metrics are reported. */
   readonly isCounted: boolean;
-  /** The job's own. */
+  /** The job's own data. */
   readonly data: unknown;
 }
 
-/** What a thread is told: to stop, or what its job takes. */
-export type ToThread = 'stop' | { readonly tell: unknown };
-
-/** What a thread reports. A failure is the error that it ends with. */
+/** A message from a thread. A failure is not a message but the error that the thread ends with. */
 export type FromThread =
-  /** Of its directory. */
+  /** The thread's directory has reached this position. */
   | { readonly kind: 'moved'; readonly position: number }
-  | { readonly kind: 'listening' }
-  /** What is missing for its work; `undefined`: nothing. */
+  /** The thread is ready, or something is missing for its work. */
   | { readonly kind: 'ready'; readonly missing: string | undefined }
-  /** All that it has counted since its start: every second, and at its end. */
-  | { readonly kind: 'metrics'; readonly metrics: MetricsJson }
-  | { readonly kind: 'result'; readonly value: unknown };
+  /** Everything that the thread has counted since its start, reported every second and at its end. */
+  | { readonly kind: 'metrics'; readonly metrics: MetricsJson };
 
 export interface JobContext extends ThreadHost {
-  readonly name: string;
   readonly engines: Engines;
   readonly clock: Clock;
   readonly log: Log;
@@ -55,14 +47,12 @@ export interface JobContext extends ThreadHost {
   /** Aborts when the thread is asked to stop. */
   readonly signal: AbortSignal;
   report(message: FromThread): void;
-  /** `take` gets what the thread is told from now on. */
-  onTold(take: (value: unknown) => void): void;
 }
 
-/** What a thread does; it ends when this resolves, and fails when it rejects. */
+/** The work of a thread. The thread ends when it resolves, and fails when it rejects. */
 export type Job<Data> = (context: JobContext, data: Data) => Promise<void>;
 
-/** The jobs by name. Each is loaded by the threads that do it. */
+/** The jobs by name. Only threads that do a job load it. */
 export type Jobs = Readonly<Record<string, () => Promise<Job<never>>>>;
 
 const REPORT_EVERY_MS = 1_000;
@@ -70,7 +60,7 @@ const REPORT_EVERY_MS = 1_000;
 /** The thread that a job runs in. */
 export interface OwnThread {
   readonly data: JobData;
-  /** To who has started it. */
+  /** The port to the thread that started it. */
   readonly port: Pick<MessagePort, 'on' | 'postMessage' | 'close'> | null;
   readonly createLog: typeof createLog;
 }
@@ -82,22 +72,17 @@ export async function runJob(
   own: OwnThread = { data: workerData, port: parentPort, createLog },
 ): Promise<void> {
   const { port } = own;
-  const { host, job, name, log: fields, isCounted, data } = own.data;
+  const { host, job, log: fields, isCounted, data } = own.data;
   const stopping = new AbortController();
-  const told: unknown[] = [];
-  let take = (value: unknown): void => void told.push(value);
-  port?.on('message', (message: ToThread) => {
-    if (message === 'stop') stopping.abort();
-    else take(message.tell);
-  });
+  port?.on('message', () => stopping.abort()); // the only message that is ever sent
   const report = (message: FromThread): void => port?.postMessage(message);
   const load = jobs[job];
   if (load === undefined) throw new Error(`there is no job ${job}`);
   const config = withKeys(host.config);
-  const log = fields === undefined ? silentLog : own.createLog(config.FUEL_LOG_LEVEL, fields);
+  const log = own.createLog(config.FUEL_LOG_LEVEL, fields);
   const registry = new Registry();
   const metrics = workMetrics(registry);
-  const loop = isCounted ? watchLoopDelay(metrics.loopDelay, name) : undefined;
+  const loop = isCounted ? watchLoopDelay(metrics.loopDelay, job) : undefined;
   const count = async (): Promise<void> =>
     report({ kind: 'metrics', metrics: await registry.getMetricsAsJSON() });
   const counting = isCounted ? world.setInterval(count, REPORT_EVERY_MS).unref() : undefined;
@@ -107,11 +92,7 @@ export async function runJob(
   try {
     const context: JobContext = {
       ...{ ...host, config, entry: new URL(host.entry) },
-      ...{ name, engines, clock: systemClock, log, metrics, signal, report },
-      onTold(next) {
-        take = next;
-        for (const value of told.splice(0)) next(value);
-      },
+      ...{ engines, clock: systemClock, log, metrics, signal, report },
     };
     await run(context, data as never);
   } finally {
@@ -123,7 +104,7 @@ export async function runJob(
   }
 }
 
-/** The configuration as a thread uses it: keys arrive as plain bytes. */
+/** Restores the configuration in a thread, where keys arrive as plain bytes. */
 function withKeys(given: Config): Config {
   return { ...given, FUEL_MASTER_KEY: given.FUEL_MASTER_KEY?.map((key) => Buffer.from(key)) };
 }

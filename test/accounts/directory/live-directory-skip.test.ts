@@ -5,7 +5,7 @@ import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts
 import { silentLog } from '../../../src/base/log.ts';
 import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
-import { skipEvent } from '../../../src/operator/verify/skip-event.ts';
+import { skipEvent } from '../../../src/operator/parked/skip-event.ts';
 import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';
 import { openStored, saveAll } from '../../support/accounts/stored-directory.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';

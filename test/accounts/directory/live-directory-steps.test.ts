@@ -10,7 +10,7 @@ import type { EventStore, SubscriptionBatch } from '../../../src/event-store/eve
 import { NONE_SKIPPED } from '../../../src/event-store/skipped-events.ts';
 import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';
 import { contentOf } from '../../support/accounts/directory-content.ts';
-import { openStored, reseal, saveAll } from '../../support/accounts/stored-directory.ts';
+import { openStored, saveAll, saveHead } from '../../support/accounts/stored-directory.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
 import { memoryLog } from '../../support/service/api.ts';
@@ -20,7 +20,7 @@ const unavailable = (): never => {
   throw new FuelError('STORE_UNAVAILABLE', 'away');
 };
 
-/** A store whose log is followed batch by batch, as a test hands them over. */
+/** A store whose log is followed in the batches that a test hands over. */
 function handed(store: EventStore) {
   const steps: (SubscriptionBatch | Error)[] = [];
   let wake = (): void => undefined;
@@ -56,7 +56,7 @@ function machine() {
   function start(on: EventStore = store, from: StoredDirectory = stored) {
     const lines: Record<string, unknown>[] = [];
     const told: string[] = [];
-    /** What the directory was when a move was reported. */
+    /** The state of the directory at each reported move. */
     const moved: unknown[] = [];
     const stopping = new AbortController();
     const live: LiveDirectory = new LiveDirectory({
@@ -81,7 +81,10 @@ function machine() {
     return { live, lines, told, moved, ended, stop, abort: () => stopping.abort() };
   }
 
-  /** Saves the directory as of now; accounts of `closed` as by a version that could not read their first event. */
+  /**
+   * Saves the directory as of now. Accounts in `closed` are saved as by a version that could not read their first
+   * event.
+   */
   async function save({ closed = [] }: { closed?: readonly number[] } = {}): Promise<number> {
     const directory = await loadDirectory(store);
     const states = [...directory.states()].map((state) =>
@@ -206,7 +209,7 @@ test('a directory stored from a copy of this log, with the same events at other 
   await save();
   const checkpoint = await rows.checkpoint();
   if (checkpoint === undefined) throw new Error('nothing was saved');
-  await reseal(rows, { anchor: { ...checkpoint.anchor, position: 1 } });
+  await saveHead(rows, { anchor: { ...checkpoint.anchor, position: 1 } });
   const { live, lines } = start();
   await live.whenCaughtUp;
   expect(lines).toContainEqual(

@@ -8,7 +8,6 @@ import { rowOf } from '../../../src/accounts/directory/rows/packed-row.ts';
 import type { StoredDirectory } from '../../../src/accounts/directory/rows/stored-directory.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
-import { MemoryLog, openMemoryEventStore } from '../../../src/engines/memory/event-store.ts';
 import type { EventStore, SubscribeOptions } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
@@ -16,7 +15,8 @@ import { continuesAfter } from '../../../src/event-store/store-identity.ts';
 import { verifyDirectory } from '../../../src/operator/verify/verify-directory.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { contentOf } from '../../support/accounts/directory-content.ts';
-import { openStored, reseal, saveAll } from '../../support/accounts/stored-directory.ts';
+import { openStored, saveAll, saveHead } from '../../support/accounts/stored-directory.ts';
+import { MemoryLog, openMemoryEventStore } from '../../support/engines/memory-log.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { until } from '../../support/waiting.ts';
 
@@ -97,7 +97,7 @@ function watched(store: EventStore, begunAt: number[]): EventStore {
   });
 }
 
-/** The stored directory, of which some steps are replaced. */
+/** The stored directory with some steps replaced. */
 function storedWith(stored: StoredDirectory, steps: Partial<Pick<StoredDirectory, 'load' | 'save'>>) {
   return {
     load: stored.load.bind(stored),
@@ -108,7 +108,7 @@ function storedWith(stored: StoredDirectory, steps: Partial<Pick<StoredDirectory
   } as StoredDirectory;
 }
 
-/** Saves what a process would that could not read some of the events, by its own account of them. */
+/** Saves what a process would save that could read only some of the events. */
 async function saveAs(m: Machine, couldRead: (event: RecordedEvent) => boolean): Promise<number> {
   const directory = new Directory();
   const events = (await m.store.readStreams(['account-7', 'account-9'])).flat();
@@ -150,26 +150,26 @@ describe('a process that starts', () => {
   });
 
   test.each<[string, RegExp, (m: Machine) => Promise<void>]>([
-    ['of another version', /version 4/, (m) => reseal(m.rows, { version: 4 })],
-    ['of another event store', /event store elsewhere/, (m) => reseal(m.rows, { storeId: 'elsewhere' })],
-    ['from behind the end of the log', /the event store ends at/, (m) => reseal(m.rows, { position: 1e9 })],
+    ['of an older version', /has version -1/, (m) => saveHead(m.rows, { version: -1 })],
+    ['of another event store', /event store elsewhere/, (m) => saveHead(m.rows, { storeId: 'elsewhere' })],
+    ['from behind the end of the log', /the event store ends at/, (m) => saveHead(m.rows, { position: 1e9 })],
     [
       'whose accounts are from behind it',
       /the event store ends at/,
-      (m) => reseal(m.rows, { anchor: anchor(1e9) }),
+      (m) => saveHead(m.rows, { anchor: anchor(1e9) }),
     ],
     [
       'of which something was changed',
       /not as it was saved/,
       async (m) => {
         const checkpoint = await m.rows.checkpoint();
-        if (checkpoint !== undefined) await m.rows.save([], { ...checkpoint, seal: 'x' }, checkpoint.seal);
+        if (checkpoint !== undefined) await m.rows.save([], { ...checkpoint, mac: 'x' }, checkpoint.mac);
       },
     ],
     [
       'of a log that has gone another way since',
       /event 0 of account-9 is another one/,
-      (m) => reseal(m.rows, { anchor: anchor(1) }),
+      (m) => saveHead(m.rows, { anchor: anchor(1) }),
     ],
   ])(
     'does not use a stored directory %s: it says why, reads every event and replaces it',
@@ -193,7 +193,7 @@ describe('a process that starts', () => {
     const m = machine();
     await m.record('account-7', opened(), keyIssued());
     const anchorAt = await saveAs(m, () => true);
-    await reseal(m.rows, { position: anchorAt + 2 }); // of two other events, which are lost
+    await saveHead(m.rows, { position: anchorAt + 2 }); // as after two other events, which are lost
     await m.record('account-7', onKey('KeySwitchedOff'));
     await m.record('account-9', opened('Other', 9));
     const { live, begunAt } = await m.start();
@@ -210,7 +210,7 @@ describe('a process that starts', () => {
     await saveAs(m, () => true);
     const checkpoint = await m.rows.checkpoint();
     if (checkpoint === undefined) throw new Error('nothing was saved');
-    await m.rows.save(older, checkpoint, checkpoint.seal);
+    await m.rows.save(older, checkpoint, checkpoint.mac);
     const agreement = () => verifyDirectory(m);
     expect((await agreement()).differences).toEqual([expect.stringContaining('not as it was saved')]);
     const { live, lines } = await m.start();
@@ -220,7 +220,7 @@ describe('a process that starts', () => {
     m.clock.advance(30_000);
     await m.record('account-7', onKey('KeySwitchedOn'));
     await until(async () => live.directory.key(PREFIX)?.key.active === true, 5_000);
-    expect((await m.rows.checkpoint())?.position).toBe(checkpoint.position); // from now on as ever: a minute later
+    expect((await m.rows.checkpoint())?.position).toBe(checkpoint.position); // from now on as usual, a minute later
   });
 
   test('waits while the stored directory can not be reached, rather than read a long log', async () => {

@@ -5,11 +5,11 @@ import { rowOf } from '../../../src/accounts/directory/rows/packed-row.ts';
 import { StoredDirectory } from '../../../src/accounts/directory/rows/stored-directory.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import { type AccountEvent, accountStream } from '../../../src/domain/account-events.ts';
-import { MemoryLog, openMemoryEventStore } from '../../../src/engines/memory/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';
-import { sealKeys } from '../../support/accounts/seal-keys.ts';
+import { macKeys } from '../../support/accounts/mac-keys.ts';
 import { openStored, saveAll } from '../../support/accounts/stored-directory.ts';
+import { MemoryLog, openMemoryEventStore } from '../../support/engines/memory-log.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
@@ -18,7 +18,7 @@ const ACCOUNTS = 12;
 
 const prefixOf = (n: number): string => `prefix${String(n).padStart(4, '0')}`;
 
-/** Accounts are opened; then keys, numbered in their order, are issued to them or, where `isOff`, switched off. */
+/** A step on an account: its numbered key is issued or, if `isOff`, switched off. */
 type Step = { readonly account: number; readonly key: number; readonly isOff: boolean };
 
 function eventsOf(steps: readonly Step[]): AccountEvent[] {
@@ -84,7 +84,7 @@ test('a key is found by one look-up, without the other accounts and the log', as
   const unread = () => {
     throw new Error('it is read');
   };
-  const stored = new StoredDirectory({ ...rows, rows: unread, checkpoint: unread }, sealKeys(1));
+  const stored = new StoredDirectory({ ...rows, rows: unread, checkpoint: unread }, macKeys(1));
   const found = await loadKey(storeWith(store, { subscribe: unread }), stored, prefixOf(1));
   expect([found?.entry.id, found?.key.active]).toEqual([7, true]);
 });
@@ -98,7 +98,7 @@ test('a prefix that someone moved to another account’s row is found where its 
   const [, other] = [...(await loadDirectory(store)).states()].map(rowOf);
   if (other === undefined) throw new Error('there are two accounts');
   await rows.clear(checkpoint);
-  await rows.save([{ ...other, prefixes: [prefixOf(1)] }], checkpoint, checkpoint.seal);
+  await rows.save([{ ...other, prefixes: [prefixOf(1)] }], checkpoint, checkpoint.mac);
   expect(await rows.owners(prefixOf(1))).toEqual([9]);
   expect((await loadKey(store, stored, prefixOf(1)))?.entry.id).toBe(7);
 });

@@ -4,7 +4,7 @@ import { DirectoryReach } from '../../../src/accounts/directory/live-directory.t
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** Whether each of these is settled now. */
+/** Returns for each of these if it is settled now. */
 async function settled(...waits: readonly Promise<void>[]): Promise<boolean[]> {
   const done = waits.map(() => false);
   for (const [index, wait] of waits.entries()) void wait.then(() => (done[index] = true));

@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import type { Config, Role } from '../../../src/base/config/config.ts';
 import { loadConfig, showConfig } from '../../../src/engines/engines.ts';
@@ -8,7 +7,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 const production = productionEnv({ certPath: '/cert.pem', keyPath: '/key.pem', pem: '' });
 
-/** The faults that keep a service from starting with these settings. */
+/** Returns the faults that keep a service from starting with these settings. */
 function faultsOf(env: Env, purpose: 'serve' | 'command' = 'serve', roles?: readonly Role[]): string[] {
   try {
     loadConfig(env, purpose, roles);
@@ -19,7 +18,7 @@ function faultsOf(env: Env, purpose: 'serve' | 'command' = 'serve', roles?: read
   }
 }
 
-/** Names of the settings that have a fault. */
+/** Returns the names of the settings that have a fault. */
 const faulty = (env: Env, purpose?: 'serve' | 'command', roles?: readonly Role[]) =>
   faultsOf(env, purpose, roles).map((fault) => fault.slice(0, fault.indexOf(':')));
 
@@ -37,7 +36,6 @@ test('with nothing set, every setting has its documented default', () => {
     FUEL_ENVIRONMENT: 'staging',
     FUEL_DATA_DIR: './data',
     FUEL_LISTEN: { host: '127.0.0.1', port: 8443 },
-    FUEL_API_THREADS: Math.max(1, availableParallelism() - 1),
     FUEL_TLS: 'served',
     FUEL_OPS_LISTEN: { host: '127.0.0.1', port: 9464 },
     FUEL_EDGE: 'embedded',
@@ -56,15 +54,13 @@ test('with nothing set, every setting has its documented default', () => {
     ...[
       'FUEL_MASTER_KEY',
       'FUEL_SEAL_KEY',
-      'FUEL_SEAL_MAIL',
       'FUEL_SMTP_URL',
       'FUEL_MAIL_FROM',
       'FUEL_OPERATOR_EMAIL',
       'FUEL_OPERATOR_LOGIN',
-      'FUEL_NTP_SERVER',
       'FUEL_WEBHOOK_CA',
     ],
-    ...['EVENTSTORE_URL', 'MONGODB_URL'],
+    ...['EVENTSTORE_URL', 'MONGODB_URL', 'POSTGRES_URL'],
   ]);
 });
 
@@ -74,6 +70,57 @@ test('an empty variable counts as not set', () => {
   });
   expect(loadConfig({ EVENTSTORE_URL: '' }, 'serve').ofEngines).toEqual({});
   expect(faulty({ ...production, FUEL_MASTER_KEY: '' })).toEqual(['FUEL_MASTER_KEY']);
+});
+
+describe('white space', () => {
+  const full: Env = {
+    ...production,
+    FUEL_OPS_HOSTS: 'ops.example.com',
+    FUEL_EDGE_TOKEN: 'edge-token-0123456789',
+    FUEL_TRUSTED_PROXIES: '10.0.0.0/8',
+    FUEL_OPERATOR_LOGIN: 'sam',
+    FUEL_WEBHOOK_CA: '/ca.pem',
+    EVENTSTORE_URL: 'esdb://a:2113',
+    MONGODB_URL: 'mongodb://a',
+    MONGODB_DATABASE: 'fuel',
+    POSTGRES_URL: 'postgres://a',
+    FUEL_POSTGRES_SCHEMA: 'fuel',
+  };
+  const invisible = ['\n', '\r\n', ' ', '\t', '\u0085', '\u00a0', '\u2028', '\u200b', '\u200f', '\ufeff'];
+
+  test('around a value is cut, whatever setting it is', () => {
+    const { settings } = showConfig({});
+    for (const around of invisible) {
+      const values = settings.map(({ name, value }) => [name, `${around}${full[name] ?? value}${around}`]);
+      expect(loadConfig(Object.fromEntries(values), 'serve')).toEqual(loadConfig(full, 'serve'));
+    }
+  });
+
+  test('alone counts as nothing', () => {
+    for (const around of invisible)
+      expect(faulty({ ...production, FUEL_MASTER_KEY: around })).toEqual(['FUEL_MASTER_KEY']);
+  });
+
+  test('around the commas of a list is cut', () => {
+    const proxies = { FUEL_TRUSTED_PROXIES: '10.0.0.0/8 ,\n\u00a010.1.0.0/16,\u200b10.2.0.1\n' };
+    expect(loadConfig(proxies, 'serve').FUEL_TRUSTED_PROXIES).toEqual([
+      '10.0.0.0/8',
+      '10.1.0.0/16',
+      '10.2.0.1',
+    ]);
+  });
+});
+
+test('a control character inside a value is a fault of the setting by name, whatever setting it is', () => {
+  for (const { name } of showConfig({}).settings) {
+    for (const control of ['\u0000', '\u0007', '\u001b', '\u007f', '\u0085']) {
+      const text = `${production[name] ?? 'mongodb://ab'}${control}c`;
+      expect(showConfig({ [name]: text }).faults.join(), name).toContain(`${name}: must`);
+    }
+  }
+  expect(faultsOf({ FUEL_IMAGES_REGION: 'eu\nwest' })).toEqual([
+    'FUEL_IMAGES_REGION: must not contain the control character U+000A',
+  ]);
 });
 
 test.each(['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover'])(
@@ -109,6 +156,9 @@ describe('what must go together', () => {
   test('behind a proxy that ends TLS, the proxies are named', () => {
     expect(faulty({ FUEL_TLS: 'terminated' })).toEqual(['FUEL_TRUSTED_PROXIES']);
     expect(faulty({ FUEL_TLS: 'terminated', FUEL_TRUSTED_PROXIES: '10.0.0.0/8' })).toEqual([]);
+    expect(faulty({ FUEL_TLS: 'terminated', FUEL_TRUSTED_PROXIES: '0.0.0.0/0' })).toEqual([
+      'FUEL_TRUSTED_PROXIES',
+    ]);
   });
 
   test('an external edge has a token, of which none is short', () => {
@@ -139,13 +189,21 @@ describe('in production', () => {
 
   test.each([
     ['api', ['FUEL_TLS_CERT, FUEL_TLS_KEY', ...PHOTOS]],
-    ['projector', []],
+    ['projector', ['FUEL_SEAL_KEY']],
     ['webhooks', PHOTOS],
     ['notices', ['FUEL_SMTP_URL', 'FUEL_MAIL_FROM', 'FUEL_OPERATOR_EMAIL']],
   ] as const)('the role %s needs what it uses, and the master key', (role, names) => {
     expect(faulty({ FUEL_ENVIRONMENT: 'production' }, 'serve', [role]).toSorted()).toEqual(
       ['FUEL_MASTER_KEY', ...names].toSorted(),
     );
+  });
+
+  test('a secret that is missing is named with what makes one', () => {
+    const faults = faultsOf({ FUEL_ENVIRONMENT: 'production' }, 'serve', ['projector']);
+    expect(faults).toEqual([
+      'FUEL_MASTER_KEY: needed in production (make one with openssl rand -base64 32)',
+      'FUEL_SEAL_KEY: needed in production (make one with openssl genpkey -algorithm ed25519)',
+    ]);
   });
 
   test('nothing of it is needed in staging', () => {

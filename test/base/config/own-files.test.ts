@@ -36,22 +36,22 @@ describe('what a user may use', () => {
     expect(faultOfOwner(folder, 'folder')).toBeUndefined();
     chmodSync(file, 0o644);
     expect(faultOfOwner(file, 'file')).toBeUndefined();
-    expect(faultOfOwner(file, 'secret')).toMatch(/others than its owner may use .*chmod go=/);
+    expect(faultOfOwner(file, 'secret')).toMatch(/users other than its owner may use .*chmod go=/);
   });
 
   test.each([0o702, 0o757, 0o777])('is no folder of mode %o', (mode) => {
     chmodSync(folder, mode);
-    expect(faultOfOwner(folder, 'folder')).toMatch(/others than its owner/);
+    expect(faultOfOwner(folder, 'folder')).toMatch(/users other than its owner/);
   });
 
   test('is a folder that others may look into, but no file in it that they may read', () => {
     chmodSync(folder, 0o755);
     expect(faultOfOwner(folder, 'folder')).toBeUndefined();
-    expect(faultOfOwner(folder, 'closed folder')).toMatch(/others than its owner/);
+    expect(faultOfOwner(folder, 'closed folder')).toMatch(/users other than its owner/);
     chmodSync(file, 0o600);
     expect(faultOfOwner(file, 'file')).toBeUndefined();
     chmodSync(file, 0o604);
-    expect(faultOfOwner(file, 'file')).toMatch(/others than its owner/);
+    expect(faultOfOwner(file, 'file')).toMatch(/users other than its owner/);
   });
 
   test('is a folder for a group of its own, as a volume in Kubernetes has it, and for no other', () => {
@@ -61,12 +61,12 @@ describe('what a user may use', () => {
     if (process.geteuid?.() !== 0) return;
     chownSync(folder, 0, OTHER);
     chmodSync(folder, 0o2770);
-    expect(faultOfOwner(folder, 'folder')).toMatch(/others than its owner/);
+    expect(faultOfOwner(folder, 'folder')).toMatch(/users other than its owner/);
   });
 
   test('is no file that others may write to, and no link to one', () => {
     chmodSync(file, 0o646);
-    expect(faultOfOwner(file, 'file')).toMatch(/others than its owner/);
+    expect(faultOfOwner(file, 'file')).toMatch(/users other than its owner/);
     symlinkSync(file, join(folder, 'link.db'));
     expect(faultOfOwner(join(folder, 'link.db'), 'file')).toMatch(/is a symbolic link/);
   });
@@ -79,7 +79,7 @@ describe('what a user may use', () => {
     expect(faultOfOwner(link, 'folder')).toMatch(/is a link to what belongs to user id 65534/);
     chownSync(folder, 0, 0);
     expect(faultOfOwner(link, 'folder')).toBeUndefined();
-    lchownSync(link, OTHER, OTHER); // who can let it lead elsewhere
+    lchownSync(link, OTHER, OTHER); // that user can make it lead elsewhere
     expect(faultOfOwner(link, 'folder')).toMatch(/belongs to user id 65534/);
   });
 

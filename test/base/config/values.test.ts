@@ -83,12 +83,16 @@ test('a connection string starts with one of its schemes, and has something afte
   }
 });
 
-test('a list is split at commas, spaces around its items left out, and one fault is the list’s', () => {
+test('a list is split at commas, white space around its items left out, and one fault is the list’s', () => {
   expect(read.list(read.cidr)('10.0.0.0/8 , ::1,192.0.2.1')).toEqual(['10.0.0.0/8', '::1', '192.0.2.1']);
   expect(() => read.list(read.cidr)('10.0.0.0/8,')).toThrow('must be addresses or CIDR ranges');
 });
 
-test.each(['10.0.0.0/33', '300.0.0.1', '10.0.0.0/8/8', 'proxy', ''])('a CIDR range is not %j', (text) => {
+test.each([
+  ...['10.0.0.0/33', '300.0.0.1', '10.0.0.0/8/8', 'proxy', '', '10.0.0.0/', '10.0.0.0/08', '10.0.0.0/-1'],
+  ...['0.0.0.0/0', '::/0', '::ffff:0.0.0.0/96', '10.1/8', '10.1', '1', '010.0.0.1', '0x7f.1', '0x7f000001'],
+  ...['::ffff:127.0.0.1/32', 'fe80::1%eth0', 'fe80::%eth0/64', '[::1]', '10.0.0.1:443', '::1/129', ' ::1'],
+])('a CIDR range is not %j', (text) => {
   expect(() => read.cidr(text)).toThrow('must be addresses or CIDR ranges');
 });
 
@@ -132,6 +136,19 @@ test('an e-mail address has one at sign, and neither spaces nor commas', () => {
   for (const text of ['', 'ops', '@example.com', 'ops@', 'a@b@c', 'a b@c', 'a@b,c@d']) {
     expect(() => read.email(text)).toThrow('must be an e-mail address');
   }
+});
+
+test('a sender is an e-mail address, which may stand in angle brackets after a name', () => {
+  for (const text of ['fuel@example.com', 'Fuel <fuel@example.com>', '<fuel@example.com>'])
+    expect(read.sender(text)).toBe(text);
+  for (const text of ['Fuel', 'fuel@example.com>', 'Fuel <fuel@example.com', 'Fuel fuel@example.com', '<>']) {
+    expect(() => read.sender(text)).toThrow('must be an e-mail address, with or without a name');
+  }
+});
+
+test('a text of several lines has no other control characters than those that end lines or indent', () => {
+  expect(read.lines('a\r\n\tb')).toBe('a\r\n\tb');
+  expect(() => read.lines('a\u001bb')).toThrow('must not contain the control character U+001B');
 });
 
 test('a token has at least 16 characters', () => {

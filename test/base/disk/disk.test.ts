@@ -8,7 +8,7 @@ import { storeDisk } from '../../../src/service/engines/store-disk.ts';
 const MIB = 1024 * 1024;
 const lastRefusal = sharedNumber('fuel: second of the last refused write');
 
-/** What statfs says of a disk of a terabyte with blocks of one byte. */
+/** The answer of statfs for a disk of a terabyte with blocks of one byte. */
 const withFree = (bfree: number, bavail = bfree) =>
   (async () => ({ bfree, bavail, blocks: 1e12, bsize: 1 })) as never;
 const atSecond = (second: number) => vi.spyOn(process, 'hrtime').mockReturnValue([second, 0]);
@@ -34,7 +34,7 @@ describe('a disk', () => {
 
   test('refuses commits for 15 s after it has refused one, in all threads, however much is free', async () => {
     atSecond(5);
-    expect(wasWriteRefusedLately()).toBe(false); // soon after the boot too
+    expect(wasWriteRefusedLately()).toBe(false); // also soon after the boot
     writeRefused();
     expect(lastRefusal[0]).toBe(5);
     atSecond(19);
@@ -60,7 +60,7 @@ describe('a disk', () => {
     expect(storeDisk({ FUEL_DATA_DIR: '/' }, { embedded: [] })).toBeUndefined();
     writeRefused();
     expect(await refusalOf('store', 'view')).toMatch(
-      /refuses commits\. Nothing is recorded .* for as long as its files/,
+      /refuses commits\. Nothing is recorded .* as long as its files/,
     );
     expect(await refusalOf('view')).toMatch(/pulls are answered for 6 s after/);
     expect(await refusalOf('store')).toBeDefined();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { withinTime } from '../../../src/base/time/within-time.ts';
 
-const LIMIT_MS = 150; // long beside the pauses of a loaded machine
+const LIMIT_MS = 150; // long compared with the pauses of a loaded machine
 const later = <T>(ms: number, value: T) => new Promise<T>((resolve) => setTimeout(() => resolve(value), ms));
 
 function blockFor(ms: number): void {
@@ -9,7 +9,7 @@ function blockFor(ms: number): void {
   while (performance.now() - startedAt < ms);
 }
 
-/** Work under the limit, and what its signal says. `step` is called with each step that the other side makes. */
+/** Work under the limit, and the state of its signal. The work calls `step` for each step of the other side. */
 function limited(work: (step: () => void) => Promise<string>) {
   let told: AbortSignal | undefined;
   let steps = 0;
@@ -81,7 +81,7 @@ describe('work within a time', () => {
       const startedAt = performance.now();
       const { result } = limited(() => later(10 * LIMIT_MS, 'late'));
       lastedMs.push(result.then(() => performance.now() - startedAt));
-      while (performance.now() - startedAt < 0.37); // each starts at another part of its millisecond
+      while (performance.now() - startedAt < 0.37); // each starts at a different part of its millisecond
       if (count % 10 === 0) await later(3, undefined);
     }
     expect(Math.min(...(await Promise.all(lastedMs)))).toBeGreaterThanOrEqual(LIMIT_MS);

@@ -126,7 +126,7 @@ describe('a date-time', () => {
         date.setUTCFullYear(year, month - 1, day);
         date.setUTCHours(hour, minute, second);
         const text = `${digits(year, 4)}-${digits(month)}-${digits(day)}T${digits(hour)}:${digits(minute)}:${digits(second)}`;
-        // A date that overflows into the year 10000 or before the year 0 prints longer, so it differs too.
+        // A date that overflows into the year 10000 or before the year 0 has a longer text, so it differs too.
         const exists = date.toISOString() === `${text}.000Z`;
         expect(parseDateTime(`${text}Z`)).toBe(exists ? date.getTime() : undefined);
       }),

@@ -16,7 +16,7 @@ import {
 } from '../../support/event-store/eventstoredb-double/engines-under-test.ts';
 import { nodeInfoAt } from '../../support/event-store/eventstoredb-under-test.ts';
 
-/** What a server does with the records that it hides is the reason for decisions 0044 and 0049. */
+/** What a server does with the records that it hides is the reason for decision 0021. */
 
 type Place = { readonly commit: bigint; readonly prepare: bigint };
 

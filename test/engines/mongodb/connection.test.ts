@@ -166,7 +166,9 @@ describeWithMongodb('an error of the driver', () => {
     return connection.use(() => Promise.reject(error)).catch((thrown) => thrown.code ?? thrown);
   };
 
-  test.each([6, 7, 43, 64, 89, 91, 133, 134, 189, 262, 276, 9001, 10_107, 11_600, 11_602, 13_435, 13_436])(
+  test.each([
+    6, 7, 43, 50, 64, 89, 91, 133, 134, 189, 262, 276, 9001, 10_107, 11_600, 11_602, 13_435, 13_436,
+  ])(
     'with the server’s code %i is STORE_UNAVAILABLE: another server, or this one later, takes it',
     async (code) => {
       expect(await codeOf(serverError(code))).toBe('STORE_UNAVAILABLE');
@@ -177,7 +179,7 @@ describeWithMongodb('an error of the driver', () => {
     expect(await codeOf(serverError(code))).toBe('ITEM_REFUSED');
   });
 
-  test.each([8_000, 13, 18, 50, 11_000])('with the server’s code %i is passed on as it is', async (code) => {
+  test.each([8_000, 13, 18, 11_000])('with the server’s code %i is passed on as it is', async (code) => {
     expect(await codeOf(serverError(code))).toBe(code);
   });
 

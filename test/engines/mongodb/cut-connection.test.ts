@@ -1,9 +1,15 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { MongoConnection } from '../../../src/engines/mongodb/driver/connection.ts';
-import { insertMissing } from '../../../src/engines/mongodb/queue/collections.ts';
-import { writeUnordered } from '../../../src/engines/mongodb/view/changes.ts';
+import { openMongoTables } from '../../../src/engines/mongodb/tables/tables.ts';
+import { type StorePlan, tablePlan } from '../../../src/tables/plan.ts';
+import { put } from '../../../src/tables/tables.ts';
 import { describeWithMongodb, freshDatabase, mongodbUrl } from '../../support/engines/mongodb.ts';
 import { CuttablePort } from '../../support/event-store/eventstoredb-double/cuttable-port.ts';
+
+const ITEMS = tablePlan({ name: 'items', key: 'id', columns: { id: 'integer' }, indexes: {} });
+const PLAN: StorePlan = {
+  ...{ name: 'items', version: 1, tables: [ITEMS], durability: 'full', withinMs: 5_000 },
+};
 
 interface Item {
   readonly _id: number;
@@ -22,16 +28,8 @@ async function cuttable() {
 
 const WRITES: readonly [string, (connection: MongoConnection) => Promise<unknown>][] = [
   [
-    'an insert of what is missing',
-    (connection) =>
-      connection.use((db) => insertMissing(db.collection<Item>('items'), [{ _id: 1 }, { _id: 2 }])),
-  ],
-  [
-    'a bulk write of the view',
-    (connection) =>
-      connection.use((db) =>
-        writeUnordered({ rows: db.collection('items') } as never, [{ deleteOne: { filter: {} } }]),
-      ),
+    'a write of rows',
+    (connection) => openMongoTables(PLAN, { connection }).write([put(ITEMS, { id: 1 }, 'missing')]),
   ],
 ];
 

@@ -9,8 +9,10 @@ import {
   preparedState,
   retryUpsert,
 } from '../../../src/engines/mongodb/driver/prepared-collections.ts';
+import { beforeWrites } from '../../support/engines/interposed-mongodb.ts';
 import { describeWithMongodb, freshDatabase, mongodb, mongodbUrl } from '../../support/engines/mongodb.ts';
 import { CuttablePort } from '../../support/event-store/eventstoredb-double/cuttable-port.ts';
+import { Steps } from '../../support/interposed.ts';
 
 const PLAN: CollectionsPlan = {
   name: 'things',
@@ -71,17 +73,48 @@ describeWithMongodb('the collections of an adapter', () => {
     }
   });
 
-  test('that a version has no more are dropped, also where an interrupted start had raised the version', async () => {
+  /** Prepares them; says which writes it took. */
+  const writesOf = async (connection: MongoConnection, plan: CollectionsPlan, steps = new Steps()) => {
+    await beforeWrites(connection, steps.before).use((db) => prepareCollections(db, plan));
+    return steps.done;
+  };
+  const LATER: CollectionsPlan = {
+    name: PLAN.name,
+    version: 3,
+    collections: { things: [{ key: { size: 1 } }], more: [{ key: { size: 1 } }] },
+  };
+  const names = async (connection: MongoConnection) =>
+    (await connection.use((db) => db.listCollections().toArray())).map(({ name }) => name).sort();
+  const ofVersion2 = async () => {
     const connection = mongodb();
-    const names = async () =>
-      (await connection.use((db) => db.listCollections().toArray())).map(({ name }) => name).sort();
-    const later = { ...PLAN, version: 3, collections: {}, removed: ['others', 'things', 'never there'] };
-    for (const version of [PLAN.version, later.version]) {
-      await connection.use((db) => prepareCollections(db, { ...PLAN, version }));
-      expect(await names()).toContain('things');
-      await connection.use((db) => prepareCollections(db, later));
-      expect(await names()).toEqual(['schema_versions']);
-      await connection.use((db) => db.collection('schema_versions').deleteMany({}));
+    await connection.use((db) => prepareCollections(db, PLAN));
+    return connection;
+  };
+  const expectLater = async (connection: MongoConnection) => {
+    expect(await names(connection)).toEqual(['more', 'schema_versions', 'things']);
+    for (const name of ['things', 'more'])
+      expect(await keysOf(connection, name)).toContainEqual({ key: { size: 1 } });
+    expect(await versionIn(connection)).toBe(LATER.version);
+  };
+
+  test('are prepared once for each version: after that only the version is read', async () => {
+    const connection = await ofVersion2();
+    for (const plan of [PLAN, LATER]) {
+      await writesOf(connection, plan);
+      expect(await writesOf(connection, plan)).toEqual([]);
+    }
+    await expectLater(connection);
+  });
+
+  test('whose preparation ended between two steps have their former version, and the next start completes them', async () => {
+    const all = await writesOf(await ofVersion2(), LATER);
+    expect(all).toEqual(['things.createIndexes', 'more.createIndexes', 'schema_versions.updateOne']);
+    for (const steps of all.keys()) {
+      const connection = await ofVersion2();
+      await expect(writesOf(connection, LATER, new Steps(steps))).rejects.toThrow('ended before');
+      expect(await versionIn(connection)).toBe(PLAN.version);
+      await connection.use((db) => prepareCollections(db, LATER));
+      await expectLater(connection);
     }
   });
 

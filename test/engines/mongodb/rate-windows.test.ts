@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
-import { openMongoCoordination } from '../../../src/engines/mongodb/coordination.ts';
+import { CONTROL_STORE, openCoordination } from '../../../src/base/coordination/stored-coordination.ts';
 import { MongoConnection } from '../../../src/engines/mongodb/driver/connection.ts';
 import { createMongoRateWindows } from '../../../src/engines/mongodb/rate-windows.ts';
+import { openMongoTables } from '../../../src/engines/mongodb/tables/tables.ts';
 import { allowed, rateWindowsContract } from '../../contracts/rate-windows.contract.ts';
 import { Mongod } from '../../support/engines/mongod.ts';
 import { describeWithMongodb, freshDatabase, mongodb } from '../../support/engines/mongodb.ts';
@@ -98,7 +99,7 @@ describe.runIf(inject('mongodBinary') !== undefined)('while MongoDB is unavailab
 
   test('a hit is refused with STORE_UNAVAILABLE in good time, frozen or killed, and counted when it is available again', async () => {
     const windows = createMongoRateWindows({ connection });
-    const coordination = openMongoCoordination({ connection });
+    const coordination = openCoordination(openMongoTables(CONTROL_STORE, { connection }));
     expect(await windows.hit('key', 2)).toEqual({ allowed: true });
     expect(await coordination.acquire('projector', 'a', 3_000)).toBe(true);
 

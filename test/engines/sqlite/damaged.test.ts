@@ -172,7 +172,6 @@ describe('a file that may be recreated', () => {
     const counted = db.prepare('SELECT count(*) AS count FROM things');
     const works = [
       () => db.write(() => add.run()),
-      async () => db.writeNow(() => add.run()),
       async () => db.read(() => counted.get()),
       async () => counted.get(),
     ];

@@ -2,16 +2,16 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemClock as clock } from '../../../src/base/clock.ts';
-import { openSqliteCoordination } from '../../../src/engines/sqlite/coordination.ts';
 import { backupFile } from '../../../src/engines/sqlite/driver/backup-file.ts';
 import { Database } from '../../../src/engines/sqlite/driver/database.ts';
 import { inspectFile } from '../../../src/engines/sqlite/driver/inspect-file.ts';
 import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
 import { openSqliteSubscriptions } from '../../../src/engines/sqlite/event-store/subscriptions.ts';
-import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue.ts';
-import { openSqliteView } from '../../../src/engines/sqlite/view/view.ts';
+import { queueInFile } from '../../support/deliveries/open-queue.ts';
+import { fileCoordination } from '../../support/engines/coordination.ts';
 import { openFiles } from '../../support/interposed.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { viewInFolder } from '../../support/transactions/open-view.ts';
 
 const FAST = { durability: 'normal' } as const;
 
@@ -19,14 +19,14 @@ test('a store that is closed has none of its files open', async () => {
   const folder = temporaryFolder();
   const path = (name: string): string => join(folder, name);
   const store = openSqliteEventStore({ path: path('events.db'), clock });
-  const view = openSqliteView({ path: path('transactions.db'), clock });
+  const view = viewInFolder(folder, clock);
   await view.reset('store-1', 0);
   await view.startBuild({ storeId: 'store-1', servesFrom: 0 });
   const opened = [
     view,
     openSqliteSubscriptions({ path: path('subscriptions.db'), store, clock }),
-    openSqliteDeliveryQueue({ path: path('deliveries.db'), clock }),
-    openSqliteCoordination({ path: path('control.db'), clock }),
+    queueInFile({ path: path('deliveries.db'), clock }),
+    fileCoordination(path('control.db'), clock),
     store,
   ];
   expect(openFiles(folder)).toBeGreaterThan(opened.length);

@@ -38,7 +38,7 @@ const accountOpened = (accountId: number): DomainEvent => ({
 });
 const erased = (id: number, accountId: number): DomainEvent => ({
   type: 'TransactionErased',
-  data: { transaction_id: id, account_id: accountId, reason: 'asked for' },
+  data: { transaction_id: id, account_id: accountId, reason: 'asked for', leaves: [] },
 });
 const voided = (id: number): DomainEvent => ({
   type: 'TransactionVoided',

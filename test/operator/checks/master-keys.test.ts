@@ -32,10 +32,6 @@ test('a master key that is needed and not given is wrong', () => {
     do: expect.stringContaining('FUEL_MASTER_KEY'),
   });
   expect(checkMasterKeys(directory, [], none)).toMatchObject({ ok: false });
-  const recorded = [...recordedAs('old00000'), { id: undefined, fingerprint: 'before ids were recorded' }];
-  expect(checkMasterKeys(directory, keys('old00000'), { ...none, recorded })).toMatchObject({
-    do: expect.stringContaining('FUEL_MASTER_KEY'),
-  });
   expect(checkMasterKeys(directoryOf(opened()), [], none)).toMatchObject({ ok: true });
 });
 

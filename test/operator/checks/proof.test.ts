@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { MemoryLog, openMemoryEventStore } from '../../../src/engines/memory/event-store.ts';
 import { recordOperations } from '../../../src/event-store/operations.ts';
 import { checkProof } from '../../../src/operator/checks/proof.ts';
+import { MemoryLog, openMemoryEventStore } from '../../support/engines/memory-log.ts';
 import { record } from '../../support/event-store/store-events.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { seal } from '../../support/seals/sealing.ts';

@@ -123,7 +123,7 @@ describe('an event store that is missing', () => {
   const found = (states: Partial<Record<StoreName, StoreState>>) =>
     check({}, { FUEL_DATA_DIR: '/var/lib/fuel' }, states);
 
-  test('is right before the first start, and where only an older version of it is there', async () => {
+  test('is right before the first start, and where only another version of it is there', async () => {
     expect(await found({})).toMatchObject({ ok: true, detail: 'there is no store yet' });
     expect(await found({ coordination: 'current' })).toMatchObject({ ok: true });
     expect(await found({ store: 'of another version', view: 'current' })).toMatchObject({ ok: true });

@@ -160,8 +160,8 @@ describe('the console while no store answers', () => {
   const unavailable = {
     ...{ environment: 'staging', clock: { now: Date.now }, id: 'one', roles: ['webhooks'] },
     store: { head: away, readStream: away },
-    view: { checkpoint: away, countParked: away, parked: away, find: away, building: away },
-    ...{ subscriptions: { status: away }, coordination: { holder: away, live: away } },
+    view: { checkpoint: away, countParked: away, parked: away, find: away },
+    ...{ subscriptions: { status: away }, coordination: { holder: away, live: away, checkpoint: away } },
     queue: { backlog: away, find: away, failingLanes: away, page: away },
     ...{ directory: new Directory(), attempts: new AttemptHistory(), readings: [] },
     engines: { remote: [{ name: 'mongodb' }] },
@@ -178,7 +178,7 @@ describe('the console while no store answers', () => {
     const { status, text } = await ask(url);
     expect(status).toBe(200);
     expect(text).toContain('mongodb can not be reached');
-    for (const name of ['pending', 'oldest due', 'held']) {
+    for (const name of ['Pending', 'Oldest due', 'Held']) {
       expect(text).toContain(
         `<dt>${name}</dt><dd><span class="unknown" title="the store is away">unknown</span></dd>`,
       );
@@ -204,10 +204,12 @@ describe('the console while no store answers', () => {
 
 test('a key is shown while what it was used for can not be read', async () => {
   const { console, url } = await start();
+  const lost = () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'the log is away'));
   console.serve({
     ...{ environment: 'staging', clock: { now: Date.now } },
     directory: directoryOf(opened(), keyIssued()),
     store: { readStream: async () => [] },
+    queue: { health: lost, backlog: lost, attempts: lost, pace: lost },
     engines: {
       requests: () => ({
         lastUses: async () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'it is away')),
@@ -217,7 +219,8 @@ test('a key is shown while what it was used for can not be read', async () => {
   const { status, text } = await ask(`${url}/keys/${PREFIX}`);
   expect(status).toBe(200);
   expect(text).toContain('When it was used last is not known: it is away.');
-  expect(text).toContain('5 charging profile');
+  expect(text).toContain('API_INTEGRATION_NOT_ENABLED');
+  expect(text).toContain('deliveries are not known: the log is away');
 });
 
 test('a parameter that the page does not know makes no other page of it', async () => {

@@ -3,20 +3,24 @@ import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { RESTORE_EVENTS } from '../../../src/event-store/damage.ts';
-import { textOf } from '../../../src/operator/answers/columns.ts';
 import { failingWebhooks } from '../../../src/operator/checks/accounts.ts';
 import { accountLists } from '../../../src/operator/console/figures/account-lists.ts';
 import { known, shared } from '../../../src/operator/console/figures/known.ts';
 import { attentionOf, type Snapshot } from '../../../src/operator/console/figures/snapshot.ts';
+import { render } from '../../../src/operator/console/html/html.ts';
 import type { PageContext } from '../../../src/operator/console/html/layout.ts';
-import { gatesTable } from '../../../src/operator/console/pages/gates.ts';
+import { keyPage } from '../../../src/operator/console/pages/key.ts';
 import { webhooksPage } from '../../../src/operator/console/pages/webhooks.ts';
-import { keyIssued, opened, PREFIX, profileSet, webhookSet } from '../../support/accounts/account-samples.ts';
+import type { Table } from '../../../src/operator/print/document.ts';
+import { keyIssued, opened, PREFIX, rateSet, webhookSet } from '../../support/accounts/account-samples.ts';
 import { directoryOf } from '../../support/accounts/directory-of.ts';
+import { answered, claimOptions, newDelivery, retryAt } from '../../support/deliveries/deliveries.ts';
+import { queueInMemory } from '../../support/deliveries/open-queue.ts';
+import { MemoryStores } from '../../support/engines/memory-stores.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 const NOW_MS = Date.parse('2026-09-10T00:00:00.000Z');
 const DAY_MS = 86_400_000;
-const enabled: AccountEvent = { type: 'IntegrationEnabled', data: { account_id: 7 } };
 const disabled: AccountEvent = {
   type: 'WebhookDisabled',
   data: {
@@ -42,12 +46,13 @@ function snapshotOf(overrides: Partial<Snapshot> = {}): Snapshot {
     followers: at([
       { name: 'transactions' as const, position: 5, lag_seconds: 0, lag_events: 0, parked: 0, holder: 'one' },
     ]),
-    backlog: at({ pending: 0, held: 0, failingLanes: 0, nextDueAtMs: undefined }),
+    backlog: at({ pending: 0, underWay: 0, waiting: 0, held: 0, failingLanes: 0, nextDueAtMs: undefined }),
     failing: at([]),
     processes: at([]),
     readiness: at({ ready: true, checks: { known_to_others: true } }),
     operations: at([]),
     certificateEndsAtMs: at(undefined),
+    trustedAtMs: at(undefined),
     disk: at(undefined),
     lists: at({ accounts: [], unreadable: [], webhooks: [], disabled: [] }),
     damage: at([]),
@@ -58,7 +63,8 @@ function snapshotOf(overrides: Partial<Snapshot> = {}): Snapshot {
 describe('what needs attention', () => {
   const of = (overrides: Partial<Snapshot>) =>
     attentionOf(snapshotOf(overrides), ['eventstoredb', 'mongodb']).map(
-      ({ level, text }) => `${level}: ${text}`,
+      ({ ok, detail, do: cure, words }) =>
+        `${ok ? 'warn' : 'bad'}: ${detail}${cure === `fuel ${words.join(' ')}` ? '' : `: ${cure}`}`,
     );
   const at = <T>(value: T) => ({ value, atMs: NOW_MS });
   const follower = {
@@ -85,7 +91,7 @@ describe('what needs attention', () => {
     const down = {
       readiness: at({ ready: false, checks: { known_to_others: false, event_store_heard: false } }),
       followers: at([{ ...follower, holder: null, lag_seconds: 61 }]),
-      backlog: at({ pending: 1, held: 0, failingLanes: 0, nextDueAtMs: 0 }),
+      backlog: at({ pending: 1, underWay: 0, waiting: 0, held: 0, failingLanes: 0, nextDueAtMs: 0 }),
     };
     expect(of(down).length).toBe(5);
     const disk = {
@@ -110,29 +116,21 @@ describe('what needs attention', () => {
       'bad: this process is not ready: not_stopping does not hold',
     ],
     [
-      { followers: at([{ ...follower, lag_seconds: 61, lag_events: null }]) },
-      'bad: transactions is 61 s behind the events',
-    ],
-    [{ followers: at([{ ...follower, holder: null }]) }, 'bad: no live process works on transactions'],
-    [
-      { followers: at([{ ...follower, parked: 2 }]) },
-      'bad: 2 events of transactions are parked, and left out until they are retried',
-    ],
-    [
       { followers: at([{ ...follower, unfinished_rebuild_percent: 12 }]) },
       'warn: a rebuild of transactions stopped at 12 %',
     ],
     [
-      { backlog: at({ pending: 1, held: 0, failingLanes: 0, nextDueAtMs: NOW_MS - 301_000 }) },
+      {
+        backlog: at({
+          pending: 1,
+          underWay: 0,
+          waiting: 0,
+          held: 0,
+          failingLanes: 0,
+          nextDueAtMs: NOW_MS - 301_000,
+        }),
+      },
       'bad: deliveries wait: the first of them has been due since 2026-09-09T23:54:59.000Z',
-    ],
-    [
-      { certificateEndsAtMs: at(NOW_MS + 13 * DAY_MS) },
-      'bad: the certificate of the pull API ends at 2026-09-23T00:00:00.000Z',
-    ],
-    [
-      { certificateEndsAtMs: at(NOW_MS - 1) },
-      'bad: the certificate of the pull API ended at 2026-09-09T23:59:59.999Z',
     ],
     [
       {
@@ -150,36 +148,22 @@ describe('what needs attention', () => {
       `bad: damaged: event 0 of transaction-5 (position 9) can not be read: gone, and 1 more: ${RESTORE_EVENTS}`,
     ],
     [{ backlog: { unknown: 'away' } }, 'warn: not known: the backlog of deliveries (away)'],
-    [
-      { lists: at({ accounts: [], unreadable: [7], webhooks: [], disabled: [] }) },
-      'bad: account 7 is not served: an event of it can not be read',
-    ],
-    [
-      {
-        lists: at({
-          accounts: [],
-          unreadable: [],
-          webhooks: [],
-          disabled: [{ accountId: 7, prefix: PREFIX, disabledAtMs: 1 }],
-        }),
-      },
-      `warn: the webhook of key ${PREFIX} is switched off: nothing is sent to it`,
-    ],
   ])('is in %j: %s', (overrides, text) => {
     const found = of(overrides);
     expect([found.length, found[0]?.slice(0, text.length)]).toEqual([1, text]);
   });
 
-  test('is no repair of long ago, no certificate that lasts, no delivery that has just become due', () => {
+  test('is no repair of long ago, no delivery that has just become due', () => {
     const repaired = { ...repair, atMs: NOW_MS - 3 * DAY_MS, data: {} };
-    expect(
-      of({
-        operations: at([repaired]),
-        certificateEndsAtMs: at(NOW_MS + 15 * DAY_MS),
-        backlog: at({ pending: 1, held: 1, failingLanes: 0, nextDueAtMs: NOW_MS - 299_000 }),
-        followers: at([{ ...follower, lag_seconds: 60 }]),
-      }),
-    ).toEqual([]);
+    const backlog = {
+      pending: 1,
+      underWay: 0,
+      waiting: 0,
+      held: 1,
+      failingLanes: 0,
+      nextDueAtMs: NOW_MS - 299_000,
+    };
+    expect(of({ operations: at([repaired]), backlog: at(backlog) })).toEqual([]);
   });
 
   test('is a webhook that fails, unless it is switched off already', () => {
@@ -262,7 +246,7 @@ test('accounts that changed are read again among those that did not', async () =
   apply(7, 2, webhookSet());
   apply(301, 0, opened('Newest'));
   const { accounts, webhooks } = await read();
-  expect([accounts.length, accounts[300]?.name, webhooks]).toMatchObject([301, 'newest', [{ accountId: 7 }]]);
+  expect([accounts.length, accounts[300]?.name, webhooks]).toMatchObject([301, 'NEWEST', [{ accountId: 7 }]]);
 });
 
 test('webhooks are listed as those switched off, those that fail and the others, each after the one before', async () => {
@@ -275,8 +259,8 @@ test('webhooks are listed as those switched off, those that fail and the others,
   const listed = async (query: PageContext['query']) => {
     const context = { parts: { directory: new Directory() }, figures, query } as unknown as PageContext;
     const page = await webhooksPage(context);
-    const [list] = page.parts.filter((part) => part !== null && 'rows' in part);
-    return list?.rows(100).map(({ id }) => id.replace('webhooks-', ''));
+    const list = page.parts.find((part) => part !== null && 'rows' in part) as Table | undefined;
+    return list?.rows.map(({ id }) => id.replace('webhooks-', ''));
   };
   expect(await listed({})).toEqual(['off', 'both', 'bad', ...others.slice(0, 47)]);
   expect(await listed({ after: 'other46' })).toEqual(others.slice(47));
@@ -284,45 +268,30 @@ test('webhooks are listed as those switched off, those that fail and the others,
   expect(await listed({ state: 'failing' })).toEqual(['bad']);
 });
 
-describe('the access checks of an account', () => {
-  const gates = (...events: readonly AccountEvent[]) => {
-    const { account } = directoryOf(...events).account(7) ?? {};
-    const key = account?.keys.get(PREFIX);
-    const { rows } = gatesTable({ account, nowMs: NOW_MS, events: [], ...(key && { key }) });
-    return rows(10).map(({ cells }) => cells.map(textOf).join(' | '));
-  };
-
-  test('say how requests are answered, since when and why', () => {
-    const ended = profileSet('2026-01-01T00:00:00.000Z', '2026-09-01T00:00:00.000Z');
-    expect(gates(opened(), keyIssued(), enabled, ended)).toEqual([
-      '3 key | passes | passes | unknown | the key is on',
-      '4 integration | passes | passes | 1970-01-01T00:00:01.000Z | the integration is on',
-      '5 charging profile | refuses | answers 403 NO_ACTIVE_CHARGING_PROFILE | 2026-09-01T00:00:00.000Z | ' +
-        'its charging profile ended at 2026-09-01T00:00:00.000Z',
-    ]);
-    const off: AccountEvent = { type: 'KeySwitchedOff', data: { account_id: 7, prefix: PREFIX } };
-    expect(gates(opened(), keyIssued(), off)[0]).toContain('3 key | refuses | answers 401 INVALID_API_KEY');
-  });
-
-  test('pass where there is access, until its end', () => {
-    const current = profileSet('2026-09-01T00:00:00.000Z', '2027-01-01T00:00:00.000Z');
-    expect(gates(opened(), enabled, current)).toEqual([
-      '4 integration | passes | passes | 1970-01-01T00:00:01.000Z | the integration is on',
-      '5 charging profile | passes | passes | 2026-09-01T00:00:00.000Z | until 2027-01-01T00:00:00.000Z',
-    ]);
-  });
-
-  test('refuse where the integration is off, or there never was a profile, or nothing can be read', () => {
-    expect(gates(opened())).toEqual([
-      '4 integration | refuses | answers 403 API_INTEGRATION_NOT_ENABLED | 1970-01-01T00:00:01.000Z | the integration is off',
-      '5 charging profile | refuses | answers 403 NO_ACTIVE_CHARGING_PROFILE | unknown | it has no charging profile',
-    ]);
-    const closed: AccountEvent = { type: 'AccountClosed', data: { account_id: 7, reason: 'contract ended' } };
-    expect(gates(opened(), closed)[1]).toMatch(/it has no charging profile$/);
-    expect(gates()).toEqual([
-      'account | refuses | answers 503 SERVICE_UNAVAILABLE | unknown | the account can not be read',
-    ]);
-  });
+test('the page of a webhook says how much is sent to it, what waits and for how long its receiver asked', async () => {
+  const clock = { now: () => NOW_MS };
+  const queue = queueInMemory(new MemoryStores(), new FakeClock());
+  const owed = [1, 2, 3].map((n) => newDelivery(n, { prefix: PREFIX, createdAtMs: NOW_MS - 5_000 }));
+  const [first, ...others] = await queue.enqueue(
+    owed,
+    claimOptions(NOW_MS - 1_000, { laneCapacity: () => 2 }),
+  );
+  if (first === undefined) throw new Error('no delivery was claimed');
+  expect(others).toHaveLength(1);
+  await queue.report([retryAt(first, NOW_MS - 500, NOW_MS + 60_000, answered(429, '20'))]);
+  const store = { readStream: async () => [] };
+  const engines = { requests: () => ({ lastUses: async () => new Map() }) };
+  const parts = { directory: directoryOf(...withWebhook, rateSet(20)), queue, store, clock, engines };
+  const page = await keyPage({ parts, name: PREFIX } as unknown as PageContext);
+  const text = page.parts.flatMap((part) => (part !== null && 'type' in part ? render(part) : [])).join('');
+  for (const [name, value] of [
+    ['Rate per second', '20'],
+    ['Under way', '1'],
+    ['Answer', '250 ms'],
+    ['Waiting', '1'],
+  ])
+    expect(text).toContain(`<dt>${name}</dt><dd>${value}</dd>`);
+  expect(text).toMatch(/<dt>Asked to wait until<\/dt><dd><time [^>]*2026-09-10T00:00:19\.750Z/);
 });
 
 describe('what is known', () => {

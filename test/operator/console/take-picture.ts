@@ -111,17 +111,24 @@ function parts(): ConsoleParts {
     ...{ environment: 'staging', clock, id: ID, roles: ['api', 'projector', 'webhooks', 'notices'] },
     store: { head: async () => HEAD, readStream: async () => [] },
     view: {
-      checkpoint: async () => position,
+      checkpoint: async (of?: string) => (of === 'built' ? undefined : position),
       countParked: async () => 0,
-      building: async () => undefined,
     },
     subscriptions: { status: async () => position },
     queue: {
-      backlog: async () => ({ pending: 214, held: 31, failingLanes: 1, nextDueAtMs: NOW_MS + 9_000 }),
+      backlog: async () => ({
+        pending: 214,
+        underWay: 0,
+        waiting: 0,
+        held: 31,
+        failingLanes: 1,
+        nextDueAtMs: NOW_MS + 9_000,
+      }),
       failingLanes: async () => failing,
     },
     coordination: {
       holder: async () => ({ holder: ID, expiresAtMs: NOW_MS }),
+      checkpoint: async () => position,
       live: async () => [
         { ...process, id: ID, roles: ['api', 'projector', 'webhooks', 'notices'] },
         { ...process, id: 'fuel-b-1984-77d01f3a', host: 'fuel-b', pid: 1984, roles: ['api', 'webhooks'] },

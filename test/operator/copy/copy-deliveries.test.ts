@@ -1,16 +1,18 @@
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
-import { copyDeliveries, relocated } from '../../../src/operator/copy/copy-deliveries.ts';
+import { copyDeliveries, nameLog, relocated } from '../../../src/operator/copy/copy-deliveries.ts';
+import { DELIVERIES, LANES, type StoredRow, WITHDRAWALS } from '../../../src/push/log/tables.ts';
 import { deliveryId } from '../../../src/push/message/envelope.ts';
-import type { StoredDelivery } from '../../../src/push/queue/delivery.ts';
+import type { TablePlan } from '../../../src/tables/plan.ts';
 import { PREFIX } from '../../support/accounts/account-samples.ts';
-import { newDelivery } from '../../support/deliveries/deliveries.ts';
+import { claimFrom, claimOptions, failed, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
 import { countByState } from '../../support/deliveries/listed.ts';
+import { queueInFile } from '../../support/deliveries/open-queue.ts';
 import { failedWith, PushMachine, READY } from '../../support/deliveries/push.ts';
 import { record } from '../../support/event-store/store-events.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import {
   copyFrom,
   type EmbeddedEnd,
@@ -20,8 +22,6 @@ import {
   recordTransactions,
 } from '../../support/store-copy/store-copy.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
-
-const STREAK = { failedInARow: 3, failingSinceMs: 1_000, lastAnswers: ['503'] };
 
 async function logged(end: EmbeddedEnd, ids: readonly number[]): Promise<void> {
   await end.queue.enqueue(ids.map((id) => newDelivery(id)));
@@ -42,9 +42,14 @@ async function withEnds(
 
 async function machineIn(folder: string): Promise<PushMachine> {
   const path = join(folder, 'deliveries.db');
-  const machine = new PushMachine(folder, (clock) => openSqliteDeliveryQueue({ path, clock }));
+  const machine = new PushMachine(folder, (clock) => queueInFile({ path, clock }));
   onTestFinished(() => machine.close());
   return machine;
+}
+
+async function systemEvents(store: EmbeddedEnd['store'], count: number): Promise<void> {
+  const event = () => ({ id: crypto.randomUUID(), type: '$stats', data: {}, metadata: {} as never });
+  await store.append([{ stream: '$stats', expected: 'any', events: Array.from({ length: count }, event) }]);
 }
 
 test('a webhooks role on the copy receives every event and attempts only what had not ended', async () => {
@@ -72,7 +77,7 @@ test('a webhooks role on the copy receives every event and attempts only what ha
   before.kill();
 
   await withEnds(folders, async (source, target) => {
-    await record(target.store, '$stats', 'every position is another one there');
+    await systemEvents(target.store, 1); // every position is another one there
     expect(await copyFrom(source, target)).toMatchObject({ deliveries: 5, faults: [] });
   });
 
@@ -117,7 +122,7 @@ test('an account event before the copy ends what was owed before it, and nothing
   await before.scheduler.advance(100);
   before.kill();
   await withEnds(folders, async (source, target) => {
-    await record(target.store, '$stats', ...'every position is a larger one there'.split(' '), '', '', '');
+    await systemEvents(target.store, 10); // every position is a larger one there
     await copyFrom(source, target);
   });
   const after = await machineIn(folders[1]);
@@ -147,78 +152,126 @@ describe('the position of a delivery in another store', () => {
       ]);
     }
     await store.erase('transaction-3');
-    const deliveries = [1, 2, 3, 4].map((id) => ({ transactionId: id, position: 77 }) as StoredDelivery);
-    expect((await relocated(deliveries, store)).map(({ position }) => position)).toEqual([2, 4, 0, 0]);
+    const rows = [1, 2, 3, 4].map((id) => ({ transaction_id: id, position: 77, lease: 'x' }) as StoredRow);
+    expect((await relocated(rows, store)).map(({ position }) => position)).toEqual([2, 4, 0, 0]);
   });
 });
+
+/** Each row of the log but its name's, by its table. */
+async function contentOf({ queue: { tables } }: Pick<EmbeddedEnd, 'queue'>) {
+  const all = (table: TablePlan) =>
+    tables.find(table, { index: 'key', limit: 10_000, columns: Object.keys(table.columns) as never[] });
+  return Promise.all([DELIVERIES, LANES, WITHDRAWALS].map(all));
+}
 
 describe('a copied delivery log', () => {
   const copied = async (source: EmbeddedEnd, target: Pick<EmbeddedEnd, 'queue' | 'store'>) => {
     await recordTransactions(target, [1, 2, 3, 4]); // at the positions that the deliveries have
     return copyDeliveries({
-      source: source.queue,
-      target: target.queue,
+      source: source.queue.tables,
+      target: target.queue.tables,
       targetStore: target.store,
       onProgress: () => undefined,
     });
   };
   /** Stores nothing, so that whatever differs still does when it is read back. */
-  const readOnly = (queue: EmbeddedEnd['queue']): EmbeddedEnd['queue'] => ({
+  const readOnly = ({ tables, ...queue }: EmbeddedEnd['queue']): EmbeddedEnd['queue'] => ({
     ...queue,
-    store: async () => undefined,
+    tables: new Proxy(tables, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name, target);
+        if (name === 'write') return async (writes: readonly unknown[]) => writes.map(() => false);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    }),
+  });
+  /** Its deliveries fail, so that its webhooks have a streak. */
+  const failing = async ({ queue }: EmbeddedEnd, prefix: string, ids: readonly number[]): Promise<void> => {
+    const claimed = await queue.enqueue(
+      ids.map((id) => newDelivery(id, { prefix })),
+      claimOptions(1_000),
+    );
+    await queue.report(claimed.map((claim) => failed(claim, 1_000)));
+  };
+
+  test('has the rows of its source, however many, but the claims', async () => {
+    const [source, target] = [newEnd(), newEnd()];
+    const ids = Array.from({ length: 350 }, (_, n) => n + 1);
+    await recordTransactions(target, ids);
+    await logged(source, ids);
+    await failing(source, 'bbbbbbbbbb', [1, 2, 3]);
+    await source.queue.change({ kind: 'withdraw', transactionIds: [9, 900] }, 5_000);
+    const before = await contentOf(source);
+    await claimFrom(source.queue, claimOptions(9_000, { limit: 3 }));
+    const options = { targetStore: target.store, onProgress: () => undefined };
+    const log = { source: source.queue.tables, target: target.queue.tables };
+    const first = await copyDeliveries({ ...options, ...log });
+    expect(first).toEqual({ deliveries: 353, faults: [] });
+    const [deliveries = [], ...others] = await contentOf(target);
+    expect(others).toEqual(before.slice(1));
+    const shown = (rows: readonly object[]) =>
+      rows.map((row) => ({ ...row, position: 0, due_at: 0, version: 0 }));
+    expect(shown(deliveries)).toEqual(shown(before[0] ?? []));
+    expect(await copyDeliveries({ ...options, ...log })).toEqual(first);
+    expect(
+      await claimFrom(target.queue, claimOptions(99_000, { limit: 1_000, laneCapacity: () => 1_000 })),
+    ).toHaveLength(349);
   });
 
-  test('has withdrawals, failure streaks and whatever differed, as in its source', async () => {
-    const [source, target] = [newEnd(), newEnd()];
+  test('is not stored again where the target has it, and whatever differed is as in its source', async () => {
+    const clock = new FakeClock(); // both have the same parts of the index of ids
+    const [source, target] = [newEnd(clock), newEnd(clock)];
     await logged(source, [1, 2]);
     await logged(target, [1]);
-    await target.queue.withdraw([1], 5_000); // differs, and is repaired
-    await source.queue.withdraw([9], 5_000);
-    await source.queue.store({ streaks: [{ prefix: 'aaaaaaaaaa', ...STREAK }] });
+    await target.queue.change({ kind: 'withdraw', transactionIds: [1] }, 5_000); // differs, and is repaired
+    await source.queue.change({ kind: 'withdraw', transactionIds: [9] }, 5_000);
     const report = await copied(source, target);
     expect(report.faults).toEqual([
       expect.stringContaining('withdrawal of transaction 1 is in the target only'),
     ]);
     expect(report.deliveries).toBe(2);
-    expect(await target.queue.storedAfter(-1)).toEqual(await source.queue.storedAfter(-1));
-    expect(await target.queue.health('aaaaaaaaaa')).toEqual(STREAK);
-  });
-
-  test('has no failure streak that its source has not, such as one of a copy that was interrupted', async () => {
-    const [source, target] = [newEnd(), newEnd()];
-    await target.queue.store({ streaks: [{ prefix: 'aaaaaaaaaa', ...STREAK }] });
-    expect((await copied(source, target)).faults).toEqual([]);
-    expect(await target.queue.health('aaaaaaaaaa')).toMatchObject({ failedInARow: 0 });
+    expect((await contentOf(target))[0]).toEqual((await contentOf(source))[0]);
   });
 
   test('is reported with every delivery, withdrawal and failure streak that differs from its source', async () => {
-    const [source, target] = [newEnd(), newEnd()];
+    const clock = new FakeClock(); // both have the same parts of the index of ids
+    const [source, target] = [newEnd(clock), newEnd(clock)];
     await logged(source, [1, 2, 3]);
     await logged(target, [1, 3, 4]);
-    await source.queue.withdraw([3], 5_000);
-    await target.queue.withdraw([5], 5_000);
-    const ended = { failedInARow: 0, failingSinceMs: null, lastAnswers: [] };
-    const streaks = [
-      { prefix: 'aaaaaaaaaa', ...STREAK },
-      { prefix: 'cccccccccc', ...ended },
-    ];
-    await source.queue.store({ streaks });
-    await target.queue.store({ streaks: [{ prefix: 'bbbbbbbbbb', ...STREAK }] });
-    const { deliveries, faults } = await copied(source, {
-      ...target,
-      queue: readOnly(target.queue),
-    });
+    await failing(source, 'aaaaaaaaaa', [5]);
+    await source.queue.change({ kind: 'withdraw', transactionIds: [3] }, 5_000);
+    await target.queue.change({ kind: 'withdraw', transactionIds: [5] }, 5_000);
+    await target.queue.enqueue([newDelivery(1, { prefix: 'bbbbbbbbbb' })]);
+    const { deliveries, faults } = await copied(source, { ...target, queue: readOnly(target.queue) });
     expect(deliveries).toBe(1);
     expect(faults.toSorted()).toEqual(
       [
+        `delivery ${newDelivery(1, { prefix: 'bbbbbbbbbb' }).id} is in the target only`,
         `delivery ${newDelivery(2).id} is not in the target`,
         `delivery ${newDelivery(3).id} differs`,
         `delivery ${newDelivery(4).id} is in the target only`,
+        `delivery ${newDelivery(5).id} is not in the target`,
         'the failure streak of key aaaaaaaaaa differs',
-        'the failure streak of key bbbbbbbbbb differs',
+        'the failure streak of key bbbbbbbbbb is in the target only',
         'the withdrawal of transaction 3 is not in the target',
         'the withdrawal of transaction 5 is in the target only',
       ].toSorted(),
     );
+  });
+
+  test('has no name that is taken from a log with deliveries', async () => {
+    const [source, target] = [newEnd(), newEnd()];
+    const [name, own] = [await source.queue.logId(), await target.queue.logId()];
+    expect(own.id).not.toBe(name.id);
+    const log = { source: source.queue.tables, target: target.queue.tables };
+    await nameLog(log);
+    expect(await target.queue.logId()).toEqual(name);
+    await logged(target, [1]);
+    await nameLog(log);
+    await expect(nameLog({ ...log, source: newEnd().queue.tables })).resolves.toBeUndefined();
+    const other = newEnd();
+    await other.queue.logId();
+    await expect(nameLog({ ...log, source: other.queue.tables })).rejects.toMatchObject({ code: 'REFUSED' });
+    expect(await target.queue.logId()).toEqual(name);
   });
 });

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue.ts';
 import { DeliveryChanges } from '../../../src/operator/deliveries/delivery-changes.ts';
-import { claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
+import { claimFrom, claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
+import { queueInFile } from '../../support/deliveries/open-queue.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
@@ -11,7 +11,7 @@ const numbers = (from: number, to: number): number[] =>
 
 function opened() {
   const path = join(temporaryFolder(), 'deliveries.db');
-  const queue = openSqliteDeliveryQueue({ path, clock: new FakeClock() });
+  const queue = queueInFile({ path, clock: new FakeClock() });
   onTestFinished(() => queue.close());
   const changes = new DeliveryChanges(queue, {});
   const look = async () => (await changes.look()).map(({ transactionId, state }) => [transactionId, state]);
@@ -23,7 +23,7 @@ test('what is new or has changed since the last look is seen, however much it is
   await queue.enqueue(numbers(1, 200).map((n) => newDelivery(n, { createdAtMs: n })));
   expect(await look()).toEqual(numbers(1, 200).map((n) => [n, 'pending']));
   expect(await look()).toEqual([]);
-  const claimed = await queue.claim(claimOptions(1_000, { limit: 200, laneCapacity: () => 200 }));
+  const claimed = await claimFrom(queue, claimOptions(1_000, { limit: 200, laneCapacity: () => 200 }));
   await queue.report(claimed.map((claim) => delivered(claim, 2_000)));
   expect(await look()).toEqual(numbers(1, 200).map((n) => [n, 'delivered']));
   await queue.enqueue(numbers(201, 2_700).map((n) => newDelivery(n, { createdAtMs: n })));

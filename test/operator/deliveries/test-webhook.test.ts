@@ -13,7 +13,7 @@ import {
   profileSet,
   webhookSet,
 } from '../../support/accounts/account-samples.ts';
-import { failedWith, OK } from '../../support/deliveries/push.ts';
+import { failedWith, OK, sentIn } from '../../support/deliveries/push.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
 
 const SECRET = 'S'.repeat(43);
@@ -42,9 +42,8 @@ async function start() {
         sender: {
           async send(request) {
             sent.push(request);
-            return { outcome, durationMs: 12, lateMs: 0 };
+            return sentIn(12, outcome);
           },
-          close: async () => undefined,
         },
       },
       KEY,

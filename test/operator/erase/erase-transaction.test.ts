@@ -2,30 +2,30 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
-import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue.ts';
-import { openSqliteView } from '../../../src/engines/sqlite/view/view.ts';
 import { eraseTransaction } from '../../../src/operator/erase/erase-transaction.ts';
 import { removeErasedBytes } from '../../../src/operator/erase/erased-bytes.ts';
 import { verifyLog } from '../../../src/seals/verify-log.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
 import { countByState } from '../../support/deliveries/listed.ts';
+import { queueInFile } from '../../support/deliveries/open-queue.ts';
 import { named, record } from '../../support/event-store/store-events.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { interposed, Steps } from '../../support/interposed.ts';
 import { key, seal } from '../../support/seals/sealing.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { viewInFolder } from '../../support/transactions/open-view.ts';
 import { sampleRow, showing } from '../../support/transactions/records.ts';
 import { rowIn } from '../../support/transactions/row-in.ts';
 
-const ALL = ['append', 'erase', 'erase', 'erase'];
+const ALL = ['append', 'erase', 'change', 'erase'];
 
 /** The embedded stores with transaction 1: its event, its row and a delivery that is pending. */
 async function stores() {
   const folder = temporaryFolder();
   const clock = new FakeClock();
   const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
-  const queue = openSqliteDeliveryQueue({ path: join(folder, 'deliveries.db'), clock });
-  const view = openSqliteView({ path: join(folder, 'transactions.db'), clock });
+  const queue = queueInFile({ path: join(folder, 'deliveries.db'), clock });
+  const view = viewInFolder(folder, clock);
   onTestFinished(async () => void (await Promise.all([store.close(), queue.close(), view.close()])));
   await store.append([{ stream: 'transaction-1', expected: 'none', events: [named('Sam Erased-Field')] }]);
   await queue.enqueue([newDelivery(1)]);
@@ -40,8 +40,8 @@ async function stores() {
       compact: false,
       texts: await eraseTransaction(id, {
         store: interposed(store, ['append', 'erase'], before),
-        queue: interposed(queue, ['erase'], before),
-        view: interposed(view, ['erase'], before),
+        queue: interposed(queue, ['change'], before),
+        view: interposed(view, ['replace'], before),
         clock,
         author: { actor: 'test', command: 'erase' },
         reason: 'asked for',

@@ -53,7 +53,7 @@ test('no file contains what was erased, though it was in the log and in pages th
   expect(db.prepare('SELECT count(*) AS count FROM records').get()).toEqual({ count: ROWS - 1 });
 });
 
-test('a file whose pages an earlier version did not overwrite is rewritten', async () => {
+test('a file with pages that were not overwritten is rewritten', async () => {
   const { folder, path, remove } = stored();
   const careless = new DatabaseSync(path);
   careless.exec('PRAGMA secure_delete = OFF; DELETE FROM records; PRAGMA wal_checkpoint(TRUNCATE)');

@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { findImport } from '../../../src/operator/import/import-log.ts';
 import { type VoidImportOptions, voidImport } from '../../../src/operator/import/void-import.ts';
-import { claimOptions, delivered, failed, newDelivery } from '../../support/deliveries/deliveries.ts';
+import {
+  claimFrom,
+  claimOptions,
+  delivered,
+  failed,
+  newDelivery,
+} from '../../support/deliveries/deliveries.ts';
 import { cancelled, confirmed, linesOf, minutely, voided } from '../../support/transactions/e2e-samples.ts';
 import { endingAfter, IMPORT_AUTHOR, importAll, startImports } from '../../support/transactions/importing.ts';
 
@@ -96,7 +102,7 @@ describe('the void of an import', () => {
     const of = (transactionId: number, prefix: string) =>
       newDelivery(transactionId, { id: crypto.randomUUID(), prefix, transactionId, createdAtMs: nowMs });
     await queue.enqueue([of(1, one), of(1, two), of(2, one), of(99, one)]);
-    const claims = await queue.claim({ ...claimOptions(nowMs), limit: 10 });
+    const claims = await claimFrom(queue, { ...claimOptions(nowMs), limit: 10 });
     const sent = claims.filter(({ prefix, transactionId }) => prefix === one || transactionId === 1);
     await queue.report(sent.map((claim) => delivered(claim, nowMs)));
     const pushed = {
@@ -116,13 +122,16 @@ describe('the void of an import', () => {
     const nowMs = clock.now();
     const deliveries = [1, 2, 3].map((n) => newDelivery(n, { createdAtMs: nowMs }));
     await queue.enqueue(deliveries);
-    const [one, two, three] = await queue.claim(claimOptions(nowMs));
+    const [one, two, three] = await claimFrom(queue, claimOptions(nowMs));
     if (!one || !two || !three) throw new Error('three are claimed');
     await queue.report([delivered(one, nowMs), delivered(two, nowMs), failed(three, nowMs)]);
-    for (const { id } of deliveries) await queue.redeliver(id, { force: true, dueAtMs: nowMs });
+    for (const each of deliveries) await queue.redeliver(each, { force: true, dueAtMs: nowMs });
     expect(await voidAll({ dryRun: true })).toMatchObject({ pushed: 2, pushedTo: [['aaaaaaaaaa', 2]] });
-    await queue.withdraw([1], nowMs);
-    await queue.endLane('aaaaaaaaaa', 'the redelivery was cancelled', nowMs, { redelivered: true });
+    await queue.change({ kind: 'withdraw', transactionIds: [1] }, nowMs);
+    await queue.change(
+      { kind: 'end lane', prefix: 'aaaaaaaaaa', reason: 'the redelivery was cancelled', redelivered: true },
+      nowMs,
+    );
     expect(await voidAll()).toMatchObject({ voided: 3, pushed: 2, pushedTo: [['aaaaaaaaaa', 2]] });
   });
 

@@ -55,7 +55,12 @@ describe('an issued key', () => {
     const { key, prefix, webhookSecret, warning } = await issue({ webhook });
     expect(warning).toBeNull();
     const issued = (await loadDirectory(store)).key(prefix)?.key;
-    expect(issued?.webhook).toEqual({ url: webhook.url, setAtMs: clock.now(), disabled: null });
+    expect(issued?.webhook).toEqual({
+      url: webhook.url,
+      setAtMs: clock.now(),
+      disabled: null,
+      ratePerSecond: null,
+    });
     expect(issued?.webhookSecret && masterKeys.decryptSecret(prefix, issued.webhookSecret)).toBe(
       webhookSecret,
     );

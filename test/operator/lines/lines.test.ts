@@ -1,5 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Line, lineBlocks, linesIn, MAX_LINE_BYTES } from '../../../src/operator/lines/lines.ts';
@@ -49,6 +50,29 @@ describe('the lines of an input', () => {
       { number: 2, text: 'b' },
     ]);
     expect(await read(Buffer.from([0xc3]))).toEqual([{ number: 1, fault: 'is not UTF-8' }]);
+  });
+
+  test.each([
+    ['gzip', gzipSync('{}\n')],
+    ['zstd', zstdCompressSync('{}\n')],
+    ['a zip archive', Buffer.from('PK\u0003\u0004')],
+    ['xz', Buffer.from('fd377a585a00', 'hex')],
+    ['bzip2', Buffer.from('BZh91AY')],
+    ['UTF-16', Buffer.from('\ufeff{}\n', 'utf16le')],
+    ['UTF-16', Buffer.from('\ufeff{}\n', 'utf16le').swap16()],
+    ['UTF-16', Buffer.from('{}\n', 'utf16le')],
+    ['UTF-16', Buffer.from('{}\n', 'utf16le').swap16()],
+    ['UTF-32', Buffer.from('fffe00007b000000', 'hex')],
+    ['UTF-32', Buffer.from('0000007b', 'hex')],
+    ['UTF-32', Buffer.from('7b000000', 'hex')],
+  ])('are none in an input that is %s: it is refused once, with what to do', async (format, input) => {
+    const refusal = { code: 'REFUSED', message: expect.stringMatching(`^the input is ${format}: .+ first$`) };
+    await expect(read(input)).rejects.toMatchObject(refusal);
+  });
+
+  test('are refused one by one where the first begins with a stray character', async () => {
+    expect(await read('{\u0000}\n{}\n')).toHaveLength(2);
+    expect(await read('\u0000{}\n{}\n')).toHaveLength(2);
   });
 
   test('are the same however the input is cut into chunks', async () => {

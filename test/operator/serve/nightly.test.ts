@@ -1,26 +1,15 @@
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
-import { systemClock } from '../../../src/base/clock.ts';
 import type { Log } from '../../../src/base/log.ts';
-import { loadConfig, openEngines } from '../../../src/engines/engines.ts';
-import { openSqliteCoordination } from '../../../src/engines/sqlite/coordination.ts';
-import { storeIdentity } from '../../../src/event-store/store-identity.ts';
-import { startNightly, verifyInThread } from '../../../src/operator/serve/nightly.ts';
-import { threadsOfCommand } from '../../../src/operator/serve/threads.ts';
+import { startNightly } from '../../../src/operator/serve/nightly.ts';
 import type { Repaired } from '../../../src/operator/verify/verify-last-days.ts';
-import { claimDeliveryLog } from '../../../src/push/delivery-log.ts';
-import { keyIssued, opened, webhookSet } from '../../support/accounts/account-samples.ts';
+import { memoryCoordination } from '../../support/engines/coordination.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { commandLine } from '../../support/service/command-line.ts';
-import { temporaryFolder } from '../../support/temporary-folder.ts';
-import { confirmed } from '../../support/transactions/e2e-samples.ts';
 
 const HOUR_MS = 3_600_000;
 
 function start() {
   const clock = new FakeClock();
-  const coordination = openSqliteCoordination({ path: join(temporaryFolder(), 'control.db'), clock });
+  const coordination = memoryCoordination(clock);
   onTestFinished(() => coordination.close());
   const nights: (() => Promise<void>)[] = [];
   const expressions: string[] = [];
@@ -109,44 +98,4 @@ test('a process that stops while it asks for its turn verifies nothing', async (
   await nightly.stop();
   await night;
   expect([verified, repaired, warnings]).toEqual([false, [], []]);
-});
-
-test('what was removed behind the back of the service is there again after the night', async () => {
-  const { account, append, withEngines, done, fuel } = commandLine({ FUEL_LOG_LEVEL: 'fatal' });
-  const config = loadConfig(process.env, 'command');
-  await withEngines((engines) => storeIdentity(engines.store(), systemClock));
-  await withEngines((engines) => claimDeliveryLog(engines.store(), engines.queue(), systemClock));
-  await account(opened(), keyIssued(), webhookSet());
-  for (const id of [1, 2, 3]) {
-    await append(`transaction-${id}`, [confirmed(id, { created_at: '2026-09-03T08:00:00.000Z' })]);
-  }
-  await done('projection', 'rebuild', 'transactions');
-  await fuel('verify', '--repair');
-  expect((await fuel('verify')).code).toBe(0);
-  await withEngines((engines) => engines.view().replace(2, []));
-  const db = new DatabaseSync(join(config.FUEL_DATA_DIR, 'deliveries.db'));
-  db.exec('DELETE FROM deliveries WHERE transaction_id IN (1, 3)');
-  db.close();
-  expect((await fuel('verify')).code).toBe(1);
-  expect(await verifyInThread(threadsOfCommand(config), new AbortController().signal)).toEqual({
-    view: 1,
-    deliveries: 2,
-    damage: [],
-  });
-  expect((await fuel('verify')).code).toBe(0);
-  const { lines } = await fuel('audit', '--type', 'AgreementRepaired', '--newest', '--limit', '2', '--json');
-  expect(lines).toMatchObject([
-    { actor: 'system', command: 'nightly verification', data: { what: 'deliveries', repaired: 2 } },
-    { actor: 'system', data: { what: 'view', repaired: 1 } },
-  ]);
-});
-
-test('a verification in its thread that is stopped says so, and not what the stop broke off', async () => {
-  const config = loadConfig({ FUEL_DATA_DIR: temporaryFolder(), FUEL_LOG_LEVEL: 'fatal' }, 'command');
-  const engines = await openEngines(config, systemClock);
-  await storeIdentity(engines.store(), systemClock);
-  await engines.close();
-  await expect(verifyInThread(threadsOfCommand(config), AbortSignal.abort())).rejects.toThrow(
-    'the nightly verification was stopped',
-  );
 });

@@ -2,11 +2,11 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { LiveProcess } from '../../../src/base/coordination/coordination.ts';
-import { openSqliteCoordination } from '../../../src/engines/sqlite/coordination.ts';
-import { openSqliteView } from '../../../src/engines/sqlite/view/view.ts';
 import { waitUntilApplied } from '../../../src/operator/serve/wait-applied.ts';
+import { fileCoordination } from '../../support/engines/coordination.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { viewInFolder } from '../../support/transactions/open-view.ts';
 import { until } from '../../support/waiting.ts';
 
 const POSITION = 77;
@@ -15,8 +15,10 @@ const POSITION = 77;
 function stores() {
   const folder = temporaryFolder();
   const clock = new FakeClock();
-  const coordination = openSqliteCoordination({ path: join(folder, 'control.db'), clock });
-  const view = openSqliteView({ path: join(folder, 'transactions.db'), clock });
+  /** Of the coordination: processes stay alive as long as it stands still. */
+  const machine = new FakeClock();
+  const coordination = fileCoordination(join(folder, 'control.db'), machine);
+  const view = viewInFolder(folder, clock);
   onTestFinished(async () => {
     await view.close();
     await coordination.close();
@@ -40,23 +42,23 @@ function stores() {
   const wait = (onProgress: (text: string) => void = () => undefined) =>
     waitUntilApplied({ coordination, view, clock, position: POSITION, onProgress });
   /** What the wait comes to, where so much time passes while it lasts. */
-  const waitFor = async (ms: number): Promise<unknown> => {
+  const waitFor = async (ms: number, by = clock): Promise<unknown> => {
     const waiting = wait();
     const outcome = waiting.catch((error: unknown) => error);
     const looked = new Promise((resolve) => setTimeout(resolve, 60));
     if ((await Promise.race([outcome, looked.then(() => 'waits')])) !== 'waits') return outcome;
-    clock.advance(ms);
+    by.advance(ms);
     return Promise.race([outcome, new Promise((resolve) => setTimeout(() => resolve('still waits'), 100))]);
   };
-  return { clock, coordination, report, project, wait, waitFor };
+  return { clock, machine, coordination, report, project, wait, waitFor };
 }
 
 describe('a command that waits', () => {
   test('waits for nothing if no process is running', async () => {
-    const { wait, clock, report } = stores();
+    const { wait, machine, report } = stores();
     expect(await wait()).toBe('no process');
     await report('dead', 0);
-    clock.advance(6_001);
+    machine.advance(6_001);
     expect(await wait()).toBe('no process');
   });
 
@@ -93,9 +95,8 @@ describe('a command that waits', () => {
 
   test('gives up after 10 s without progress, and says how far those that are behind are', async () => {
     const { waitFor, report, project } = stores();
-    const alive = { seenAtMs: Number.MAX_SAFE_INTEGER };
-    await report('there', POSITION, { ...alive, host: 'elsewhere', pid: 7 });
-    await report('behind', 1, { ...alive, host: 'elsewhere', pid: 8, roles: ['projector'] });
+    await report('there', POSITION, { host: 'elsewhere', pid: 7 });
+    await report('behind', 1, { host: 'elsewhere', pid: 8, roles: ['projector'] });
     await project(1);
     expect(await waitFor(9_999)).toBe('still waits');
     expect(await waitFor(10_000)).toMatchObject({
@@ -108,47 +109,47 @@ describe('a command that waits', () => {
 
   test('goes on as long as one of those that are behind comes further', async () => {
     const { clock, wait, report } = stores();
-    const alive = { seenAtMs: Number.MAX_SAFE_INTEGER, host: 'elsewhere' };
-    await report('slow', null, { ...alive, pid: 1 });
+    const place = { host: 'elsewhere' };
+    await report('slow', null, { ...place, pid: 1 });
     const said: string[] = [];
     const waiting = wait((text) => said.push(text));
     for (const position of [10, 20, 30]) {
       const before = said.length;
       await until(async () => said.length > before, 5_000);
       clock.advance(9_000);
-      await report('slow', position, { ...alive, pid: 1 });
+      await report('slow', position, { ...place, pid: 1 });
       await until(async () => said.at(-1)?.includes(`position ${position} `) === true, 5_000);
     }
     expect(said[0]).toBe('waiting for process 1 on elsewhere (it has not caught up yet)');
-    await report('slow', POSITION, { ...alive, pid: 1 });
+    await report('slow', POSITION, { ...place, pid: 1 });
     expect(await waiting).toBe('applied');
   });
 
   test('goes on when one of those that are behind has ended meanwhile', async () => {
     const { clock, coordination, wait, report } = stores();
-    const alive = { seenAtMs: Number.MAX_SAFE_INTEGER, host: 'elsewhere' };
+    const place = { host: 'elsewhere' };
     for (const [pid, id] of [
       [1, 'ends'],
       [2, 'slow'],
     ] as const)
-      await report(id, 1, { ...alive, pid });
+      await report(id, 1, { ...place, pid });
     const said: string[] = [];
     const waiting = wait((text) => said.push(text));
     await until(async () => said.length > 0, 5_000);
     clock.advance(9_000);
-    await coordination.leave('ends');
+    await coordination.removeProcess('ends');
     await until(async () => said.at(-1)?.includes('process 1 ') === false, 5_000);
     clock.advance(9_000);
     const before = said.length;
     await until(async () => said.length > before, 5_000);
-    await report('slow', POSITION, { ...alive, pid: 2 });
+    await report('slow', POSITION, { ...place, pid: 2 });
     expect(await waiting).toBe('applied');
   });
 
   test('waits no longer for a process that was not seen for 6 s, and says so where it was the only one', async () => {
-    const { waitFor, report } = stores();
+    const { waitFor, machine, report } = stores();
     await report('behind', 1);
-    expect(await waitFor(5_999)).toBe('still waits');
-    expect(await waitFor(1)).toBe('no process');
+    expect(await waitFor(5_999, machine)).toBe('still waits');
+    expect(await waitFor(1, machine)).toBe('no process');
   });
 });

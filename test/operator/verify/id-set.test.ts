@@ -12,15 +12,13 @@ test('has what was added, in whatever order it is added and asked for', () => {
       for (const id of [...asked, ...added, ...[...added].sort((a, b) => a - b), ...asked]) {
         expect([id, set.has(id)]).toEqual([id, known.has(id)]);
       }
-      expect([...set.values()].sort((a, b) => a - b)).toEqual(added.toSorted((a, b) => a - b));
     }),
   );
 });
 
-test('takes any number of ids, and those of another set', () => {
-  const [one, other] = [new IdSet(), new IdSet()];
-  for (let id = 5_000; id > 0; id -= 2) one.add(id);
-  for (let id = 1; id < 5_000; id += 2) other.add(id);
-  one.addAll(other.values());
-  for (let id = 0; id <= 5_001; id++) expect([id, one.has(id)]).toEqual([id, id > 0 && id <= 5_000]);
+test('takes any number of ids', () => {
+  const set = new IdSet();
+  for (let id = 5_000; id > 0; id -= 2) set.add(id);
+  for (let id = 0; id <= 5_001; id++)
+    expect([id, set.has(id)]).toEqual([id, id > 0 && id <= 5_000 && id % 2 === 0]);
 });

@@ -1,14 +1,10 @@
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { openMongoDeliveryQueue } from '../../../src/engines/mongodb/queue/queue.ts';
-import { openMongoView } from '../../../src/engines/mongodb/view/view.ts';
-import { openSqliteView } from '../../../src/engines/sqlite/view/view.ts';
 import { readLog } from '../../../src/operator/verify/read-log.ts';
 import { repairDeliveries } from '../../../src/operator/verify/repair-deliveries.ts';
 import { repairView } from '../../../src/operator/verify/repair-view.ts';
-import { DeliveryJudge } from '../../../src/operator/verify/verify-deliveries.ts';
-import { ViewJudge } from '../../../src/operator/verify/verify-view.ts';
+import { deliveryJudge } from '../../../src/operator/verify/verify-deliveries.ts';
+import { viewJudge } from '../../../src/operator/verify/verify-view.ts';
 import { projectEvent } from '../../../src/pull/record/project-event.ts';
 import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';
 import { deliveryId } from '../../../src/push/message/envelope.ts';
@@ -17,9 +13,11 @@ import type { DeliveryQueue } from '../../../src/push/queue/delivery-queue.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { DAY_MS } from '../../support/agreement/verifying.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
+import { queueOnMongo } from '../../support/deliveries/open-queue.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
 import { describeWithMongodb, mongodb } from '../../support/engines/mongodb.ts';
 import { cancelled, confirmed, external, voided } from '../../support/transactions/e2e-samples.ts';
+import { viewInFolder, viewOnMongodb } from '../../support/transactions/open-view.ts';
 import { showing } from '../../support/transactions/records.ts';
 
 type Stores = ReturnType<typeof openPushStores>;
@@ -65,8 +63,8 @@ async function findsExactly(open: Open, planned: Planned, blockSize: number): Pr
 
   const context = { store, queue, clock, environment: 'staging', retentionMs: 90 * DAY_MS } as const;
   const verify = async () => {
-    const rows = new ViewJudge({ store, view, settleMs: 0 });
-    const deliveries = new DeliveryJudge({ ...context, logStartedAtMs: 0, settleMs: 0 });
+    const rows = viewJudge({ store, view, settleMs: 0 });
+    const deliveries = deliveryJudge({ ...context, logStartedAtMs: 0, settleMs: 0 });
     await readLog([rows, deliveries], { store, blockSize });
     return { rows: await rows.finish(), deliveries: await deliveries.finish() };
   };
@@ -88,7 +86,7 @@ async function findsExactly(open: Open, planned: Planned, blockSize: number): Pr
     if (fault === 'gone' && isRight) missing.push(own);
     if (fault !== 'doubled') continue;
     const second = deliveryId('zzzzzzzzzz', id);
-    stored.push(delivery(id, { id: second, accountId }));
+    stored.push(delivery(id, { id: second, accountId, prefix: 'klmnopqrst' }));
     surplus.push(second);
   }
   await queue.enqueue(stored);
@@ -122,7 +120,7 @@ function property(open: Open, numRuns: number): Promise<void> {
 describe('whatever was recorded and whatever is wrong', () => {
   test('a verification finds exactly that, and a repair leaves only deliveries that nothing calls for', async () => {
     await property(({ folder, clock, openQueue }) => {
-      return { view: openSqliteView({ path: join(folder, 'transactions.db'), clock }), queue: openQueue() };
+      return { view: viewInFolder(folder, clock), queue: openQueue() };
     }, 20);
   });
 });
@@ -132,8 +130,8 @@ describeWithMongodb('whatever was recorded and whatever is wrong, on MongoDB', (
     await property(({ clock }) => {
       const connection = mongodb();
       return {
-        view: openMongoView({ connection, clock }),
-        queue: openMongoDeliveryQueue({ connection, clock }),
+        view: viewOnMongodb(connection, clock),
+        queue: queueOnMongo({ connection, clock }),
       };
     }, 4);
   });

@@ -15,13 +15,14 @@ async function start() {
   return { store, judged, judge };
 }
 
-test('every judge gets each block of the part that is read, one after the other', async () => {
+test('every judge gets each block after the start, one after the other, with a rest between them', async () => {
   const { store, judged, judge } = await start();
   const progress: number[] = [];
   const onProgress = (events: number): void => void progress.push(events);
-  await readLog([{ judge }, { judge }], { store, after: 1, upTo: 3, blockSize: 1, onProgress });
-  expect(judged).toEqual([[2], [2], [3], [3]]);
-  expect(progress.at(-1)).toBe(2);
+  const rest = async (): Promise<void> => void judged.push([]);
+  await readLog([{ judge }, { judge }], { store, after: 2, blockSize: 1, rest, onProgress });
+  expect(judged).toEqual([[3], [3], [], [4], [4], []]);
+  expect(progress).toEqual([1, 2]);
 });
 
 test('a log that is read no further is not taken for one that was read to its end', async () => {
@@ -35,4 +36,33 @@ test('a log that is read no further is not taken for one that was read to its en
   const reading = readLog([{ judge }, stop], { store, blockSize: 1, signal: stopping.signal });
   await expect(reading).rejects.toThrow('asked to stop');
   expect(judged).toEqual([[1]]);
+});
+
+test('without a rest blocks are judged beside each other, some at most, and all are done at the end', async () => {
+  const { store, append } = openPushStores();
+  for (let id = 1; id <= 20; id++) await append(`transaction-${id}`, confirmed(id));
+  const counts = { underWay: 0, most: 0, done: 0 };
+  const judge = async (): Promise<void> => {
+    counts.underWay += 1;
+    counts.most = Math.max(counts.most, counts.underWay);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    counts.underWay -= 1;
+    counts.done += 1;
+  };
+  await readLog([{ judge }], { store, blockSize: 1 });
+  expect(counts).toEqual({ underWay: 0, most: 8, done: 20 });
+});
+
+test('a judge that fails ends the reading once no other is under way', async () => {
+  const { store } = await start();
+  let underWay = 0;
+  const slow = async (): Promise<void> => {
+    underWay += 1;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    underWay -= 1;
+  };
+  const failing = () => Promise.reject(new Error('the store is away'));
+  const reading = readLog([{ judge: slow }, { judge: failing }], { store, blockSize: 1 });
+  await expect(reading).rejects.toThrow('the store is away');
+  expect(underWay).toBe(0);
 });

@@ -35,7 +35,7 @@ describe('repairing deliveries', () => {
       range(450).map((n) => owed(n)),
       { onProgress: (stored) => progress.push(stored) },
     );
-    expect(progress).toEqual([200, 400, 450]);
+    expect(progress).toEqual([100, 200, 300, 400, 450]);
     expect(await countByState(queue)).toMatchObject({ pending: 450 });
     expect(await store.readStream('operations')).toMatchObject([
       { type: 'AgreementRepaired', data: { what: 'deliveries', repaired: 450 } },

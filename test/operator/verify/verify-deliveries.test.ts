@@ -4,7 +4,7 @@ import { newEvent } from '../../../src/event-store/new-event.ts';
 import { deliveryId } from '../../../src/push/message/envelope.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { AFTER_URL, DAY_MS, range, startVerifying } from '../../support/agreement/verifying.ts';
-import { claimOptions, delivered, held } from '../../support/deliveries/deliveries.ts';
+import { claimFrom, claimOptions, delivered, held } from '../../support/deliveries/deliveries.ts';
 import { listed } from '../../support/deliveries/listed.ts';
 import { confirmed, external } from '../../support/transactions/e2e-samples.ts';
 
@@ -22,7 +22,7 @@ describe('verifying deliveries', () => {
     const agreement = await verify();
     expect(agreement).toMatchObject({ owed: 2, missing: [], surplus: [], notJudged: 0 });
     expect(agreement.states).toEqual({ pending: 2, held: 0, delivered: 0, failed: 0, withdrawn: 0 });
-    expect(await queue.nextDueAtMs()).toBeLessThanOrEqual(clock.now());
+    expect(await queue.backlog({ nowMs: clock.now(), limit: 10 })).toMatchObject({ waiting: 2 });
     expect(await repairMissing()).toBe(0);
   });
 
@@ -107,8 +107,9 @@ describe('verifying deliveries', () => {
       { id: deliveryId(PREFIX, 2), accountId: 8 },
     ]);
     expect(states.pending).toBe(1);
-    expect(await repair(missing)).toEqual({ stored: 0, sent: 0 }); // an id is in the log once
-    expect((await verify()).missing).toHaveLength(2);
+    // Another key is owed another one, and a key is owed one of a transaction, whatever account it has in the log.
+    expect(await repair(missing)).toEqual({ stored: 1, sent: 1 });
+    expect((await verify()).missing).toHaveLength(1);
   });
 
   test('accepts deliveries of a transaction that was erased since', async () => {
@@ -185,10 +186,10 @@ describe('verifying deliveries', () => {
     const { verify, confirm, queue, owed, clock } = await startVerifying();
     for (const n of range(5)) await confirm(n);
     await queue.enqueue(range(4).map((n) => owed(n, { createdAtMs: clock.now() })));
-    const [first, second] = await queue.claim(claimOptions(clock.now(), { limit: 2 }));
+    const [first, second] = await claimFrom(queue, claimOptions(clock.now(), { limit: 2 }));
     if (first === undefined || second === undefined) throw new Error('nothing to claim');
     await queue.report([delivered(first, clock.now()), held(second)]);
-    await queue.endLane('noSuchLane', 'x', clock.now());
+    await queue.change({ kind: 'end lane', prefix: 'noSuchLane', reason: 'x' }, clock.now());
     const { states, missing } = await verify();
     expect(states).toEqual({ pending: 2, held: 1, delivered: 1, failed: 0, withdrawn: 0 });
     expect(missing).toMatchObject([{ transactionId: 5 }]);
@@ -209,7 +210,7 @@ describe('verifying deliveries', () => {
     queue.transactionsAfter = async (...args) => {
       queue.transactionsAfter = walk;
       await confirm(2);
-      await queue.enqueue([owed(2), owed(3, { id: 'surplus', transactionId: 2 })]);
+      await queue.enqueue([owed(2), owed(3, { id: 'surplus', transactionId: 2, prefix: 'klmnopqrst' })]);
       return walk(...args);
     };
     expect(await verify()).toMatchObject({
@@ -238,7 +239,7 @@ describe('verifying deliveries', () => {
     await append('account-8', opened('Eight', 8), keyIssued(eight), webhookSet(eight));
     await confirm(1);
     await append('transaction-2', confirmed(2, { ...AFTER_URL, account_id: 8 }));
-    await queue.enqueue([owed(9, { id: 'surplus-7' }), owed(9, { id: 'surplus-8', accountId: 8 })]);
+    await queue.enqueue([owed(9, { id: 'surplus-7' }), owed(10, { id: 'surplus-8', accountId: 8 })]);
     const of = async (accountId: number) => {
       const { missing, surplus } = await verify({ accountId });
       return [missing.map(({ transactionId }) => transactionId), surplus.map(({ id }) => id)];

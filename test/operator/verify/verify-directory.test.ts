@@ -5,13 +5,13 @@ import type { AccountState } from '../../../src/accounts/directory/fold/director
 import type { RowsHead } from '../../../src/accounts/directory/rows/rows.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import type { AccountKey } from '../../../src/domain/account.ts';
-import { MemoryLog, openMemoryEventStore } from '../../../src/engines/memory/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
-import { skipEvent } from '../../../src/operator/verify/skip-event.ts';
+import { skipEvent } from '../../../src/operator/parked/skip-event.ts';
 import { verifyDirectory } from '../../../src/operator/verify/verify-directory.ts';
 import { keyIssued, onKey, opened, PREFIX } from '../../support/accounts/account-samples.ts';
-import { openStored, reseal, saveAll } from '../../support/accounts/stored-directory.ts';
+import { openStored, saveAll, saveHead } from '../../support/accounts/stored-directory.ts';
+import { MemoryLog, openMemoryEventStore } from '../../support/engines/memory-log.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };
 
@@ -46,7 +46,7 @@ async function machine(known?: (event: RecordedEvent) => boolean, changes: Chang
     const states = [...directory.states()];
     const directoryAs = { states: () => changes.states?.(states) ?? states };
     await saveAll({ store, clock: systemClock, stored }, directoryAs);
-    if (changes.head !== undefined) await reseal(rows, changes.head);
+    if (changes.head !== undefined) await saveHead(rows, changes.head);
   }
   return {
     store,

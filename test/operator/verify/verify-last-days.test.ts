@@ -1,7 +1,5 @@
-import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Log } from '../../../src/base/log.ts';
-import { openSqliteView } from '../../../src/engines/sqlite/view/view.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { type RecordedEvent, Unreadable } from '../../../src/event-store/recorded-event.ts';
 import { verifyLastDays } from '../../../src/operator/verify/verify-last-days.ts';
@@ -14,13 +12,14 @@ import { listed } from '../../support/deliveries/listed.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
 import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
+import { viewInFolder } from '../../support/transactions/open-view.ts';
 import { showing } from '../../support/transactions/records.ts';
 import { rowIn } from '../../support/transactions/row-in.ts';
 
 /** Transactions 1 and 2, recorded three days ago, 3 and 4 yesterday; 2 was voided today. Nothing was projected yet. */
 async function start() {
   const { store, clock, folder, append, account, author, openQueue } = openPushStores();
-  const view = openSqliteView({ path: join(folder, 'transactions.db'), clock });
+  const view = viewInFolder(folder, clock);
   onTestFinished(() => view.close());
   const queue = openQueue();
   await claimDeliveryLog(store, queue, clock);
@@ -45,7 +44,7 @@ async function start() {
   } as unknown as Log;
   const verify = (overrides: object = {}) =>
     verifyLastDays({
-      ...{ store, view, clock, author, log, accountIds: [7], environment: 'staging' },
+      ...{ store, view: () => view, clock, author, log, accountIds: [7], environment: 'staging' },
       queue: () => queue,
       retentionMs: 90 * DAY_MS,
       signal: new AbortController().signal,
@@ -130,8 +129,8 @@ test('nothing that depends on a damaged event is repaired, and the damage is tol
   const damage = [{ position: 7, event, reason: 'its bytes are damaged', isCertain: true }];
   const looked: unknown[] = [];
   const damaged = storeWith(store, {
-    async findDamage(until) {
-      looked.push(until);
+    async findDamage(search) {
+      looked.push(search?.signal);
       return damage;
     },
   });

@@ -1,6 +1,4 @@
-import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openSqliteView } from '../../../src/engines/sqlite/view/view.ts';
 import type { Damage } from '../../../src/event-store/event-store.ts';
 import { repairView } from '../../../src/operator/verify/repair-view.ts';
 import { projectEvent } from '../../../src/pull/record/project-event.ts';
@@ -9,13 +7,14 @@ import { openPushStores } from '../../support/deliveries/push-stores.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
 import { interposed } from '../../support/interposed.ts';
 import { confirmed, external, voided } from '../../support/transactions/e2e-samples.ts';
+import { viewInFolder } from '../../support/transactions/open-view.ts';
 import { hiding, showing } from '../../support/transactions/records.ts';
 import { rowIn } from '../../support/transactions/row-in.ts';
 
 /** Transactions 1 (confirmed), 2 (external) and 3 (voided) in the store, and a view that shows them rightly. */
 async function start() {
   const { store, clock, folder, append, author } = openPushStores();
-  const view = openSqliteView({ path: join(folder, 'transactions.db'), clock });
+  const view = viewInFolder(folder, clock);
   onTestFinished(() => view.close());
   await append('transaction-1', confirmed(1));
   await append('transaction-2', external(2));

@@ -1,20 +1,20 @@
 import type { IncomingMessage } from 'node:http';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  clientAddress,
-  isAllowed,
-  parseAddress,
-  peerOf,
-  trustedProxies,
-} from '../../../src/pull/edge/addresses.ts';
+import { parseAddress } from '../../../src/base/config/ip-address.ts';
+import { clientAddress, isAllowed, peerOf, trustedProxies } from '../../../src/pull/edge/addresses.ts';
 
-function seen(peer: string | undefined, forwarded: string | undefined, proxies: readonly string[]) {
+function seen(
+  peer: string | undefined,
+  forwarded: string | undefined,
+  proxies: readonly string[],
+  onUnreadable?: (text: string) => void,
+) {
   const request = {
     socket: { remoteAddress: peer },
     headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
   } as unknown as IncomingMessage;
-  return clientAddress(request, trustedProxies(proxies))?.toString();
+  return clientAddress(request, trustedProxies(proxies), onUnreadable)?.toString();
 }
 
 describe('the client’s address', () => {
@@ -39,9 +39,35 @@ describe('the client’s address', () => {
     expect(seen('::ffff:10.0.0.1', '::ffff:198.51.100.1', ['10.0.0.0/8'])).toBe('198.51.100.1');
   });
 
-  test('is undefined when a trusted proxy forwards something that is not an address', () => {
-    expect(seen('10.0.0.1', 'unknown', ['10.0.0.0/8'])).toBeUndefined();
-    expect(seen('10.0.0.1', '1.1.1.1, 198.51.100.1:8080', ['10.0.0.0/8'])).toBeUndefined();
+  test.each([
+    ['203.0.113.9:51234', '203.0.113.9'],
+    ['203.0.113.9:51234, 10.0.0.2:443', '203.0.113.9'],
+    ['1.1.1.1, 198.51.100.1:8080', '198.51.100.1'],
+    ['[2001:db8::9]:4711', '2001:db8::9'],
+    ['[2001:db8::9]', '2001:db8::9'],
+    ['2001:db8::9', '2001:db8::9'],
+    ['2001:DB8::9:4711', '2001:db8::9:4711'],
+    ['[::ffff:203.0.113.9]:65535', '203.0.113.9'],
+    ['fe80::9%eth0', 'fe80::9'],
+    [' \t203.0.113.9\t , ', '203.0.113.9'],
+    ['203.0.113.9,,10.0.0.2', '203.0.113.9'],
+    ['unknown, 203.0.113.9', '203.0.113.9'],
+    ['10.0.0.3, 10.0.0.2', '10.0.0.3'],
+    [' , ', '10.0.0.1'],
+  ])('is read from %j as %s', (forwarded, address) => {
+    expect(seen('10.0.0.1', forwarded, ['10.0.0.0/8'])).toBe(address);
+  });
+
+  test.each([
+    ...['unknown', '_hidden', '"203.0.113.9"', 'for=203.0.113.9', '203.0.113.9 198.51.100.1', 'localhost'],
+    ...['010.0.0.1', '203.0.113.09', '203.0.113', '3405803785', '0xcb.0.113.9', '203.0.113.9/32'],
+    ...['203.0.113.9:', '203.0.113.9:65536', '203.0.113.9:x', '203.0.113.9:123456', '[203.0.113.9]:443'],
+    ...['[2001:db8::9', '2001:db8::9]', '[2001:db8::9]4711', '[]', '[::1]:', '::ffff:203.0.113.9:443'],
+  ])('is undefined where a trusted proxy forwards %j, which is reported', (forwarded) => {
+    const reported: string[] = [];
+    const report = (text: string) => void reported.push(text);
+    expect(seen('10.0.0.1', `203.0.113.7, ${forwarded}`, ['10.0.0.0/8'], report)).toBeUndefined();
+    expect(reported).toEqual([forwarded]);
   });
 
   test('is undefined on a closed socket', () => {
@@ -73,6 +99,8 @@ describe('an allow-list', () => {
     ['::ffff:203.0.113.0/120', '203.0.113.7'],
     ['::ffff:0.0.0.0/96', '203.0.113.7'],
     ['2001:db8::/120', '2001:db8::ff'],
+    ['203.0.113.9/24', '203.0.113.1'],
+    ['::ffff:127.0.0.1/128', '127.0.0.1'],
   ])('with %s admits %s', (entry, address) => {
     expect(allows(['192.0.2.1', entry], address)).toBe(true);
   });
@@ -88,6 +116,8 @@ describe('an allow-list', () => {
     ['not an address', '203.0.113.9'],
     ['203.0.113.9/99', '203.0.113.9'],
     ['::ffff:0.0.0.0/95', '203.0.113.9'],
+    ['::ffff:127.0.0.1/32', '127.0.0.1'],
+    ['::ffff:127.0.0.1/32', '::5'],
   ])('with %s refuses %s', (entry, address) => {
     expect(allows([entry], address)).toBe(false);
   });
@@ -108,6 +138,7 @@ test.each([
   ['2001:db8:0:1:ffff:ffff:ffff:ffff', '2001:db8:0:1::/64'],
   ['2001:db8:0:2::7', '2001:db8:0:2::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['fe80::1%br-lan.7', 'fe80:0:0:0::/64'],
   ['', undefined],
   [undefined, undefined],
 ])('the connections of %s are counted as those of %s', (address, peer) => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Caller } from '../../../src/accounts/caller.ts';
+import { parseAddress } from '../../../src/base/config/ip-address.ts';
 import type { Account } from '../../../src/domain/account.ts';
 import { checkEdge, createEdgeProof, type EdgeWindows } from '../../../src/pull/admission.ts';
-import { parseAddress } from '../../../src/pull/edge/addresses.ts';
 import type { RateVerdict } from '../../../src/pull/edge/rate-windows/rate-windows.ts';
 import { keyIssued, opened, PREFIX } from '../../support/accounts/account-samples.ts';
 import { foldAccount } from '../../support/accounts/evolve.ts';
@@ -26,7 +26,7 @@ function caller({ key = {}, proven = true, unreadable }: Presented = {}): Caller
   return { prefix: PREFIX, known: { key: known, entry }, proven, countingId: 'counted' };
 }
 
-/** Windows that answer with this verdict, and the hits that came to each. */
+/** Windows that answer with this verdict and record their hits. */
 function windowsWith(verdict: RateVerdict = { allowed: true }) {
   const hits: [window: string, id: string, limit: number][] = [];
   const counting = (window: string) => ({

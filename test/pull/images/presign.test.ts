@@ -12,7 +12,7 @@ const store = {
 };
 const issuedAtMs = Date.parse('2026-09-03T08:15:30.987Z');
 
-/** The URL of the AWS SDK for the same terms, without the parameters that only the SDK adds. */
+/** Returns the AWS SDK's URL for the same terms, without the parameters that only the SDK adds. */
 function sdkUrl(
   endpoint: string,
   key: string,

@@ -13,7 +13,7 @@ import { until } from '../../support/waiting.ts';
 
 const DAY_MS = 86_400_000;
 
-/** The files of a process in staging that keeps its own data here. */
+/** Returns the files of a staging process with this data directory. */
 const generatedIn = (dataDir: string) =>
   certificateFiles(loadConfig({ FUEL_DATA_DIR: dataDir }, 'serve'), silentLog);
 
@@ -55,7 +55,7 @@ describe('without a certificate of the operator’s', () => {
     const before = readFileSync(files.key, 'utf8');
     rmSync(files[lost]);
     const again = readCertificate(await generatedIn(folder));
-    expect(again.key === before).toBe(lost === 'cert'); // an existing key is kept by all
+    expect(again.key === before).toBe(lost === 'cert'); // all processes keep an existing key
     expect(certificateOf(files).checkHost('localhost')).toBe('localhost');
   });
 });
@@ -68,7 +68,7 @@ test('the operator’s own certificate is used, and none is made', async () => {
   expect(() => statSync(join(folder, 'data'))).toThrow('ENOENT');
 });
 
-/** A pair in two files of a folder. */
+/** Writes a certificate and its key into two files of a folder. */
 async function operatorsFiles() {
   const folder = temporaryFolder();
   const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
@@ -98,7 +98,7 @@ test('a renewed pair is loaded once both files fit, until it is watched no longe
   onTestFinished(() => watch.stop());
   const isRefused = (): boolean => lines.some(({ level }) => level === 40);
   await until(async () => {
-    if (!isRefused()) write({ cert: second.cert }); // the watch may not have looked at the files yet
+    if (!isRefused()) write({ cert: second.cert }); // the watch may not have checked the files yet
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     return isRefused();
   }, 20_000);
@@ -109,6 +109,6 @@ test('a renewed pair is loaded once both files fit, until it is watched no longe
   watch.stop();
   const before = loaded.length;
   write(first);
-  await new Promise((resolve) => setTimeout(resolve, 1_500)); // the files are looked at once a second
+  await new Promise((resolve) => setTimeout(resolve, 1_500)); // the files are checked once a second
   expect(loaded).toHaveLength(before);
 });

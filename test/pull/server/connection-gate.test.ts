@@ -9,7 +9,7 @@ import { until } from '../../support/waiting.ts';
 const MAX_PER_PEER = 64;
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
-/** A server over TLS that answers at once. */
+/** Starts a TLS server that answers at once. */
 async function startServer(options: Partial<ServerOptions> = {}, host = '127.0.0.1') {
   const turnedAway: TurnedAway[] = [];
   const logLines: Record<string, unknown>[] = [];
@@ -26,14 +26,14 @@ async function startServer(options: Partial<ServerOptions> = {}, host = '127.0.0
   return { port, turnedAway, logLines, server };
 }
 
-/** Resolves at the first of these events; an error is no reason to reject, a reset is one way to be refused. */
+/** Resolves at the first of these events. An error does not reject, since a refusal may be a reset. */
 function first(socket: Socket, ...events: readonly string[]): Promise<void> {
   return new Promise((resolve) => {
     for (const event of events) socket.once(event, () => resolve());
   });
 }
 
-/** A TCP connection from an address of this machine, that never speaks. Resolves when it is open or refused. */
+/** Opens a silent TCP connection from an address of this machine. Resolves when it is open or refused. */
 async function silent(port: number, localAddress = '127.0.0.1'): Promise<Socket> {
   const host = localAddress.includes(':') ? localAddress : '127.0.0.1';
   const socket = connect({ port, host, localAddress });
@@ -43,7 +43,7 @@ async function silent(port: number, localAddress = '127.0.0.1'): Promise<Socket>
   return socket;
 }
 
-/** What a client over TLS is answered; empty where its connection is closed before. */
+/** Returns the answer to a TLS client; empty if its connection is closed before. */
 function ask(port: number, opened: Socket[] = [], localAddress = '127.0.0.1'): Promise<string> {
   const tcp = connect({ port, host: '127.0.0.1', localAddress });
   opened.push(tcp);

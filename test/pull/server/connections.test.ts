@@ -15,7 +15,7 @@ import { until } from '../../support/waiting.ts';
 const PROXIES = ['127.0.0.0/8'];
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
-/** A server behind a proxy that ends TLS, so that the test sees the bytes that are sent. */
+/** Starts a server behind a proxy that ends TLS, so that the test sees the bytes that are sent. */
 async function startServer(handler: RequestListener, limits: ServerOptions['limits'] = {}) {
   const server = createServer({
     handler,
@@ -29,7 +29,9 @@ async function startServer(handler: RequestListener, limits: ServerOptions['limi
   return { server, port };
 }
 
-/** Answers that end when the test says so, in the order of their requests; `begin` writes a part of one first. */
+/**
+ * Starts a server whose answers end when the test says so, in the order of the requests. `begin` writes a first part.
+ */
 async function startHeldServer(begin: (response: ServerResponse, number: number) => void) {
   const responses: ServerResponse[] = [];
   const { promise: arrived, resolve } = Promise.withResolvers<void>();
@@ -44,7 +46,7 @@ async function startHeldServer(begin: (response: ServerResponse, number: number)
       awaited = count;
       return arrived;
     },
-    /** Ends the answer of that number; all of them where none is given. */
+    /** Ends the answer with this number; by default all of them. */
     release: (number?: number) => {
       for (const response of number === undefined ? responses : responses.slice(number - 1, number)) {
         response.end('done');
@@ -115,7 +117,7 @@ describe('a stop', () => {
     await arrived();
     const startedAtMs = performance.now();
     await server.stop(50);
-    await received.catch(() => undefined); // a reset is one way to be cut off
+    await received.catch(() => undefined); // it may be cut off by a reset
     expect(performance.now() - startedAtMs).toBeLessThan(5_000);
   });
 
@@ -136,7 +138,7 @@ describe('a stop', () => {
     for (const { socket } of [fresh, kept]) socket.write(REQUEST);
     for (const { received } of [fresh, kept]) expect(await received).toMatch(/Connection: close.*done$/s);
     const startedAtMs = performance.now();
-    await stopped; // nobody is waited for any more
+    await stopped; // it does not wait for anybody any more
     expect(performance.now() - startedAtMs).toBeLessThan(400);
   });
 
@@ -150,7 +152,7 @@ describe('a stop', () => {
     });
     const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
     const silent = await openConnection(port);
-    await openConnection(port, { ca: pem.cert }); // accepted after the other, so the other is accepted too
+    await openConnection(port, { ca: pem.cert }); // it is accepted after the other one, so that one is accepted too
     const startedAtMs = performance.now();
     await server.stop(20_000);
     expect(await silent.received).toBe('');

@@ -25,7 +25,7 @@ async function readToEnd(socket: Socket): Promise<string> {
   socket.on('data', (chunk) => {
     received += chunk;
   });
-  // A reset ends the connection too; what was received before it counts.
+  // A reset ends the connection too. What was received before it counts.
   socket.on('error', () => undefined);
   await new Promise((resolve) => socket.once('close', resolve));
   return received;
@@ -45,7 +45,7 @@ function expectShape({ head, body }: RawAnswer, status: number, code: string): v
   expect(body.error.message).toBeTypeOf('string');
 }
 
-/** A server whose only request is answered when the test says so. */
+/** Starts a server that answers its only request when the test says so. */
 async function startHeldServer() {
   const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
@@ -74,9 +74,15 @@ const REQUEST = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';
 const LIST_REQUEST = `GET /api/v1/integration/transactions?${RANGE} HTTP/1.1\r\nX-API-Key: ${KEY}\r\n`;
 
 describe('what the HTTP parser refuses', () => {
-  test('a request that is not HTTP is BAD_REQUEST, in the shape of every error', async () => {
+  test.each([
+    ['that is not HTTP', 'NONSENSE'],
+    ['of a version that does not exist', 'GET / HTTP/9.9\r\nHost: x'],
+    ['of bytes that are no text', '\u0000\u0001\u00ff'],
+    ['with a header without a colon', 'GET / HTTP/1.1\r\nHost: x\r\nbroken'],
+    ['with two lengths', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2'],
+  ])('a request %s is BAD_REQUEST, in the shape of every error', async (_, text) => {
     const api = await startTestApi();
-    expectShape(parsed(await exchange(api.address.port, 'NONSENSE\r\n\r\n')), 400, 'BAD_REQUEST');
+    expectShape(parsed(await exchange(api.address.port, `${text}\r\n\r\n`)), 400, 'BAD_REQUEST');
   });
 
   test('headers of more than 16 KiB are HEADERS_TOO_LARGE', async () => {

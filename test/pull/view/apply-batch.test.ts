@@ -15,16 +15,16 @@ const parkedOf = (changes: readonly ViewChange[]) =>
   );
 const idOf = (change: ViewChange): number => Number(change.stream.slice('transaction-'.length));
 
-/** Four events, of which the last can't be shown. */
-async function batch() {
+/** Applies four events to a view. The last one can't be shown. */
+async function applied(apply: ViewWriter['apply']) {
   const { store, append } = openPushStores();
   for (const id of [1, 2, 3]) await append(`transaction-${id}`, confirmed(id));
   await append('transaction-4', confirmed(5));
   const streams = await store.readStreams([1, 2, 3, 4].map((id) => `transaction-${id}`));
-  return { events: streams.flat(), checkpoint: END };
+  return applyBatch({ store, view: { apply } }, GENERATION, { events: streams.flat(), checkpoint: END });
 }
 
-/** A view that refuses these transactions; what it was given, and whether the position was to move with it. */
+/** A view that refuses these transactions. It records what it was given, and if the position was to move with it. */
 function refusing(...ids: readonly number[]) {
   const calls: (readonly [number[], boolean])[] = [];
   const apply: ViewWriter['apply'] = async (changes, { position }) => {
@@ -38,13 +38,13 @@ function refusing(...ids: readonly number[]) {
 
 test('a batch that is taken is applied at once, and the position moves with it', async () => {
   const { apply, calls } = refusing();
-  expect(await applyBatch({ apply }, GENERATION, await batch())).toMatchObject([{ stream: 'transaction-4' }]);
+  expect(await applied(apply)).toMatchObject([{ stream: 'transaction-4' }]);
   expect(calls).toEqual([[[1, 2, 3, 4], true]]);
 });
 
 test('what is refused is parked once the others are applied; only then does the position move', async () => {
   const { apply, calls } = refusing(2);
-  const parked = await applyBatch({ apply }, GENERATION, await batch());
+  const parked = await applied(apply);
   expect(parked).toMatchObject([
     { stream: 'transaction-4', reason: expect.stringContaining('does not belong') },
     { stream: 'transaction-2', reason: expect.stringContaining('refused 2') },
@@ -61,17 +61,17 @@ test('an error that is no refusal parks nothing and is passed on', async () => {
       calls += 1;
       return Promise.reject(error);
     };
-    await expect(applyBatch({ apply }, GENERATION, await batch())).rejects.toBe(error);
+    await expect(applied(apply)).rejects.toBe(error);
     expect(calls).toBe(1);
   }
 });
 
 test('a view that was reset meanwhile is reported, whichever call notices it', async () => {
-  expect(await applyBatch({ apply: async () => 'reset' }, GENERATION, await batch())).toBe('reset');
+  expect(await applied(async () => 'reset')).toBe('reset');
   const { apply } = refusing(2);
   const late: ViewWriter['apply'] = async (some, to) => {
     const parked = await apply(some, to);
     return to.position === END ? 'reset' : parked;
   };
-  expect(await applyBatch({ apply: late }, GENERATION, await batch())).toBe('reset');
+  expect(await applied(late)).toBe('reset');
 });

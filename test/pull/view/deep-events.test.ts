@@ -22,7 +22,7 @@ import { until } from '../../support/waiting.ts';
 
 const METADATA = { schema_version: 1 } as never;
 const TOO_DEEP = 'data nests deeper than 64 levels';
-/** As deep as can be appended; what reads it by recursion at every level would still overflow. */
+/** An event as deep as can be appended. Recursive code would still overflow. */
 const deep = ({ type, data }: EventLine): EventLine => ({ type, data: { ...data, extra: nested(3_000) } });
 
 async function append(store: EventStore, stream: string, ...events: readonly object[]): Promise<void> {
@@ -30,7 +30,7 @@ async function append(store: EventStore, stream: string, ...events: readonly obj
   await store.append([{ stream, expected: 'any', events: all }]);
 }
 
-/** Written to the file itself, as another program could: JSON.stringify can't make such a text. */
+/** Inserts an event into the file directly, as another program could, since JSON.stringify can't make such a text. */
 function insertDeepest(folder: string): void {
   const db = new DatabaseSync(join(folder, 'events.db'));
   const insert = db.prepare(
@@ -95,7 +95,7 @@ describe.each(engines)('an event of %s that nests deeper than anything needs', (
     expect(parked.sort()).toEqual([
       ['transaction-2', TOO_DEEP],
       ['transaction-3', TOO_DEEP],
-      // Its length is judged first.
+      // The length is checked first.
       ...(isEmbedded ? [['transaction-6', 'metadata has 400019 bytes, more than 65536']] : []),
     ]);
     for (const id of [1, 3, 4]) expect(await rowIn(view, id)).toMatchObject({ id });
@@ -110,10 +110,13 @@ describe.each(engines)('an event of %s that nests deeper than anything needs', (
     const accepted: NewDelivery[] = [];
     const fanOut = new FanOut({
       store,
-      queue: { withdraw: async (ids) => void withdrawn.push(...ids) },
+      queue: {
+        change: async (change) => (change.kind === 'withdraw' ? withdrawn.push(...change.transactionIds) : 0),
+      },
       history: new AccountHistory({ store, directory: new Directory() }),
       accept: async (deliveries) => void accepted.push(...deliveries),
       clock,
+      trusted: clock,
       environment: 'staging',
       retentionMs: Number.MAX_SAFE_INTEGER,
     });

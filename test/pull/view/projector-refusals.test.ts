@@ -37,7 +37,7 @@ test('the checkpoint is never a position that the log does not show, also where 
   await append('transaction-2', confirmed(2));
   const events = (await store.readStreams(['transaction-1', 'transaction-2'])).flat();
   const hidden = storeWith(store, {
-    /** Each event, and behind it the position of a record that no read shows. */
+    /** Yields each event, followed by the position of a record that no read shows. */
     async *subscribe({ signal }) {
       for (const [index, event] of events.entries()) {
         const position = event.position + 100;

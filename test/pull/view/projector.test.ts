@@ -61,7 +61,7 @@ describe('a projector', () => {
     await shows(1);
     await first.stop();
     const { generation = 0, position = 0 } = (await view.checkpoint()) ?? {};
-    await view.apply([], { generation, position: position + 2 }); // of two other events, which are lost
+    await view.apply([], { generation, position: position + 2 }); // as after two other events, which are lost
     await append('transaction-2', confirmed(2));
     await append('transaction-3', confirmed(3));
     expect(await store.head()).toBe(position + 2);
@@ -184,7 +184,7 @@ describe('of several projectors', () => {
     expect([await holder(), two.said('is active')]).toEqual(['one', false]);
     await one.stop();
     await append('transaction-2', confirmed(2));
-    await shows(2); // the clock does not move: the lease was released, it did not expire
+    await shows(2); // the clock does not move, so the lease was released and did not expire
     expect(await holder()).toBe('two');
     expect(await view.parked()).toEqual([]);
   });

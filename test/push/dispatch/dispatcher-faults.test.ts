@@ -5,16 +5,17 @@ import { newDelivery } from '../../support/deliveries/deliveries.ts';
 import { pushMachine } from '../../support/deliveries/push-machine.ts';
 
 test('a fault of the program fails the dispatcher under its own name, and nothing is claimed any more', async () => {
-  let claims = 0;
+  let [claims, isBroken] = [0, false];
   const m = await pushMachine({
     onCommit: (name, _args, commit) => {
-      if (name !== 'claim') return commit();
+      if (name !== 'claim' || !isBroken) return commit();
       claims += 1;
       return Promise.reject(new TypeError('not a function'));
     },
   });
   const working = Symbol('working');
   expect(await Promise.race([m.dispatcher.failed, nextTurn(working)])).toBe(working);
+  isBroken = true;
   await m.queue.enqueue([newDelivery(1, { prefix: PREFIX, position: 1 })]);
   await m.scheduler.advance(60_000);
   await expect(m.dispatcher.failed).rejects.toThrow(new TypeError('not a function'));

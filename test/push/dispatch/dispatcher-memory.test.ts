@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { areCollected } from '../../support/collected.ts';
-import { OK } from '../../support/deliveries/push.ts';
+import { OK, sentIn } from '../../support/deliveries/push.ts';
 import { pushMachine } from '../../support/deliveries/push-machine.ts';
 
 test('nothing is kept of an attempt that has ended', async () => {
@@ -8,7 +8,7 @@ test('nothing is kept of an attempt that has ended', async () => {
   const requests: WeakRef<object>[] = [];
   m.sender.send = async (request) => {
     requests.push(new WeakRef(request));
-    return { outcome: OK, durationMs: 1, lateMs: 0 };
+    return sentIn(1, OK);
   };
   await m.push(501, 502, 503);
   await m.scheduler.advance(10);

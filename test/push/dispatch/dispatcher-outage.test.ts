@@ -67,7 +67,7 @@ test('what an account event calls for is carried out after the outage, and leave
   m.sender.answer = () => ({ outcome: failedWith(503), afterMs: 1 });
   await m.push(501);
   await m.scheduler.advance(10);
-  outage.failing = 'endLane';
+  outage.failing = 'change';
   await m.account(onKey('KeySwitchedOff'), onKey('KeySwitchedOn'));
   await m.push(502);
   await m.scheduler.advance(50);
@@ -85,7 +85,7 @@ test('held deliveries go once the store is available again that could not make t
   await m.account(access('IntegrationDisabled'));
   await m.push(501);
   await m.scheduler.advance(10);
-  outage.failing = 'resume';
+  outage.failing = 'change';
   await m.account(access('IntegrationEnabled'));
   await m.scheduler.advance(50);
   expect(outage.triedAtMs).toHaveLength(1);

@@ -1,10 +1,14 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { onKey, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
 import { countByState, listed } from '../../support/deliveries/listed.ts';
-import { failedWith, type PushMachine } from '../../support/deliveries/push.ts';
+import { queueInMemory } from '../../support/deliveries/open-queue.ts';
+import { failedWith, PushMachine, READY } from '../../support/deliveries/push.ts';
 import { CommitGate, deliveryOf, id, pushMachine } from '../../support/deliveries/push-machine.ts';
+import { MemoryStores } from '../../support/engines/memory-stores.ts';
+import { interposed } from '../../support/interposed.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { confirmedData } from '../../support/transactions/records.ts';
 
 const SECOND_MS = 1_000;
@@ -26,8 +30,7 @@ describe('a dispatcher that stops waits', () => {
     enqueue: async (m) => void m.dispatcher.accept([waiting(1)]),
     claim: (m) => m.queue.enqueue([waiting(1)]),
     report: async (m) => void m.dispatcher.accept([waiting(1)]),
-    endLane: (m) => m.account(onKey('KeySwitchedOff')),
-    resume: (m) => m.account({ type: 'IntegrationEnabled', data: { account_id: 7 } }),
+    change: (m) => m.account(onKey('KeySwitchedOff')),
   };
 
   test.each(Object.entries(begin))('for the commit "%s" that is under way', async (name, act) => {
@@ -117,6 +120,7 @@ test('a dispatcher that stops claims nothing more, however much is due', async (
     },
   });
   gate.close('claim');
+  claims = 0;
   const lanes = Array.from({ length: 60 }, (_, index) => `lane${String(index).padStart(6, '0')}`);
   await m.queue.enqueue(lanes.map((prefix, index) => newDelivery(index, { prefix, position: 1 })));
   await m.queue.enqueue(lanes.map((prefix, index) => newDelivery(100 + index, { prefix, position: 1 })));
@@ -198,4 +202,34 @@ describe('a dispatcher that starts', () => {
     await m.scheduler.advance(99);
     expect(m.sender.sent.map(({ id: sent }) => sent)).toEqual([id(101)]);
   });
+});
+
+test('a dispatcher that stops at any step of its start leaves no timer: its thread would not end before that', async () => {
+  const stopAt = async (step: number): Promise<boolean> => {
+    let left = Infinity;
+    let end: Promise<void> | undefined;
+    const atStep = (): void => {
+      if (--left === 0) end = m.dispatcher.stop();
+    };
+    const calls = ['claim', 'change', 'heldAccounts', 'report'] as const;
+    const m = new PushMachine(temporaryFolder(), (clock) =>
+      interposed(queueInMemory(new MemoryStores(), clock), calls, atStep),
+    );
+    onTestFinished(() => m.close());
+    await m.account(...READY, onKey('KeySwitchedOff'), {
+      type: 'IntegrationDisabled',
+      data: { account_id: 7 },
+    });
+    await m.queue.enqueue([waiting(1)]);
+    left = step;
+    m.start();
+    await settle();
+    if (end === undefined) return false;
+    await end;
+    expect([step, m.scheduler.pending]).toEqual([step, []]);
+    return true;
+  };
+  let steps = 0;
+  while (await stopAt(steps + 1)) steps += 1;
+  expect(steps).toBeGreaterThan(2);
 });

@@ -142,9 +142,23 @@ test('what was pending when a key was switched off ends, also where no process r
   await m.scheduler.advance(200 * SECOND_MS);
   expect(m.sender.sent).toHaveLength(1);
   expect(await stateOf(m, 501)).toMatchObject({ state: 'failed', reason: 'the key was switched off' });
-  await m.queue.redeliver(id(501), { force: false, dueAtMs: m.scheduler.now() });
+  await m.queue.redeliver(
+    { transactionId: 501, prefix: PREFIX },
+    { force: false, dueAtMs: m.scheduler.now() },
+  );
   await m.scheduler.advance(100);
   expect(m.sender.sent).toHaveLength(2);
+});
+
+test('what was recorded before a key was switched off is not attempted, though it is fanned out when it is on again', async () => {
+  const m = await machine();
+  const recorded = await m.confirm(501);
+  await m.account(onKey('KeySwitchedOff'), onKey('KeySwitchedOn'));
+  await m.fan(recorded);
+  await m.scheduler.advance(100);
+  expect(m.sender.sent).toEqual([]);
+  const ended = { state: 'failed', reason: 'the key was switched off', attempts: 0 };
+  expect(await stateOf(m, 501)).toEqual(ended);
 });
 
 test('what was held when a key was switched off ends too, and what was redelivered since does not', async () => {
@@ -158,7 +172,10 @@ test('what was held when a key was switched off ends too, and what was redeliver
   await m.scheduler.advance(100);
   m.kill();
   await m.account(onKey('KeySwitchedOff'), onKey('KeySwitchedOn'));
-  await m.queue.redeliver(id(501), { force: true, dueAtMs: m.scheduler.now() + 60 * SECOND_MS });
+  await m.queue.redeliver(
+    { transactionId: 501, prefix: PREFIX },
+    { force: true, dueAtMs: m.scheduler.now() + 60 * SECOND_MS },
+  );
   m.start();
   await m.scheduler.advance(SECOND_MS);
   expect(await stateOf(m, 502)).toMatchObject({ state: 'failed', reason: 'the key was switched off' });
@@ -243,7 +260,7 @@ test('a webhook that hangs with a backlog does not delay another by a millisecon
     url.endsWith('/hook') ? { outcome: TIMEOUT, afterMs: 500 } : { outcome: OK, afterMs: 5 };
   for (let transaction = 1; transaction <= 40; transaction++) await m.push(transaction);
   await m.account(
-    webhookSet({ prefix: other, url: 'https://example.com/fine', set_at: '2026-09-03T08:00:00.000Z' }),
+    webhookSet({ prefix: other, url: 'https://other.example/fine', set_at: '2026-09-03T08:00:00.000Z' }),
   );
   await m.scheduler.advance(2 * SECOND_MS);
   await m.push(100);

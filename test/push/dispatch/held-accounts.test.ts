@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
-import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue.ts';
 import { HeldAccounts } from '../../../src/push/dispatch/held-accounts.ts';
 import { opened, profileSet } from '../../support/accounts/account-samples.ts';
-import { claimOptions, held, newDelivery } from '../../support/deliveries/deliveries.ts';
+import { claimFrom, claimOptions, held, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { listed } from '../../support/deliveries/listed.ts';
+import { queueInFile } from '../../support/deliveries/open-queue.ts';
 import { unavailable } from '../../support/deliveries/push-machine.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -18,7 +18,7 @@ const OPEN = profileSet('2026-01-01T00:00:00.000Z', null);
 /** Account 7 with one delivery held; `resumed` are the times at which its deliveries were made due. */
 async function start(...events: readonly AccountEvent[]) {
   const clock = new FakeClock();
-  const queue = openSqliteDeliveryQueue({ path: `${temporaryFolder()}/deliveries.db`, clock });
+  const queue = queueInFile({ path: `${temporaryFolder()}/deliveries.db`, clock });
   onTestFinished(() => queue.close());
   const directory = new Directory();
   let revision = 0;
@@ -32,7 +32,7 @@ async function start(...events: readonly AccountEvent[]) {
   const hold = async (n: number): Promise<void> => {
     const nowMs = clock.now();
     await queue.enqueue([newDelivery(n)]);
-    await queue.report((await queue.claim(claimOptions(nowMs))).map(held));
+    await queue.report((await claimFrom(queue, claimOptions(nowMs))).map(held));
   };
   await hold(1);
   const resumed: number[] = [];
@@ -41,10 +41,10 @@ async function start(...events: readonly AccountEvent[]) {
     directory,
     queue: {
       heldAccounts: () => (store.failing ? Promise.reject(unavailable()) : queue.heldAccounts()),
-      async resume(accountId, nowMs) {
+      async change(change, nowMs) {
         if (store.failing) throw unavailable();
         resumed.push(nowMs);
-        const count = await queue.resume(accountId, nowMs);
+        const count = await queue.change(change, nowMs);
         await store.onResume();
         return count;
       },
@@ -53,6 +53,19 @@ async function start(...events: readonly AccountEvent[]) {
   const states = async () => (await listed(queue)).map(({ state }) => state);
   return { clock, queue, apply, hold, accounts, resumed, store, states };
 }
+
+test('deliveries are looked for again at once where the clock is set back', async () => {
+  const { clock, accounts, states } = await start(
+    ON,
+    profileSet('2026-01-01T00:00:00.000Z', '2026-12-01T00:00:00.000Z'),
+  );
+  clock.advance(100 * 1_440 * MINUTE_MS); // the profile has ended
+  await accounts.resume(clock.now());
+  expect(await states()).toEqual(['held']);
+  clock.advance(-100 * 1_440 * MINUTE_MS);
+  await accounts.resume(clock.now());
+  expect(await states()).toEqual(['pending']);
+});
 
 test('deliveries that another process held, and then died, are found at the start and once a minute', async () => {
   const { clock, accounts, apply, states } = await start(OFF, OPEN);

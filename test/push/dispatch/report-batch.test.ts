@@ -83,7 +83,7 @@ test('while the store is unavailable outcomes are kept, and recorded once when i
 
 describe('an outcome that the store refuses', () => {
   const answer = { status: 200, headers: { odd: 'x'.repeat(10) }, body: 'too large' };
-  const attempt = { cycle: 1, number: 1, startedAtMs: 1, durationMs: 2 };
+  const attempt = { cycle: 1, number: 1, startedAtMs: 1, durationMs: 2, othersUnderWay: 0 };
   const large = (id: string): DeliveryReport => ({
     kind: 'delivered',
     id,
@@ -206,15 +206,6 @@ describe('an outcome that the store refuses', () => {
   });
 });
 
-test('what is added while a batch is being recorded is recorded after it', async () => {
-  const { scheduler, commits, add } = batch();
-  add('a');
-  await scheduler.advance(2);
-  add('b');
-  await scheduler.advance(2);
-  expect(commits).toEqual([['a'], ['b']]);
-});
-
 test('closing while the store is unavailable ends at once', async () => {
   const { scheduler, recorded, reports, add } = batch(storeUnavailable);
   add('a');
@@ -222,13 +213,6 @@ test('closing while the store is unavailable ends at once', async () => {
   await reports.close();
   expect(recorded).toEqual([]);
   expect(scheduler.pending).toEqual([]);
-});
-
-test('closing records what is left without waiting', async () => {
-  const { commits, reports, add } = batch();
-  add('a', 'b');
-  await reports.close();
-  expect(commits).toEqual([['a', 'b']]);
 });
 
 test('closing records at most 200 outcomes in one commit, and each of them once', async () => {
@@ -289,17 +273,6 @@ test('an outcome that arrives while the others can not be recorded starts no sec
   add('b');
   await scheduler.advance(10);
   expect([tries, scheduler.pending.length]).toEqual([1, 1]);
-});
-
-test('after a recording the next outcome waits for others again', async () => {
-  const { scheduler, commits, add } = batch();
-  add('a');
-  await scheduler.advance(2);
-  add('b');
-  await scheduler.advance(1);
-  expect(commits).toEqual([['a']]);
-  await scheduler.advance(1);
-  expect(commits).toEqual([['a'], ['b']]);
 });
 
 test('what can not be recorded at the close is tried once, and lost', async () => {

@@ -33,6 +33,6 @@ test('the wait of an attempt is the same whenever it is asked for, and differs b
   expect(new Set(spreads).size).toBe(spreads.length);
 });
 
-test('the wait before an attempt is the one that earlier versions had for it', () => {
+test('the wait before an attempt never changes: each process computes it', () => {
   expect([after('a', 1, 1), after('a', 1, 2), after('a', 2, 1)]).toEqual([32_751, 152_494, 31_688]);
 });

@@ -84,7 +84,12 @@ test('before the accounts are judged the directory gets a moment to reach the la
         'accept',
         all.map(({ transactionId }) => transactionId),
       ),
-    { withdraw: (transactionId) => step('withdraw', transactionId) },
+    {
+      change: async (change) => {
+        await step('withdraw', change.kind === 'withdraw' ? change.transactionIds : change);
+        return 1;
+      },
+    },
     (position) => step('directory at', position),
   );
   const results = await fanOut.handle(

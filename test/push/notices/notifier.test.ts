@@ -1,36 +1,31 @@
 import { describe, expect, test, vi } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
-import type { GroupEvent, PersistentSubscriptions } from '../../../src/event-store/event-store.ts';
-import { NOTICES_GROUP } from '../../../src/push/notices/notifier.ts';
 import { onKey, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
-import { DISABLED, OPERATOR, startNotifier as start, WAIT } from '../../support/service/running-notifier.ts';
+import {
+  CONTACTS,
+  contactsSet,
+  DISABLED,
+  OPERATOR,
+  startNotifier as start,
+  WAIT,
+} from '../../support/service/running-notifier.ts';
 import { startSmtpServer } from '../../support/service/smtp.ts';
 
 const DAY_MS = 86_400_000;
 
-/** Intercepts the notifier's acknowledgements. */
-function acknowledging(acknowledge: (ack: () => Promise<void>) => Promise<void>) {
-  return (subscriptions: PersistentSubscriptions): PersistentSubscriptions =>
-    Object.assign(Object.create(subscriptions), {
-      consume: (...all: Parameters<PersistentSubscriptions['consume']>) => {
-        const consumer = subscriptions.consume(...all);
-        const ack = consumer.ack.bind(consumer);
-        return Object.assign(consumer, {
-          ack: (events: readonly GroupEvent[]) => acknowledge(() => ack(events)),
-        });
-      },
-      ensureGroup: subscriptions.ensureGroup.bind(subscriptions),
-      replayParked: subscriptions.replayParked.bind(subscriptions),
-    });
+async function withServer() {
+  const smtp = await startSmtpServer();
+  const subjects = () => smtp.mails.map(({ raw }) => /^Subject: (.*):/m.exec(raw)?.[1]);
+  const recipients = () => smtp.mails.map(({ to }) => to);
+  return { smtp, subjects, recipients, ...(await start({ smtpUrl: smtp.url })) };
 }
 
 describe('the notifier', () => {
   test('mails the contacts and the operator separately when a webhook is disabled', async () => {
-    const smtp = await startSmtpServer();
-    const notifier = await start({ smtpUrl: smtp.url });
-    notifier.run();
-    await notifier.record(DISABLED);
+    const { smtp, run, record } = await withServer();
+    run();
+    await record(DISABLED);
     const [customer, operator] = await smtp.received(2);
     expect(customer?.to).toEqual(['fleet@customer.example', 'it@customer.example']);
     expect(operator?.to).toEqual([OPERATOR]);
@@ -45,14 +40,12 @@ describe('the notifier', () => {
   });
 
   test('mails a warning and an enable too, and nothing else', async () => {
-    const smtp = await startSmtpServer();
-    const notifier = await start({ smtpUrl: smtp.url });
-    await notifier.record(onKey('WebhookFailing'), onKey('KeySwitchedOff'), onKey('KeySwitchedOn'));
-    await notifier.record(onKey('WebhookDisabled'), onKey('WebhookEnabled'));
-    notifier.run();
-    const mails = await smtp.received(6);
-    const subjects = mails.map(({ raw }) => /^Subject: (.*):/m.exec(raw)?.[1]);
-    expect(subjects.filter((_, index) => index % 2 === 0)).toEqual([
+    const { smtp, run, record, subjects } = await withServer();
+    await record(onKey('WebhookFailing'), onKey('KeySwitchedOff'), onKey('KeySwitchedOn'));
+    await record(onKey('WebhookDisabled'), onKey('WebhookEnabled'));
+    run();
+    await smtp.received(6);
+    expect(subjects().filter((_, index) => index % 2 === 0)).toEqual([
       'Webhook is failing',
       'Webhook was switched off',
       'Webhook was switched on again',
@@ -60,200 +53,123 @@ describe('the notifier', () => {
   });
 
   test('mails nothing of events that are more than a day old, when it goes through the whole log', async () => {
-    const smtp = await startSmtpServer();
-    const notifier = await start({ smtpUrl: smtp.url });
-    await notifier.record(onKey('WebhookFailing'));
-    notifier.clock.advance(DAY_MS + 1);
-    await notifier.record(DISABLED);
-    notifier.run();
+    const { smtp, run, record, clock, logged, subjects } = await withServer();
+    await record(onKey('WebhookFailing'));
+    clock.advance(DAY_MS + 1);
+    await record(DISABLED);
+    run();
     await smtp.received(2);
-    await notifier.logged('notice mailed');
-    expect(smtp.mails.map(({ raw }) => /^Subject: (.*):/m.exec(raw)?.[1])).toEqual([
-      'Webhook was switched off',
-      'Webhook was switched off',
-    ]);
+    await logged('notice mailed', 2);
+    expect(subjects()).toEqual(['Webhook was switched off', 'Webhook was switched off']);
+  });
+
+  test('mails an event that is exactly a day old', async () => {
+    const { smtp, run, record, clock, recipients } = await withServer();
+    await record(DISABLED);
+    clock.advance(DAY_MS);
+    run();
+    await smtp.received(2);
+    expect(recipients()).toEqual([CONTACTS, [OPERATOR]]);
+  });
+
+  test('mails an event that only a clock that is not trusted makes old once that is set right', async () => {
+    const { smtp, run, record, clock, distrust, logged } = await withServer();
+    await record(DISABLED);
+    clock.advance(100 * DAY_MS);
+    distrust(100 * DAY_MS);
+    run();
+    await logged('a notice waits');
+    expect(smtp.mails).toEqual([]);
+    clock.advance(-100 * DAY_MS);
+    distrust(0);
+    await smtp.received(2);
   });
 
   test('names the webhook’s address of the time of the event', async () => {
-    const smtp = await startSmtpServer();
-    const notifier = await start({ smtpUrl: smtp.url });
-    await notifier.record(DISABLED, webhookSet({ url: 'https://changed.example/hook' }));
-    notifier.run();
+    const { smtp, run, record } = await withServer();
+    await record(DISABLED, webhookSet({ url: 'https://changed.example/hook' }));
+    run();
     for (const { raw } of await smtp.received(2)) {
       expect(raw).toContain('Address: https://example.com/hook');
       expect(raw).not.toContain('changed.example');
     }
   });
 
-  test('mails nothing twice where its subscription begins again, as on a copy or a new file', async () => {
-    const smtp = await startSmtpServer();
-    const notifier = await start({ smtpUrl: smtp.url });
-    notifier.run();
-    await notifier.record(DISABLED);
+  test('mails to today’s contacts', async () => {
+    const { smtp, run, record, recipients } = await withServer();
+    await record(DISABLED, contactsSet('new@customer.example'));
+    run();
     await smtp.received(2);
-    await vi.waitUntil(async () => (await notifier.store.readStream('notices-7')).length === 2, WAIT);
-    await notifier.stop();
-    await notifier.forgetSubscriptions();
-    notifier.run();
-    await notifier.record(onKey('WebhookEnabled'));
-    await smtp.received(4);
-    const subjects = smtp.mails.map(({ raw }) => /^Subject: (.*):/m.exec(raw)?.[1]);
-    expect(subjects.filter((subject) => subject === 'Webhook was switched off')).toHaveLength(2);
-  });
-
-  test('mails nothing twice where its record of a notice failed once, and records it then', async () => {
-    const smtp = await startSmtpServer();
-    const notifier = await start({ smtpUrl: smtp.url });
-    notifier.failRecordOnce(new FuelError('STORE_UNAVAILABLE', 'away'));
-    notifier.run();
-    await notifier.record(DISABLED);
-    await notifier.logged('could not be mailed yet');
-    notifier.clock.advance(1_000);
-    await smtp.received(2);
-    await vi.waitUntil(async () => (await notifier.store.readStream('notices-7')).length === 2, WAIT);
-    expect(smtp.mails).toHaveLength(2);
-  });
-
-  test('retries when the mail server can not take it yet, and notifies each side once', async () => {
-    const smtp = await startSmtpServer();
-    const notifier = await start({ smtpUrl: smtp.url });
-    smtp.refuse.push(451, 451); // both of the contacts
-    notifier.run();
-    await notifier.record(DISABLED);
-    await notifier.logged('could not be mailed yet');
-    expect(smtp.mails).toEqual([]);
-    notifier.clock.advance(1_000);
-    await smtp.received(2);
-    expect(smtp.mails.map(({ to }) => to)).toEqual([
-      ['fleet@customer.example', 'it@customer.example'],
-      [OPERATOR],
-    ]);
-  });
-
-  test('gives up a mail that could not be sent for a day, and logs it', async () => {
-    const smtp = await startSmtpServer();
-    const notifier = await start({ smtpUrl: smtp.url });
-    smtp.refuse.push(451, 451);
-    notifier.run();
-    await notifier.record(DISABLED);
-    await notifier.logged('could not be mailed yet');
-    notifier.clock.advance(DAY_MS + 1);
-    await notifier.logged('it is given up');
-    expect([smtp.mails, notifier.givenUp()]).toEqual([[], 1]);
+    expect(recipients()).toEqual([['new@customer.example'], [OPERATOR]]);
   });
 
   test('continues with the next mail when the server refuses one permanently, and logs it', async () => {
-    const smtp = await startSmtpServer();
-    const notifier = await start({ smtpUrl: smtp.url });
+    const { smtp, run, record, logged, givenUp } = await withServer();
     smtp.refuse.push(550, 550);
-    notifier.run();
-    await notifier.record(DISABLED);
+    run();
+    await record(DISABLED);
     const [mail] = await smtp.received(1);
     expect(mail?.to).toEqual([OPERATOR]);
-    await notifier.logged('refused by the mail server');
-    await notifier.record(onKey('WebhookEnabled'));
+    await logged('refused by the mail server');
+    await record(onKey('WebhookEnabled'));
     await smtp.received(3);
-    expect(notifier.givenUp()).toBe(1);
+    expect(givenUp()).toBe(1);
+  });
+
+  test('logs a mail with the number of recipients that the mail server did not take', async () => {
+    const { smtp, run, record, lines, logged, recipients } = await withServer();
+    smtp.refuse.push(550);
+    run();
+    await record(DISABLED);
+    await logged('notice mailed', 2);
+    expect(recipients()).toEqual([[CONTACTS[1]], [OPERATOR]]);
+    expect(lines.filter(({ msg }) => msg === 'notice mailed')).toMatchObject([
+      { account: 7, kind: 'disabled', audience: 'customer', rejected: 1 },
+      { account: 7, kind: 'disabled', audience: 'operator', rejected: 0 },
+    ]);
   });
 
   test('names the notice in the log by ids alone where there is no mail server', async () => {
-    const notifier = await start();
-    notifier.run();
-    await notifier.record(DISABLED);
-    await notifier.logged('FUEL_SMTP_URL is not set');
-    const { msg, level, ...line } =
-      notifier.lines.find(({ msg }) => String(msg).includes('not mailed')) ?? {};
+    const { run, record, logged, lines } = await start();
+    run();
+    await record(DISABLED);
+    await logged('FUEL_SMTP_URL is not set', 2);
+    const { msg, level, ...line } = lines.find(({ msg }) => String(msg).includes('not mailed')) ?? {};
     expect(line).toMatchObject({ account: 7, kind: 'disabled', audience: 'customer' });
-    expect(JSON.stringify(notifier.lines)).not.toMatch(/Harbour Freight|example/);
+    expect(JSON.stringify(lines)).not.toMatch(/Harbour Freight|example/);
   });
 
-  test('parks an event that can not be read and continues', async () => {
-    const smtp = await startSmtpServer();
-    const notifier = await start({ smtpUrl: smtp.url });
-    notifier.run();
-    await notifier.record({ type: 'AccountFrozen', data: { account_id: 7 } } as unknown as AccountEvent);
-    await vi.waitUntil(async () => (await notifier.subscriptions.parked(NOTICES_GROUP)).length === 1, WAIT);
-    expect((await notifier.subscriptions.parked(NOTICES_GROUP))[0]?.reason).toContain('unknown event type');
+  test('leaves alone what it does not mail, also where it can not be read, and its checkpoint moves on', async () => {
+    const { run, record, isDone, lines } = await withServer();
+    run();
+    await record(onKey('KeySwitchedOff'), {
+      type: 'AccountFrozen',
+      data: { account_id: 7 },
+    } as unknown as AccountEvent);
+    await vi.waitUntil(isDone, WAIT);
+    expect(lines.filter(({ level }) => level !== 30)).toEqual([]);
   });
 
-  test('acknowledges what needs no mail before it sends one, so that a long history is skipped fast', async () => {
-    const smtp = await startSmtpServer();
-    const mailsAtAck: number[] = [];
-    const notifier = await start({
-      smtpUrl: smtp.url,
-      through: acknowledging(async (ack) => {
-        mailsAtAck.push(smtp.mails.length);
-        await ack();
+  test('ends with a fault of the program in its subscription, under its own name', async () => {
+    const { run } = await withServer();
+    const { ended } = run({
+      coordination: (whole) => ({
+        ...whole,
+        moveCheckpoint: () => Promise.reject(new TypeError('not a function')),
       }),
     });
-    await notifier.record(DISABLED, onKey('KeySwitchedOff'), onKey('KeySwitchedOn'));
-    notifier.run();
-    await smtp.received(2);
-    await vi.waitUntil(async () => mailsAtAck.length === 2, WAIT);
-    expect(mailsAtAck).toEqual([0, 2]);
+    await expect(ended).rejects.toThrow(new TypeError('not a function'));
   });
 
-  test('continues after an acknowledgement that a store could not take, and mails nothing twice', async () => {
-    const smtp = await startSmtpServer();
-    let failures = 0;
-    const notifier = await start({
-      smtpUrl: smtp.url,
-      through: acknowledging(async (ack) => {
-        if (failures++ < 2) throw new FuelError('STORE_BUSY', 'locked');
-        await ack();
+  test('ends where its store is closed', async () => {
+    const { run, record } = await withServer();
+    await record(DISABLED);
+    const { ended } = run({
+      store: (whole) => ({
+        ...whole,
+        append: () => Promise.reject(new FuelError('STORE_CLOSED', 'closed')),
       }),
     });
-    notifier.run();
-    await notifier.logged('notices waits: a store is unavailable');
-    notifier.clock.advance(120_000); // what was not acknowledged is delivered again
-    await notifier.logged('notices continues');
-    await vi.waitUntil(() => failures === 2, WAIT); // what comes before it would wait for its lease, by a clock that stands
-    await notifier.record(DISABLED);
-    await smtp.received(2);
-    expect(smtp.mails).toHaveLength(2);
-  });
-
-  test('has ended when what it did is acknowledged', async () => {
-    const begun = Promise.withResolvers<void>();
-    let isDone = false;
-    const notifier = await start({
-      through: acknowledging(async (ack) => {
-        begun.resolve();
-        await new Promise((resolve) => setTimeout(resolve, 80));
-        await ack();
-        isDone = true;
-      }),
-    });
-    notifier.run();
-    await begun.promise;
-    await notifier.stop();
-    expect(isDone).toBe(true);
-  });
-
-  test('ends with a fault of the program, under its own name', async () => {
-    const notifier = await start({
-      through: acknowledging(() => Promise.reject(new TypeError('not a function'))),
-    });
-    notifier.run();
-    await expect(notifier.ended()).rejects.toThrow(new TypeError('not a function'));
-  });
-
-  test('parks an event at which the program fails, under the name of the fault, and continues', async () => {
-    const smtp = await startSmtpServer();
-    const notifier = await start({ smtpUrl: smtp.url });
-    const parked = () => notifier.subscriptions.parked(NOTICES_GROUP);
-    notifier.failOnce(new TypeError('no such member'));
-    notifier.run();
-    await notifier.record(DISABLED);
-    await vi.waitUntil(async () => (await parked()).length === 1, WAIT);
-    expect(await parked()).toMatchObject([
-      { event: { type: 'WebhookDisabled' }, reason: 'TypeError: no such member' },
-    ]);
-    await notifier.record(onKey('WebhookEnabled'));
-    await smtp.received(2);
-    await notifier.stop();
-    notifier.run(); // and tries it again at each start
-    await smtp.received(4);
-    expect(await parked()).toEqual([]);
+    await expect(ended).rejects.toThrow('closed');
   });
 });

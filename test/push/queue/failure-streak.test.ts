@@ -1,117 +1,78 @@
-import { describe, expect, test } from 'vitest';
-import type { Attempt, AttemptOutcome, WebhookHealth } from '../../../src/push/queue/delivery.ts';
-import { FailureStreaks, healthy } from '../../../src/push/queue/failure-streak.ts';
+import { describe, expect, it } from 'vitest';
+import type { Attempt, AttemptOutcome } from '../../../src/push/queue/delivery.ts';
+import {
+  answerOf,
+  ended,
+  extended,
+  type FailureStreak,
+  healthOf,
+  NO_STREAK,
+  reset,
+  untimed,
+} from '../../../src/push/queue/failure-streak.ts';
 import { SUCCESS, TIMEOUT, UNAVAILABLE } from '../../support/deliveries/deliveries.ts';
 
-const attempt = (outcome: AttemptOutcome, startedAtMs = 1_000): Attempt => ({
-  cycle: 1,
-  number: 3,
-  startedAtMs,
-  durationMs: 250.4,
-  outcome,
-});
-
-/** The streaks of a batch, on lanes in the given state, and the prefixes that were read. */
-function streaksOn(before: Readonly<Record<string, WebhookHealth>> = {}) {
-  const read: string[] = [];
-  const streaks = new FailureStreaks((prefix) => {
-    read.push(prefix);
-    return before[prefix] ?? healthy();
-  });
-  return { streaks, read };
+function failedAt(atMs: number, cycle = 1, outcome = UNAVAILABLE): Attempt {
+  return { cycle, number: 3, startedAtMs: atMs - 250, durationMs: 250, othersUnderWay: 0, outcome };
 }
 
-const failing: WebhookHealth = { failedInARow: 24, failingSinceMs: 500, lastAnswers: ['500', '502'] };
+/** A failed delivery for each time. */
+function streakOf(...times: readonly number[]): FailureStreak {
+  return times.reduce((streak, atMs) => extended(streak, `at ${atMs}`, failedAt(atMs)), NO_STREAK);
+}
 
-describe('the failure streak of a webhook', () => {
-  test('starts with the end of its first failure and counts from there', () => {
-    const { streaks } = streaksOn();
-    streaks.extend('a', attempt(UNAVAILABLE));
-    expect(streaks.changed.get('a')).toEqual({
-      failedInARow: 1,
-      failingSinceMs: 1_250,
-      lastAnswers: ['503'],
-    });
-    streaks.extend('a', attempt(TIMEOUT, 9_000));
-    expect(streaks.changed.get('a')).toEqual({
-      failedInARow: 2,
-      failingSinceMs: 1_250,
-      lastAnswers: ['timeout: no answer in 500 ms', '503'],
+describe('a failure streak', () => {
+  it('counts failed deliveries from the first on, and keeps the last five answers, newest first', () => {
+    const streak = extended(streakOf(1_000, 2_000, 3_000, 4_000, 5_000), 'x', failedAt(6_000, 1, TIMEOUT));
+    expect(healthOf(streak)).toEqual({
+      failedInARow: 6,
+      failingSinceMs: 1_000,
+      lastAnswers: ['timeout: no answer in 500 ms', '503', '503', '503', '503'],
     });
   });
 
-  test('continues from where it was before the batch', () => {
-    const { streaks } = streaksOn({ a: failing });
-    streaks.extend('a', attempt(UNAVAILABLE));
-    expect(streaks.changed.get('a')).toEqual({
-      failedInARow: 25,
-      failingSinceMs: 500,
-      lastAnswers: ['503', '500', '502'],
+  it('counts a delivery once in each of its cycles, however often it is added', () => {
+    const once = extended(streakOf(1_000), 'x', failedAt(2_000));
+    expect(extended(once, 'x', failedAt(9_000))).toBe(once);
+    expect(healthOf(extended(once, 'x', failedAt(9_000, 2))).failedInARow).toBe(3);
+  });
+
+  it('is over with a success', () => {
+    expect(healthOf(ended(streakOf(1_000, 2_000)))).toEqual(healthOf(NO_STREAK));
+    expect(ended(NO_STREAK)).toBe(NO_STREAK);
+  });
+
+  it('forgets what failed before its webhook was enabled, and nothing since, however late that is said', () => {
+    const streak = reset(streakOf(1_000, 2_000, 3_000), 2_000);
+    expect(healthOf(streak)).toMatchObject({ failedInARow: 2, failingSinceMs: 2_000 });
+    expect(reset(streak, 2_000)).toBe(streak);
+    expect(reset(streak, 1_500)).toBe(streak);
+    expect(extended(streak, 'late', failedAt(1_999))).toBe(streak);
+  });
+
+  it('has no time after a hold until the next failure, and keeps its count', () => {
+    const held = untimed(streakOf(1_000, 2_000), 5_000);
+    expect(healthOf(held)).toMatchObject({ failedInARow: 2, failingSinceMs: null });
+    expect(healthOf(extended(held, 'x', failedAt(6_000)))).toMatchObject({
+      failedInARow: 3,
+      failingSinceMs: 6_000,
     });
+    expect(untimed(held, 4_000)).toBe(held);
   });
 
-  test('gets its time from the next failure where a hold ended it, and keeps its count', () => {
-    const { streaks } = streaksOn({ a: { ...failing, failingSinceMs: null } });
-    streaks.extend('a', attempt(UNAVAILABLE));
-    expect(streaks.changed.get('a')).toMatchObject({ failedInARow: 25, failingSinceMs: 1_250 });
-  });
-
-  test('keeps the last five answers, newest first', () => {
-    const { streaks } = streaksOn();
-    for (const status of [500, 501, 502, 503, 504, 505]) {
-      streaks.extend(
-        'a',
-        attempt({ ok: false, kind: 'status', detail: '', answer: { status, headers: {}, body: '' } }),
-      );
-    }
-    expect(streaks.changed.get('a')?.lastAnswers).toEqual(['505', '504', '503', '502', '501']);
-  });
-
-  test('names an answer by its status, and otherwise what went wrong', () => {
-    const cut: AttemptOutcome = { ok: false, kind: 'cut', detail: 'closed', answer: SUCCESS.answer };
-    const empty: AttemptOutcome = { ok: false, kind: 'status', detail: 'none', answer: null };
-    const { streaks } = streaksOn();
-    for (const outcome of [SUCCESS, UNAVAILABLE, TIMEOUT, cut, empty]) streaks.extend('a', attempt(outcome));
-    expect(streaks.changed.get('a')?.lastAnswers).toEqual([
-      'status: none',
-      'cut: closed',
-      'timeout: no answer in 500 ms',
-      '503',
-      '204',
+  it('keeps a hundred failures, the first among them', () => {
+    const streak = streakOf(...Array.from({ length: 150 }, (_, n) => 1_000 + n));
+    expect(streak.failures.map(({ at }) => at)).toEqual([
+      1_000,
+      ...Array.from({ length: 99 }, (_, n) => 1_051 + n),
     ]);
   });
 
-  test('ends with a success, and a new one begins after it', () => {
-    const { streaks } = streaksOn({ a: failing });
-    streaks.end('a');
-    expect(streaks.changed.get('a')).toEqual(healthy());
-    streaks.extend('a', attempt(UNAVAILABLE));
-    expect(streaks.changed.get('a')).toEqual({
-      failedInARow: 1,
-      failingSinceMs: 1_250,
-      lastAnswers: ['503'],
-    });
-  });
-
-  test('is not changed by a success where there is none, so that nothing has to be written', () => {
-    const { streaks } = streaksOn({
-      counted: { ...failing, failingSinceMs: null },
-      timed: { ...failing, failedInARow: 0 },
-    });
-    for (const prefix of ['new', 'counted', 'timed']) streaks.end(prefix);
-    expect([...streaks.changed.keys()]).toEqual(['counted', 'timed']);
-  });
-
-  test('is read once in a batch for each webhook, and is kept apart from others’', () => {
-    const { streaks, read } = streaksOn({ a: failing });
-    streaks.extend('a', attempt(UNAVAILABLE));
-    streaks.end('b');
-    streaks.extend('b', attempt(UNAVAILABLE));
-    streaks.extend('a', attempt(UNAVAILABLE));
-    expect(read).toEqual(['a', 'b']);
-    expect([...streaks.changed].map(([prefix, { failedInARow }]) => [prefix, failedInARow])).toEqual([
-      ['a', 26],
-      ['b', 1],
+  it('names an answer by its status, and otherwise what went wrong', () => {
+    const cut: AttemptOutcome = { ok: false, kind: 'cut', detail: 'closed', answer: SUCCESS.answer };
+    const empty: AttemptOutcome = { ok: false, kind: 'status', detail: 'none', answer: null };
+    expect([SUCCESS, UNAVAILABLE, TIMEOUT, cut, empty].map(answerOf)).toEqual([
+      ...['204', '503', 'timeout: no answer in 500 ms', 'cut: closed', 'status: none'],
     ]);
   });
 });

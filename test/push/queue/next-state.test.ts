@@ -4,7 +4,6 @@ import {
   type DeliveryProgress,
   endOf,
   keptAttempt,
-  NO_RECORD,
   nextState,
   redeliveryRefusal,
   WITHDRAWN,
@@ -34,6 +33,7 @@ const attemptOf = (outcome: AttemptOutcome, overrides: { cycle?: number; number?
   number: 2,
   startedAtMs: 1_000,
   durationMs: 250.4,
+  othersUnderWay: 0,
   outcome,
   ...overrides,
 });
@@ -70,10 +70,10 @@ describe('the changes of a delivery', () => {
     ['a resume', { kind: 'resume' }, ['held → pending']],
     ['the end of a lane', { kind: 'end lane', reason: 'off' }, ['pending → failed', 'held → failed']],
     ['a withdrawal', { kind: 'withdraw' }, ['pending → withdrawn', 'held → withdrawn']],
-    ['a redelivery', { kind: 'redeliver', force: false, cycle: 2, dueAtMs: 9_500 }, ['failed → pending']],
+    ['a redelivery', { kind: 'redeliver', force: false, dueAtMs: 9_500 }, ['failed → pending']],
     [
       'a forced redelivery',
-      { kind: 'redeliver', force: true, cycle: 2, dueAtMs: 9_500 },
+      { kind: 'redeliver', force: true, dueAtMs: 9_500 },
       ['delivered → pending', 'failed → pending'],
     ],
   ])('%s takes these states to those', (_name, change, effects) => {
@@ -107,7 +107,7 @@ describe('the changes of a delivery', () => {
       state: 'withdrawn',
       reason: WITHDRAWN,
     });
-    const redelivery = { kind: 'redeliver', force: false, cycle: 2, dueAtMs: 9_500 } as const;
+    const redelivery = { kind: 'redeliver', force: false, dueAtMs: 9_500 } as const;
     expect(apply(inState('failed'), redelivery)?.progress).toEqual({
       ...due,
       dueAtMs: 9_500,
@@ -148,11 +148,6 @@ describe('the changes of a delivery', () => {
     );
     expect(streaks).toEqual(['end', undefined, 'extend', undefined, undefined, undefined]);
   });
-
-  test('of a redelivery have no effect where another one has started a cycle since', () => {
-    const redelivery = { kind: 'redeliver', force: true, cycle: 1, dueAtMs: 9_500 } as const;
-    expect(effectsOf(redelivery)).toEqual([]);
-  });
 });
 
 test('a redelivery is refused while a delivery is open, of a withdrawn one always, and of a delivered one without force', () => {
@@ -169,12 +164,12 @@ test('a redelivery is refused while a delivery is open, of a withdrawn one alway
 test('an attempt of an erased transaction is kept without the words of the receiver', () => {
   const nothing = { headers: {}, body: '' };
   const answer = { ...UNAVAILABLE.answer, status: 503, ...nothing };
-  expect(keptAttempt(retry.attempt, NO_RECORD)).toEqual({
+  expect(keptAttempt(retry.attempt, true)).toEqual({
     ...retry.attempt,
     outcome: { ...UNAVAILABLE, answer },
   });
-  expect(keptAttempt(attemptOf(TIMEOUT), NO_RECORD)).toEqual(attemptOf(TIMEOUT));
-  expect(keptAttempt(retry.attempt, { head: '{' })).toEqual(retry.attempt);
+  expect(keptAttempt(attemptOf(TIMEOUT), true)).toEqual(attemptOf(TIMEOUT));
+  expect(keptAttempt(retry.attempt, false)).toEqual(retry.attempt);
 });
 
 test('an attempt ends when its time is over, in whole milliseconds', () => {

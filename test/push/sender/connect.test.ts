@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { LRUCache } from 'lru-cache';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Connected, connectToAny, errorDetail } from '../../../src/push/sender/connect.ts';
 import { trustedAuthorities } from '../../../src/push/sender/trusted-authorities.ts';
@@ -25,7 +26,15 @@ async function connect(
     path: '/',
   };
   const secureContext = trustedAuthorities(certificate().cert);
-  const connected = await connectToAny({ target, addresses, secureContext, signal, onStep: () => undefined });
+  const sessions = new LRUCache<string, Buffer>({ max: 1 });
+  const connected = await connectToAny({
+    target,
+    addresses,
+    secureContext,
+    sessions,
+    signal,
+    onStep: () => undefined,
+  });
   onTestFinished(() => void (connected.ok && connected.socket.destroy()));
   return connected;
 }

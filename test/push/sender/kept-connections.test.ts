@@ -108,15 +108,34 @@ describe('a connection', () => {
     expect(receiver.requests).toHaveLength(1);
   });
 
-  test('that is reset after the request was written is a failure, not a second request', async () => {
+  test('that ends before a byte of the answer costs no attempt: the request is sent once more, on a new one', async () => {
     const receiver = await openReceiver(certificate(), ({ socket, number, reset }) =>
       number === 1 ? socket.write(OK) : reset(),
     );
     const kept = sender();
     await kept.send(sendRequest(receiver.url));
     const { outcome } = await kept.send(sendRequest(receiver.url));
+    expect(outcome).toMatchObject({ ok: true });
+    expect(receiver.requests).toHaveLength(3);
+  });
+
+  test('that ends after a part of the answer is a failure, not a second request', async () => {
+    const receiver = await openReceiver(certificate(), ({ socket, number, reset }) => {
+      if (number === 1) socket.write(OK);
+      else socket.write('HTTP/1.1 200', () => reset());
+    });
+    const kept = sender();
+    await kept.send(sendRequest(receiver.url));
+    const { outcome } = await kept.send(sendRequest(receiver.url));
     expect(outcome).toMatchObject({ ok: false, kind: 'cut' });
     expect(receiver.requests).toHaveLength(2);
+  });
+
+  test('that was made for the attempt and ends without an answer is a failure: the receiver has had the request', async () => {
+    const receiver = await openReceiver(certificate(), ({ reset }) => reset());
+    const { outcome } = await sender().send(sendRequest(receiver.url));
+    expect(outcome).toMatchObject({ ok: false, kind: 'cut' });
+    expect(receiver.requests).toHaveLength(1);
   });
 
   test('on which something unasked arrived is not used again', async () => {

@@ -56,6 +56,40 @@ describe('an answer', () => {
   });
 });
 
+describe('an answer that curl takes', () => {
+  const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
+  test.each([
+    ['100 Continue, unasked', `${CONTINUE}${OK}`, 1],
+    ['204 with a length', 'HTTP/1.1 204 None\r\nContent-Length: 2\r\n\r\n', 2],
+    ['205 with a length', 'HTTP/1.1 205 Reset\r\nContent-Length: 2\r\n\r\n', 2],
+    ['a length twice', OK.replace('\r\n\r\n', '\r\nContent-Length: 2\r\n\r\n'), 2],
+    [
+      'a length beside chunks',
+      OK.replace('\r\n\r\nok', '\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'),
+      2,
+    ],
+  ])(
+    'is a success, and its connection is used again only after a regular one: %s',
+    async (_, text, connections) => {
+      const receiver = await openReceiver(certificate(), ({ socket }) => socket.write(text));
+      const same = sender();
+      for (let count = 0; count < 2; count++)
+        expect(await outcomeInTime(same, sendRequest(receiver.url))).toMatchObject({ ok: true });
+      expect(receiver.connections()).toBe(connections);
+    },
+  );
+
+  test('or not: what is refused after its status has the status and the true reason', async () => {
+    const outcome = await outcomeOf(({ socket }) =>
+      socket.write('HTTP/1.1 201 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok'),
+    );
+    const detail = 'a Content-Length that is not one number: "2, 3"';
+    expect(outcome).toMatchObject({ ok: false, kind: 'protocol', detail, answer: { status: 201 } });
+    const cut = await outcomeOf(({ socket }) => void socket.end('HTTP/1.1 200 OK\r\nX: y\r\n'));
+    expect(cut).toMatchObject({ ok: false, kind: 'cut', answer: { status: 200 } });
+  });
+});
+
 describe('an answer that does not end', () => {
   const KIB = 1024;
 

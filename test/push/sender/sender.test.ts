@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { silentLog } from '../../../src/base/log.ts';
 import type { SendResult } from '../../../src/push/sender/sender.ts';
@@ -84,6 +85,15 @@ describe('an answer', () => {
     const { outcome } = await attempt(`HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(1e6)}`);
     expect(outcome.answer?.body).toBe('x'.repeat(4096));
     expect(outcome.ok).toBe(true);
+  });
+
+  test('that is compressed is kept as it reads, up to 4 KiB', async () => {
+    const body = gzipSync(`disk full ${'é'.repeat(3_000)}`);
+    const { outcome } = await attempt(({ socket }) => {
+      socket.write(`HTTP/1.1 500 x\r\nContent-Encoding: gzip\r\nContent-Length: ${body.length}\r\n\r\n`);
+      socket.write(body);
+    });
+    expect(outcome.answer?.body).toBe(`disk full ${'é'.repeat(2_043)}`);
   });
 
   test('is not kept with half a character at its end', async () => {

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type GenerateResult, generate, type SelfsignedOptions } from 'selfsigned';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { silentLog } from '../../../src/base/log.ts';
 import type { Sender } from '../../../src/push/sender/sender.ts';
 import { configuredSender, createSender } from '../../../src/push/sender/sender.ts';
@@ -47,6 +48,32 @@ test('every authority of the file is trusted, beside the usual ones', async () =
   }
   expect(await failureTo(third, trusting(undefined))).toBeUndefined();
   expect(await failureTo(first, trusting(undefined))).toBe('tls');
+});
+
+describe('of a chain of root, intermediate and receiver', () => {
+  let intermediate: GenerateResult;
+  let root: GenerateResult;
+  let chained: ReceiverCertificate;
+  beforeAll(async () => {
+    const extensions = [{ name: 'basicConstraints', cA: true, critical: true }] as const;
+    const made = (name: string, options: SelfsignedOptions) =>
+      generate([{ name: 'commonName', value: name }], { keyType: 'ec', algorithm: 'sha256', ...options });
+    const signedBy = ({ cert, private: key }: GenerateResult) => ({ ca: { cert, key } });
+    root = await made('root', { extensions: [...extensions] });
+    intermediate = await made('intermediate', { extensions: [...extensions], ...signedBy(root) });
+    const altNames = [{ type: 2 as const, value: 'localhost' }];
+    const leaf = await made('leaf', {
+      extensions: [{ name: 'subjectAltName', altNames }],
+      ...signedBy(intermediate),
+    });
+    chained = { cert: `${leaf.cert}\n${intermediate.cert}`, key: leaf.private };
+  });
+
+  test('each may be the authority that the file names, an intermediate alone too', async () => {
+    for (const { cert } of [root, intermediate])
+      expect(await failureTo(chained, trusting(cert))).toBeUndefined();
+    expect(await failureTo(chained, trusting(first.cert))).toBe('tls');
+  });
 });
 
 test('one certificate of several that can not be read is named by its number', () => {

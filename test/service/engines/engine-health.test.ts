@@ -4,14 +4,14 @@ import { type CheckedEngine, EngineHealth } from '../../../src/service/engines/e
 import { FakeClock } from '../../support/fake-clock.ts';
 import { memoryLog } from '../../support/service/api.ts';
 
-/** Engines that are unavailable while they are in `unavailable`, and the checks they get. */
+/** Engines that are unavailable while they are in `unavailable`, with a record of their checks. */
 function engines() {
   const clock = new FakeClock();
   const unavailable = new Set<string>();
   const asked: string[] = [];
   const engine = (name: CheckedEngine['name']): CheckedEngine => ({
     name,
-    serves: name === 'eventstoredb' ? ['store', 'subscriptions'] : ['view'],
+    serves: name === 'eventstoredb' ? ['events'] : ['tables'],
     ping: async () => {
       asked.push(name);
       if (unavailable.has(name)) throw new FuelError('STORE_UNAVAILABLE', `${name} does not answer`);

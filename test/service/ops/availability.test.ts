@@ -34,13 +34,13 @@ function process(
   const live = new LiveDirectory({
     store,
     directory: new Directory(),
-    clock: systemClock, // the time of day does not count
+    clock: systemClock, // the time of day does not matter
     monotonic: clock,
     log: silentLog,
     signal: stopping.signal,
   });
   let following: Promise<void> | undefined;
-  /** Follows the log to its end, and no further: from then on the store is silent. */
+  /** Follows the log to its end and no further. From then on the store is silent. */
   const catchUp = async (): Promise<void> => {
     following = live.run();
     await until(async () => live.isCaughtUp, 5_000);
@@ -54,7 +54,7 @@ function process(
   });
   const engine = (name: CheckedEngine['name']): CheckedEngine => ({
     name,
-    serves: name === 'eventstoredb' ? ['store', 'subscriptions'] : ['view'],
+    serves: name === 'eventstoredb' ? ['events'] : ['tables'],
     ping: async () => {
       if (options.away?.includes(name)) throw new FuelError('STORE_UNAVAILABLE', name);
     },
@@ -68,7 +68,6 @@ function process(
     maxAgeMs: MAX_AGE_MS,
     standing,
     store: {},
-    threads: undefined,
     engines: new EngineHealth([engine('eventstoredb'), engine('mongodb')], clock),
     subscription,
     disk: disk && (async () => disk),
@@ -91,7 +90,7 @@ describe('access can be judged', () => {
     expect(await availability.readiness()).toMatchObject({
       ready: false,
       checks: { known_to_others: false },
-      reasons: { known_to_others: 'this process could not report itself to the others lately' },
+      reasons: { known_to_others: 'this process has not been able to report itself to the others recently' },
     });
   });
 
@@ -150,7 +149,7 @@ describe('access can be judged', () => {
     expect(await availability.readiness()).toMatchObject({
       ready: false,
       checks: { ...CAUGHT_UP, not_stopping: false },
-      reasons: { not_stopping: 'the process stops' },
+      reasons: { not_stopping: 'the process is stopping' },
     });
   });
 });

@@ -36,11 +36,13 @@ test('an attempt is under way until it has ended, also where the sender fails', 
   let closed = 0;
   const sender: Sender = {
     send: () => result.promise,
+    openConnections: () => 3,
     close: async () => {
       closed += 1;
     },
   };
   const over = metrics.over(sender);
+  expect(over.openConnections('https://a.example')).toBe(3);
   const sending = over.send({} as never);
   expect(await values('fuel_deliveries_in_flight')).toEqual(['fuel_deliveries_in_flight 1']);
   result.reject(new Error('a fault'));
@@ -48,6 +50,13 @@ test('an attempt is under way until it has ended, also where the sender fails', 
   expect(await values('fuel_deliveries_in_flight')).toEqual(['fuel_deliveries_in_flight 0']);
   await over.close();
   expect(closed).toBe(1);
+});
+
+test('the webhooks that wait for their receivers are as many as were last said', async () => {
+  const { metrics, values } = counted();
+  expect(await values('fuel_deliveries_waiting_lanes')).toEqual(['fuel_deliveries_waiting_lanes 0']);
+  for (const count of [3, 2]) metrics.waitingLanes(count);
+  expect(await values('fuel_deliveries_waiting_lanes')).toEqual(['fuel_deliveries_waiting_lanes 2']);
 });
 
 test('a redelivery is counted with its first attempt', async () => {
@@ -67,7 +76,11 @@ test('receivers are counted by what they took in the last 15 minutes, each once'
   const { metrics, values } = counted();
   const send = async (host: string, ok: boolean): Promise<void> => {
     const result = { outcome: ok ? { ok } : { ok, kind: 'timeout' }, durationMs: 1, lateMs: 0 } as SendResult;
-    const sender = metrics.over({ send: async () => result, close: async () => undefined });
+    const sender = metrics.over({
+      send: async () => result,
+      openConnections: () => 0,
+      close: async () => undefined,
+    });
     await sender.send({ url: `https://${host}/hook`, headers: {}, body: '' });
   };
   await send('a.example', true);

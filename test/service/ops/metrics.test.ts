@@ -3,14 +3,14 @@ import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import { RANGE, startTestApi } from '../../support/service/api.ts';
 import { showing } from '../../support/transactions/records.ts';
 
-/** The values of one metric as they are scraped, by their labels. */
+/** Returns the scraped values of one metric by their labels. */
 async function scraped(metrics: ReturnType<typeof createMetrics>, name: string): Promise<string[]> {
   const text = await metrics.text();
   return text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
 }
 
 describe('the metrics of the API', () => {
-  test('count answers by status and code, the rows of pages and what was read for them', async () => {
+  test('count answers by status and code, and the rows of pages', async () => {
     const metrics = createMetrics();
     const api = await startTestApi({ metrics });
     await api.show(
@@ -22,8 +22,6 @@ describe('the metrics of the API', () => {
       'fuel_http_requests_total{status="400",code="VALIDATION_FAILED"} 1',
     ]);
     expect(await scraped(metrics, 'fuel_page_rows_total')).toEqual(['fuel_page_rows_total 5']);
-    const [read = ''] = await scraped(metrics, 'fuel_page_entries_read_total');
-    expect(Number(read.split(' ')[1])).toBeGreaterThanOrEqual(5);
   });
 
   test('say how long answers took, in seconds', async () => {
@@ -35,7 +33,7 @@ describe('the metrics of the API', () => {
     const [sum = ''] = await scraped(metrics, 'fuel_http_request_duration_seconds_sum');
     const seconds = Number(sum.split(' ')[1]);
     expect(seconds).toBeGreaterThan(0);
-    expect(seconds).toBeLessThan(5); // in milliseconds it would be a few at least
+    expect(seconds).toBeLessThan(5); // in milliseconds it would be larger
     const line = api.logLines.find(({ msg }) => msg === 'request');
     expect(seconds).toBeCloseTo(Number(line?.duration_ms) / 1000, 4);
   });

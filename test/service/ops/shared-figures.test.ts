@@ -106,8 +106,9 @@ describe('the figures that are the same in every process', () => {
     const status = (): Promise<never> => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away'));
     const { figures } = opened({ subscriptions: { ...none, status } });
     expect(await figures()).toMatchObject({
-      'fuel_follower_lag_seconds{follower="notices"}': Number.NaN,
+      'fuel_follower_lag_seconds{follower="deliveries"}': Number.NaN,
       'fuel_follower_lag_seconds{follower="transactions"}': 0,
+      'fuel_follower_lag_seconds{follower="notices"}': 0,
       fuel_deliveries_pending: 0,
     });
   });
@@ -182,7 +183,7 @@ describe('the figures that are the same in every process', () => {
     expect(await ending()).toBe(0);
     events = [opened7(), profile(-1)];
     clock.advance(3_600_000);
-    expect(await ending()).toBe(0); // it has lost it
+    expect(await ending()).toBe(0); // the account has lost access
   });
 
   test('are no numbers either once they can be read no more', async () => {
@@ -193,18 +194,20 @@ describe('the figures that are the same in every process', () => {
     };
     const { figures } = opened({
       subscriptions: { ...none, status: () => away({ position: 0, parked: 400 }) },
+      coordination: { checkpoint: () => away(undefined) },
       view: {
         checkpoint: () => away(undefined),
         countParked: () => away(2_000),
         ...none,
       },
       queue: {
-        backlog: () => away({ pending: 1, held: 1, failingLanes: 1, nextDueAtMs: undefined }),
+        backlog: () =>
+          away({ pending: 1, underWay: 0, waiting: 0, held: 1, failingLanes: 1, nextDueAtMs: undefined }),
       },
     });
     const before = await figures();
     const unknown = Object.keys(before).filter((name) => Number.isNaN(before[name]));
-    expect(unknown).toEqual(['fuel_last_backup_timestamp_seconds', 'fuel_last_proof_timestamp_seconds']); // it has no name
+    expect(unknown).toEqual(['fuel_last_backup_timestamp_seconds', 'fuel_last_proof_timestamp_seconds']); // the store has no name
     expect(before).toMatchObject({
       'fuel_follower_parked_events{follower="transactions"}': 2_000,
       fuel_deliveries_pending: 1,
@@ -226,11 +229,11 @@ describe('the figures that are the same in every process', () => {
       void shared.read({ ...parts, ...away }, signal);
       return until(async () => (await registry.metrics()).includes(line), 5_000);
     };
-    const away = { ...none, checkpoint: () => never, countParked: () => never, building: () => never };
+    const away = { ...none, checkpoint: () => never, countParked: () => never };
     const subscriptions = { ...none, status: () => never };
     await shown({ view: away, subscriptions }, 'fuel_deliveries_pending 0');
     const queue = { backlog: () => never, nextDueAtMs: () => never };
-    await shown({ queue }, 'fuel_follower_parked_events{follower="notices"} 400');
+    await shown({ queue }, 'fuel_follower_parked_events{follower="deliveries"} 400');
   });
 
   test('are read no longer when the process stops, also while a store does not answer', async () => {
@@ -248,7 +251,7 @@ describe('the figures that are the same in every process', () => {
     await figures();
     clock.advance(15_000);
     await figures();
-    const reading = { lag: { transactions: 0 }, pending: 0 };
+    const reading = { lag: { transactions: 0, notices: 0 }, pending: 0 };
     expect(readings).toEqual([
       { atMs: clock.now() - 15_000, ...reading },
       { atMs: clock.now(), ...reading },

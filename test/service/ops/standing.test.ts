@@ -8,16 +8,15 @@ const isMember = (standing: Standing, nowMs: number, position: number) =>
   standing.isKnown(nowMs) && standing.hasReached(position);
 
 test('a process is a member once the others know of it and its directory is as far as it must be', () => {
-  const main = new Standing();
-  const thread = new Standing(main.memory);
-  expect(isMember(thread, 1_000, 10)).toBe(false);
-  main.mustReach(10);
-  main.knownUntil(2_000);
-  expect(isMember(thread, 1_999, 10)).toBe(true);
-  expect(isMember(thread, 2_000, 10)).toBe(false);
-  expect(isMember(thread, 1_999, 9)).toBe(false);
-  main.mustReach(undefined);
-  expect(isMember(thread, 1_999, Number.MAX_SAFE_INTEGER)).toBe(false);
+  const standing = new Standing();
+  expect(isMember(standing, 1_000, 10)).toBe(false);
+  standing.mustReach(10);
+  standing.knownUntil(2_000);
+  expect(isMember(standing, 1_999, 10)).toBe(true);
+  expect(isMember(standing, 2_000, 10)).toBe(false);
+  expect(isMember(standing, 1_999, 9)).toBe(false);
+  standing.mustReach(undefined);
+  expect(isMember(standing, 1_999, Number.MAX_SAFE_INTEGER)).toBe(false);
 });
 
 test('position 0 is one that a directory reaches', () => {
@@ -25,14 +24,6 @@ test('position 0 is one that a directory reaches', () => {
   expect(standing.hasReached(0)).toBe(false);
   standing.mustReach(0);
   expect(standing.hasReached(0)).toBe(true);
-});
-
-test('every thread sees that the process stops', () => {
-  const main = new Standing();
-  const thread = new Standing(main.memory);
-  expect(thread.isStopping).toBe(false);
-  main.stopping();
-  expect(thread.isStopping).toBe(true);
 });
 
 function member(head: () => Promise<number>) {
@@ -51,7 +42,7 @@ test('a process that joins must have applied what the log held when the others l
   join();
   await until(async () => standing.hasReached(10), 5_000);
   expect(standing.hasReached(9)).toBe(false);
-  end = 20; // recorded since: commands wait for it
+  end = 20; // recorded since then, and commands wait for it
   expect(standing.hasReached(10)).toBe(true);
 });
 

@@ -56,7 +56,7 @@ describe('a master key that is not given any more', () => {
     const store = m.engines.store();
     const slow = storeWith(store, {
       async readStream(...given) {
-        await new Promise((resolve) => setTimeout(resolve, 150)); // longer than until the next attempt is due
+        await new Promise((resolve) => setTimeout(resolve, 150)); // longer than the wait for the next attempt
         return store.readStream(...given);
       },
     });

@@ -7,7 +7,7 @@ import type {
   SubscribeOptions,
   SubscriptionBatch,
 } from '../../../src/event-store/event-store.ts';
-import { THREAD_ENTRY } from '../../../src/operator/serve/threads.ts';
+import { THREAD_ENTRY } from '../../../src/operator/serve/jobs.ts';
 import type { Engines } from '../../../src/service/engines/engines.ts';
 import type { MetricsJson } from '../../../src/service/ops/work-metrics.ts';
 import { startJob } from '../../../src/service/threads/start-job.ts';
@@ -16,7 +16,7 @@ import { slowlyLeft } from '../../support/event-store/store-with.ts';
 import { type Machine, machine, PATH, SOON_MS } from '../../support/service/webhooks-machine.ts';
 import { until } from '../../support/waiting.ts';
 
-/** Engines whose log is followed like this. */
+/** Returns engines whose log is followed in this way. */
 function following(
   engines: Engines,
   next: (options: SubscribeOptions) => Promise<IteratorResult<SubscriptionBatch, undefined>>,
@@ -31,7 +31,7 @@ function following(
   return { ...engines, store: () => store };
 }
 
-/** An adapter with these methods replaced. */
+/** Returns an adapter with these methods replaced. */
 function replacing<T extends object>(target: T, methods: Partial<T>): T {
   return new Proxy(target, {
     get(whole, name) {
@@ -49,44 +49,11 @@ describe('the webhooks role', () => {
     const head = await m.engines.store().head();
     const run = m.start();
     await run.connected;
-    expect(run.connectedAfter()).toBeGreaterThanOrEqual(head - 1); // the transaction is no event of an account
+    expect(run.connectedAfter()).toBeGreaterThanOrEqual(head - 1); // the transaction is not an event of an account
     await m.settled('delivered');
     expect(m.receiver.to(PATH).map(({ body }) => body.data.transaction.id)).toEqual([501]);
     await run.stop();
     await expect(run.ended).resolves.toBeUndefined();
-  });
-
-  test('counts its attempts by outcome, and what is under way', async () => {
-    const m = await machine();
-    const { promise: asked, resolve } = Promise.withResolvers<void>();
-    const { promise: answering, resolve: answer } = Promise.withResolvers<void>();
-    m.receiver.answer(PATH, async (response) => {
-      resolve();
-      await answering;
-      response.writeHead(503).end();
-    });
-    await m.provision();
-    await m.record(501);
-    const { registry } = m.start();
-    const counted = async () => (await registry.metrics()).split('\n');
-    await asked;
-    expect(await counted()).toContain('fuel_deliveries_in_flight 1');
-    answer();
-    await m.settled('failed');
-    m.receiver.answer(PATH, answerWith(200));
-    const [only] = await m.logged();
-    await m.engines.queue().redeliver(only?.id ?? '', { force: false, dueAtMs: Date.now() });
-    await m.settled('delivered');
-    expect(await counted()).toEqual(
-      expect.arrayContaining([
-        'fuel_delivery_attempts_total{outcome="failed",kind="status"} 3',
-        'fuel_delivery_attempts_total{outcome="delivered",kind=""} 1',
-        'fuel_delivery_attempt_duration_seconds_bucket{le="1"} 4',
-        'fuel_delivery_attempt_duration_seconds_count 4',
-        'fuel_redeliveries_total 1',
-        'fuel_deliveries_in_flight 0',
-      ]),
-    );
   });
 
   test('waits before each further attempt as its settings say', async () => {
@@ -97,27 +64,9 @@ describe('the webhooks role', () => {
     m.start();
     await m.settled('failed');
     const [first = 0, second = 0, third = 0] = (await m.attempts()).map(({ startedAtMs }) => startedAtMs);
-    // Each is ±10 %, and its timer may be late.
+    // Each wait varies by ±10 %, and its timer may be late.
     expect(second - first).toBeGreaterThanOrEqual(90);
     expect(third - second).toBeGreaterThanOrEqual(270);
-  });
-
-  test('that is asked to stop records the attempts in progress, and begins none', async () => {
-    const m = await machine();
-    const { promise: asked, resolve } = Promise.withResolvers<void>();
-    m.receiver.answer(PATH, (response) => {
-      resolve();
-      setTimeout(() => response.writeHead(503).end(), 100);
-    });
-    await m.provision();
-    await m.record(501);
-    const run = m.start();
-    await asked;
-    await run.stop();
-    expect(await m.logged()).toMatchObject([{ state: 'pending' }]);
-    expect(await m.attempts()).toMatchObject([{ number: 1 }]);
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(m.receiver.to(PATH)).toHaveLength(1);
   });
 
   test('that is asked to stop counts no attempt that its receiver did not get', async () => {
@@ -186,7 +135,7 @@ describe('the webhooks role', () => {
     await until(async () => sockets.length === 1 && sockets[0]?.closed === true, 2_000);
   });
 
-  /** Engines whose subscription takes a tenth of a second to end. */
+  /** Returns engines whose subscription takes a tenth of a second to end. */
   function endingSlowly(engines: Engines) {
     const subscriptions = engines.subscriptions();
     const state = { isTaking: true };
@@ -217,7 +166,7 @@ describe('the webhooks role', () => {
     const m = await machine();
     const { state, engines } = endingSlowly(m.engines);
     const broken = replacing(engines.queue(), {
-      nextDueAtMs: () => Promise.reject(new TypeError('a fault')),
+      claim: () => Promise.reject(new TypeError('a fault')),
     });
     const tasks = getTasks().size;
     await expect(m.start({ ...engines, queue: () => broken }).ended).rejects.toThrow('a fault');
@@ -242,7 +191,7 @@ describe('the webhooks role', () => {
       holder: 'this',
     };
     const webhooks = startJob(host, {
-      ...{ job: 'webhooks', data: { directory: undefined }, memory: { youngMb: 24, oldMb: 128 } },
+      ...{ job: 'webhooks', log: {}, data: { directory: undefined }, memory: { youngMb: 24, oldMb: 128 } },
       onMetrics: (metrics) => {
         counted = metrics;
       },
@@ -273,7 +222,7 @@ describe('the webhooks role', () => {
       'the delivery log',
       ({ engines }: Machine): Engines => {
         const broken = replacing(engines.queue(), {
-          nextDueAtMs: () => Promise.reject(new TypeError('a fault')),
+          claim: () => Promise.reject(new TypeError('a fault')),
         });
         return { ...engines, queue: () => broken };
       },
@@ -303,17 +252,6 @@ describe('the webhooks role', () => {
     await run.connected;
     await run.stop();
     expect(state.isRead).toBe(false);
-  });
-
-  test('ends what a key is owed as soon as it is switched off, not when the next attempt is due', async () => {
-    const m = await machine();
-    m.receiver.answer(PATH, answerWith(503));
-    const { prefix } = await m.provision();
-    await m.record(501);
-    m.start(m.engines, { ...m.config, FUEL_WEBHOOK_RETRY_DELAYS: [3_600_000, 3_600_000] });
-    await until(async () => (await m.attempts()).length === 1, SOON_MS);
-    await m.switchOff(prefix);
-    await m.settled('failed');
   });
 
   test('ends when it is asked to, although its directory has not caught up', async () => {

@@ -9,7 +9,10 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const JOB = new URL('../../../src/service/threads/job.ts', import.meta.url).href;
 
-/** Does the job of this text, with `context` in scope, on engines that say when they are closed. */
+/** The steps of a job, as the positions that it reports. */
+const [ENDED, COUNTED, CLOSED] = [1, 2, 3];
+
+/** Runs the job in this text, with `context` in scope, on engines that report when they are closed. */
 function run(text: string, { isCounted = true } = {}) {
   const file = join(temporaryFolder(), 'job.mjs');
   writeFileSync(
@@ -17,47 +20,44 @@ function run(text: string, { isCounted = true } = {}) {
     `import { runJob } from ${JSON.stringify(JOB)};
      import { parentPort } from 'node:worker_threads';
      const post = parentPort.postMessage.bind(parentPort);
-     const result = (value) => post({ kind: 'result', value });
-     parentPort.postMessage = (message) => { post(message); if (message.kind === 'metrics') result('counted'); };
+     const did = (position) => post({ kind: 'moved', position });
+     parentPort.postMessage = (message) => { post(message); if (message.kind === 'metrics') did(${COUNTED}); };
      const turn = () => new Promise((resolve) => setTimeout(resolve, 20));
      const cook = async (context) => { ${text} };
-     await runJob({ cook: async () => cook }, async () => ({ close: async () => { await turn(); result('closed'); } }));`,
+     await runJob({ cook: async () => cook }, async () => ({ close: async () => { await turn(); did(${CLOSED}); } }));`,
   );
-  const results: unknown[] = [];
+  const steps: number[] = [];
   const metrics: MetricsJson[] = [];
   const host = { entry: pathToFileURL(file), config: loadConfig({}, 'command'), holder: 'this' };
   const started = startJob(host, {
-    ...{ job: 'cook', memory: { youngMb: 12, oldMb: 64 } },
-    onResult: (value) => results.push(value),
+    ...{ job: 'cook', log: {}, memory: { youngMb: 12, oldMb: 64 } },
+    onMoved: (step) => steps.push(step),
     ...(isCounted && { onMetrics: (counted: MetricsJson) => metrics.push(counted) }),
   });
   onTestFinished(() => started.stop());
-  return { started, results, metrics };
+  return { started, steps, metrics };
 }
 
-test('a job gets what its thread was told before it asked, in order, and has ended when its engines are closed', async () => {
-  const { started, results } = run(`
-    await turn();
-    context.onTold(result);
+test('a job that is asked to stop has ended when its engines are closed', async () => {
+  const { started, steps } = run(`
     while (!context.signal.aborted) await turn();
-    result('ended');`);
-  for (const value of ['first', 'second']) started.tell(value);
+    did(${ENDED});`);
   await started.stop();
-  expect(results).toEqual(['first', 'second', 'ended', 'counted', 'closed']);
+  expect(steps).toEqual([ENDED, COUNTED, CLOSED]);
 });
 
 test('a job that fails has closed its engines, and reported what it counted', async () => {
-  const { started, results, metrics } = run(`
+  const { started, steps, metrics } = run(`
     context.metrics.loopDelay.set({ thread: 'last' }, 7);
     await turn();
     throw new Error('burnt');`);
   await expect(started.failed).rejects.toThrow('burnt');
-  expect(results).toEqual(['counted', 'closed']);
+  expect(steps).toEqual([COUNTED, CLOSED]);
   expect(JSON.stringify(metrics.at(-1))).toContain('"thread":"last"');
 });
 
 test('a job whose metrics nobody takes counts nothing', async () => {
-  const { started, results } = run("result('done');", { isCounted: false });
+  const { started, steps } = run(`did(${ENDED});`, { isCounted: false });
   await started.ended;
-  expect(results).toEqual(['done', 'closed']);
+  expect(steps).toEqual([ENDED, CLOSED]);
 });

@@ -10,28 +10,27 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const ENDS_WHEN_ASKED = "parentPort.once('message', () => parentPort.close());";
 
-/** A thread that runs this text, with `parentPort`, `workerData`, `resourceLimits` and `result` in scope. */
+/** A thread that runs this text, with `parentPort`, `workerData`, `resourceLimits` and `report` of a number in scope. */
 function thread(text: string, env: Readonly<Record<string, string>> = {}) {
   const file = join(temporaryFolder(), 'job.mjs');
   writeFileSync(
     file,
     `import { parentPort, resourceLimits, workerData } from 'node:worker_threads';
-     const result = (value) => parentPort.postMessage({ kind: 'result', value });
+     const report = (position) => parentPort.postMessage({ kind: 'moved', position });
      ${text}`,
   );
-  const results: unknown[] = [];
-  const { promise: first, resolve } = Promise.withResolvers<unknown>();
+  const reports: number[] = [];
+  const { promise: first, resolve } = Promise.withResolvers<number>();
   const host = { entry: pathToFileURL(file), config: loadConfig(env, 'command'), holder: 'this' };
   const started = startJob(host, {
-    job: 'cook',
-    memory: { youngMb: 12, oldMb: 64 },
-    onResult: (value) => {
-      results.push(value);
-      resolve(value);
+    ...{ job: 'cook', log: {}, memory: { youngMb: 12, oldMb: 64 } },
+    onMoved: (position) => {
+      reports.push(position);
+      resolve(position);
     },
   });
   onTestFinished(() => started.stop());
-  return { ...started, missing: () => [started.missing, started.wasReady], results, first };
+  return { ...started, missing: () => [started.missing, started.wasReady], reports, first };
 }
 
 const pending = Symbol('pending');
@@ -39,22 +38,23 @@ const settled = (promise: Promise<unknown>) =>
   Promise.race([promise.catch((error: unknown) => error), Promise.resolve(pending)]);
 
 describe('a job in a thread', () => {
-  test('gets the configuration, and its results arrive', async () => {
-    const { first } = thread(`result(workerData.host.config.FUEL_LOG_LEVEL); ${ENDS_WHEN_ASKED}`, {
-      FUEL_LOG_LEVEL: 'warn',
-    });
-    expect(await first).toBe('warn');
+  test('gets the configuration, and what it reports arrives', async () => {
+    const { first } = thread(
+      `report(workerData.host.config.FUEL_DELIVERY_RETENTION_DAYS); ${ENDS_WHEN_ASKED}`,
+      { FUEL_DELIVERY_RETENTION_DAYS: '17' },
+    );
+    expect(await first).toBe(17);
   });
 
   test('that is asked to stop has stopped when `stop` resolves, and has not failed', async () => {
-    const { stop, failed, results, first } = thread(
-      `result('begun');
-       parentPort.once('message', () => setTimeout(() => { result('ended'); parentPort.close(); }, 30));`,
+    const { stop, failed, reports, first } = thread(
+      `report(1);
+       parentPort.once('message', () => setTimeout(() => { report(2); parentPort.close(); }, 30));`,
     );
     await first;
-    expect(results).toEqual(['begun']);
+    expect(reports).toEqual([1]);
     await stop();
-    expect(results).toEqual(['begun', 'ended']);
+    expect(reports).toEqual([1, 2]);
     expect(await settled(failed)).toBe(pending);
   });
 
@@ -75,10 +75,10 @@ describe('a job in a thread', () => {
   });
 
   test('has the memory that it is given, with room for short-lived objects where an engine is remote', async () => {
-    expect(await thread(`result(resourceLimits); ${ENDS_WHEN_ASKED}`).first).toMatchObject({
-      maxOldGenerationSizeMb: 64,
-      maxYoungGenerationSizeMb: 12,
-    });
+    const limits = ['maxOldGenerationSizeMb', 'maxYoungGenerationSizeMb'].map(
+      (name) => thread(`report(resourceLimits.${name}); ${ENDS_WHEN_ASKED}`).first,
+    );
+    expect(await Promise.all(limits)).toEqual([64, 12]);
     const of = async (env: Readonly<Record<string, string>>) =>
       youngMb(await openEngines(loadConfig(env, 'command'), systemClock));
     expect(await of({})).toBe(12);
@@ -86,26 +86,14 @@ describe('a job in a thread', () => {
     expect(await of({ MONGODB_URL: 'mongodb://a' })).toBe(32);
   });
 
-  test('is ready and listens when it says so', async () => {
-    const started = thread(
-      `parentPort.postMessage({ kind: 'ready', missing: undefined });
-       parentPort.postMessage({ kind: 'listening' }); ${ENDS_WHEN_ASKED}`,
-    );
-    await started.listening;
-    expect(started.missing()).toEqual([undefined, true]);
-  });
-
-  test('lacks what it said last, and was ready once it lacked nothing', async () => {
+  test.each<[string, readonly string[], [string | undefined, boolean]]>([
+    ['what it said last', ["'the store'"], ['the store', false]],
+    ['nothing, when it says so', ['undefined'], [undefined, true]],
+    ['something again, and was ready', ['undefined', "'the store again'"], ['the store again', true]],
+  ])('lacks %s', async (_, said, expected) => {
     const ready = (missing: string) => `parentPort.postMessage({ kind: 'ready', missing: ${missing} });`;
-    const started = thread(`
-      ${ready("'the store'")} result(1); parentPort.once('message', () => {
-        ${ready('undefined')} ${ready("'the store again'")} parentPort.postMessage({ kind: 'listening' });
-        ${ENDS_WHEN_ASKED}
-      });`);
+    const started = thread(`${said.map(ready).join(' ')} report(1); ${ENDS_WHEN_ASKED}`);
     await started.first;
-    expect(started.missing()).toEqual(['the store', false]);
-    started.tell('continue');
-    await started.listening;
-    expect(started.missing()).toEqual(['the store again', true]);
+    expect(started.missing()).toEqual(expected);
   });
 });

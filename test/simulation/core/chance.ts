@@ -1,4 +1,4 @@
-/** Random numbers of a seed: the same on every machine. */
+/** Random numbers from a seed, the same on every machine. */
 export class Chance {
   readonly #seed: string;
   #state: [number, number, number, number];
@@ -20,12 +20,12 @@ export class Chance {
     for (let n = 0; n < 12; n++) this.next();
   }
 
-  /** Another sequence: what draws from it does not change what this one gives. */
+  /** Returns another sequence. Drawing from it does not change this one. */
   fork(name: string): Chance {
     return new Chance(`${this.#seed}/${name}`);
   }
 
-  /** From 0, below 1. */
+  /** Returns a number from 0 to below 1. */
   next(): number {
     let [a, b, c, d] = this.#state;
     const t = (((a + b) | 0) + d) | 0;
@@ -38,7 +38,7 @@ export class Chance {
     return (t >>> 0) / 4_294_967_296;
   }
 
-  /** A whole number from 0, below `below`. */
+  /** Returns a whole number from 0 to below `below`. */
   int(below: number): number {
     return Math.floor(this.next() * below);
   }

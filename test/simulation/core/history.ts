@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 
 export interface Entry {
   readonly atMs: number;
-  /** Which process did it; empty: the world around them. */
-  readonly who: string;
+  /** The process that did it; empty for the world around the processes. */
+  readonly process: string;
   readonly what: string;
 }
 
-/** What happened in a run, in its order. Two runs of one seed have the same print. */
+/** The events of a run, in order. Two runs of one seed have the same print. */
 export class History {
   readonly entries: Entry[] = [];
   readonly #print = createHash('sha256');
@@ -17,17 +17,17 @@ export class History {
     this.#now = now;
   }
 
-  add(who: string, what: string): void {
+  add(process: string, what: string): void {
     const atMs = this.#now();
-    this.entries.push({ atMs, who, what });
-    this.#print.update(`${atMs} ${who} ${what}\n`);
+    this.entries.push({ atMs, process, what });
+    this.#print.update(`${atMs} ${process} ${what}\n`);
   }
 
   get print(): string {
     return this.#print.copy().digest('hex').slice(0, 16);
   }
 
-  /** The lines that name one of these texts, or the last ones. */
+  /** Returns the last lines that contain one of these texts, or the last lines if there are none. */
   about(texts: readonly string[], last = 60): string[] {
     const found =
       texts.length === 0
@@ -37,6 +37,6 @@ export class History {
   }
 }
 
-export function lineOf({ atMs, who, what }: Entry): string {
-  return `${new Date(atMs).toISOString()} ${who.padEnd(8)} ${what}`;
+export function lineOf({ atMs, process, what }: Entry): string {
+  return `${new Date(atMs).toISOString()} ${process.padEnd(8)} ${what}`;
 }

@@ -5,22 +5,22 @@ import { machine } from '../../../src/service/ops/machine.ts';
 import type { Chance } from './chance.ts';
 import { owners, type Timeline, type Timer } from './timeline.ts';
 
-/** What a simulation has besides time and chance. */
-export interface Surroundings {
+/** The replacements for what a process uses besides time and chance. */
+export interface Replacements {
   readonly network: object;
   readonly mail: object;
-  /** Of the process whose code runs. */
+  /** Starts a thread of the process whose code is running. */
   readonly thread: typeof world.thread;
   readonly listen: typeof world.listen;
 }
 
-/** Puts a simulation in the place of the real world; returns what undoes it. */
-export function replaceWorld(timeline: Timeline, chance: Chance, around: Surroundings): () => void {
-  const { thread, listen } = around;
+/** Replaces the real world by a simulation. Returns a function that undoes it. */
+export function replaceWorld(timeline: Timeline, chance: Chance, replacements: Replacements): () => void {
+  const { thread, listen } = replacements;
   const undo = [
     replaced(world, { ...worldOf(timeline, chance), thread, listen }),
-    replaced(network, around.network),
-    replaced(mail, around.mail),
+    replaced(network, replacements.network),
+    replaced(mail, replacements.mail),
     replaced(machine, MEASURES_NOTHING),
   ];
   return () => {
@@ -28,7 +28,7 @@ export function replaceWorld(timeline: Timeline, chance: Chance, around: Surroun
   };
 }
 
-/** What killed processes leave of it would be kept for ever. */
+/** Measures nothing, since the measurements of killed processes would be kept forever. */
 const MEASURES_NOTHING = {
   collectDefaultMetrics: () => undefined,
   monitorEventLoopDelay: () => ({
@@ -40,7 +40,7 @@ const MEASURES_NOTHING = {
 };
 
 function worldOf(timeline: Timeline, chance: Chance) {
-  /** By process. */
+  /** The singletons of each process. */
   const singles = new WeakMap<object, Map<unknown, unknown>>();
   const sleep = <T>(ms = 1, value?: T, { signal }: { signal?: AbortSignal } = {}): Promise<T | undefined> =>
     new Promise((resolve, reject) => {
@@ -96,7 +96,7 @@ function worldOf(timeline: Timeline, chance: Chance) {
   };
 }
 
-/** Other members for an object, until the function that is returned is called. */
+/** Replaces members of an object until the returned function is called. */
 function replaced(target: object, by: object): () => void {
   const before = Object.getOwnPropertyDescriptors(target);
   for (const [name, value] of Object.entries(by))

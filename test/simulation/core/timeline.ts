@@ -1,29 +1,29 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** Whom time passes for: a simulated process. What was planned by one that has ended never happens. */
+/** A simulated process, for which time passes. Timers of a process that has ended never fire. */
 export interface Owner {
   readonly name: string;
-  /** It waits for work, again and again: its short timers are heartbeats. */
+  /** True if it waits for work again and again, so that its short timers are heartbeats. */
   readonly isService: boolean;
   isAlive: boolean;
-  /** It does nothing before this: it is slow. */
+  /** The time before which it does nothing, because it is slow. */
   pausedUntilMs: number;
-  /** How far its clock is ahead. */
+  /** How far its clock is ahead, in milliseconds. */
   clockMs: number;
 }
 
-/** To which process the code that runs now belongs; none: the world around them. */
+/** The process to which the running code belongs; none for the world around the processes. */
 export const owners = new AsyncLocalStorage<Owner | undefined>();
 
-/** Shorter ones are heartbeats and waits of a process that has nothing to do: a leap does not count for them. */
+/** Shorter timers are heartbeats and waits of an idle process, which a leap skips. */
 const HEARTBEAT_MS = 5_000;
-/** Up to here they are looks whether there is something to do: `due` knows of what there is. */
+/** Timers up to this look for something to do, which `due` knows anyway. */
 const LOOK_MS = 60_000;
-/** A leap ends so long before the next thing that was planned: whoever wakes up has caught up again by then. */
+/** A leap ends this long before the next planned event, so that everyone has caught up by then. */
 const AWAKE_MS = 6_000;
-/** Without anything but heartbeats for so long, nothing happens before what is planned. */
+/** After this long with nothing but heartbeats, nothing happens before the next planned event. */
 const QUIET_MS = 3_000;
-/** In one instant: more is a loop that waits for nothing. */
+/** The maximum of timers in one instant. More means a loop that never waits. */
 const MAX_IN_AN_INSTANT = 200_000;
 
 /** A timer as Node returns it. */
@@ -56,15 +56,15 @@ export class Timer {
   }
 }
 
-/** Time that passes from one timer to the next. */
+/** Virtual time, which passes from one timer to the next. */
 export class Timeline {
   nowMs: number;
-  /** How many timers fired, and how much of the time was leapt over. */
+  /** The number of timers that fired, and the time that leaps skipped. */
   fired = 0;
   leaptMs = 0;
-  /** When something is due that is stored, and no timer may be set for. */
+  /** Returns when something stored is due, for which there may be no timer. */
   due: () => number = () => Number.POSITIVE_INFINITY;
-  /** When something happened last that is no heartbeat. */
+  /** When something other than a heartbeat last happened. */
   #activeAtMs: number;
   #heap: Timer[] = [];
   #order = 0;
@@ -74,12 +74,12 @@ export class Timeline {
     this.#activeAtMs = startMs;
   }
 
-  /** To be called with everything that changes something. */
+  /** Notes that something changed. */
   active(): void {
     this.#activeAtMs = Math.max(this.#activeAtMs, this.nowMs);
   }
 
-  /** For the process whose code this is. */
+  /** Sets a timer for the process whose code is running. */
   set(delayMs: number, run: () => void): Timer {
     return this.setFor(owners.getStore(), delayMs, run);
   }
@@ -99,7 +99,7 @@ export class Timeline {
     return new Promise((resolve) => void this.setFor(owner, delayMs, resolve));
   }
 
-  /** Lets time pass until then, or until `until` says so at the end of an instant. */
+  /** Lets time pass until `untilMs`, or until `until` returns true at the end of an instant. */
   async run(untilMs: number, until: () => boolean = () => false): Promise<void> {
     await settled();
     let instant = 0;
@@ -118,7 +118,7 @@ export class Timeline {
       this.nowMs = Math.max(this.nowMs, next.atMs);
       if (next.owner !== undefined && next.owner.pausedUntilMs > this.nowMs) {
         next.atMs = next.owner.pausedUntilMs;
-        this.#activeAtMs = Math.max(this.#activeAtMs, next.atMs); // what it has under way goes on then
+        this.#activeAtMs = Math.max(this.#activeAtMs, next.atMs); // its work in progress continues then
         this.#push(next);
         continue;
       }
@@ -129,7 +129,7 @@ export class Timeline {
     }
   }
 
-  /** To the next thing that was planned, if nobody does anything. Heartbeats stand still meanwhile. */
+  /** Leaps to the next planned event if nobody does anything. Heartbeats stand still meanwhile. */
   #leap(untilMs: number): void {
     if (this.nowMs - this.#activeAtMs < QUIET_MS) return;
     let nextMs = Math.min(untilMs, this.due());
@@ -183,7 +183,7 @@ function isBefore(a: Timer, b: Timer): boolean {
   return a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order);
 }
 
-/** Resolves when everything has happened that waits for no time: all micro-tasks and ticks of Node. */
+/** Resolves when everything that does not wait for time has happened: all microtasks and ticks of Node. */
 export function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

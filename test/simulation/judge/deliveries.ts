@@ -1,37 +1,60 @@
-import type { MemoryDeliveries } from '../../../src/engines/memory/queue/deliveries.ts';
+import { MAX_ATTEMPTS_KEPT } from '../../../src/push/queue/delivery.ts';
 import type { Seen } from '../parts/receivers.ts';
+import { type Entry, Lanes } from './lanes.ts';
 import type { Model, ModelKey, ModelTransaction } from './model.ts';
 
 const MAX_ATTEMPTS = 3;
-const DELAYS_MS = [30_000, 150_000];
 const HOLD_SLACK_MS = 10_000;
 const CALM_MS = 60_000;
-/** It is removed hourly, where a store can be reached at that time. */
+/** How late ended deliveries may be removed: hourly, if a store can be reached at that time. */
 const RETENTION_SLACK_MS = 4 * 3_600_000;
-/** How far the clock of a process may be away, and some time for a request to arrive. */
-const CLOCKS_MS = 1_300;
+/** How far the clock of a process may be off, plus some time for a request to arrive. */
+export const CLOCKS_MS = 1_300;
 const PROMPT_MS = 6_000;
+/** The longest time between two attempts of a lane whose receiver has refused requests for their rate. */
+const MAX_IDLE_MS = 20_000;
+const LONGEST_WAIT_MS = 330_000;
+const LEASE_MS = 5_000;
+/** Events this long before or after a wrong clock may have its wrong time. */
+const NEAR_MS = 10 * 60_000;
 
-type Entry = MemoryDeliveries['entries'] extends Map<string, infer E> ? E : never;
+/** A request that a receiver has received. */
+export type Request = Pick<Seen, 'deliveryId' | 'atMs' | 'isTaken' | 'isLate'>;
 
+/** The facts that the judge compares, from the simulation or from real processes (`test/crash`). */
 export interface Judged {
   readonly model: Model;
   readonly deliveries: ReadonlyMap<string, Entry>;
-  /** By `prefix/transaction`. */
-  readonly seen: ReadonlyMap<string, readonly Seen[]>;
+  /** The requests by `prefix/transaction`. */
+  readonly seen: ReadonlyMap<string, readonly Request[]>;
   readonly nowMs: number;
   readonly retentionMs: number;
-  /** When something went wrong that may repeat an attempt: the times of faults, ascending. */
+  /** The configured waits between attempts. */
+  readonly delaysMs: readonly number[];
+  /** The times of faults that may repeat an attempt, ascending. */
   readonly faultsAtMs: readonly number[];
-  /** Every receiver has been well, and every process up, since then. */
+  /** A request this close to a fault may have lost its outcome. */
+  readonly explainedWithinMs: number;
+  /** Since when every receiver has been well and every process up. */
   readonly wellSinceMs: number;
+  readonly wrongTimes: readonly { readonly fromMs: number; readonly untilMs: number }[];
 }
 
-/** What the deliveries should be by the events alone; the contradictions, each in a line. */
+/** True if it is due later than anything can be now, except redeliveries. */
+export function isDatedWrong(
+  { dueAtMs, leaseToken, cycle, attemptsInCycle }: Entry['progress'],
+  nowMs: number,
+): boolean {
+  if (cycle > 1 && attemptsInCycle === 0 && leaseToken === null) return false;
+  return (dueAtMs ?? 0) > nowMs + (leaseToken === null ? LONGEST_WAIT_MS : LEASE_MS) + CLOCKS_MS;
+}
+
+/** Compares the deliveries with what the events alone call for. Returns the contradictions, one a line. */
 export function judgeDeliveries(judged: Judged): string[] {
   const { model, deliveries, nowMs, retentionMs } = judged;
   const faults: string[] = [];
   const byPlace = new Map<string, Entry>();
+  const lanes = new Lanes(deliveries.values());
   for (const entry of deliveries.values()) {
     const place = `${entry.owed.prefix}/${entry.owed.transactionId}`;
     if (byPlace.has(place))
@@ -52,7 +75,7 @@ export function judgeDeliveries(judged: Judged): string[] {
       faults.push(
         `transaction ${transaction.id} has a delivery to ${entry.owed.prefix}, which is not owed it`,
       );
-    for (const fault of judgeEntry(entry, transaction, judged)) faults.push(fault);
+    for (const fault of judgeEntry(entry, transaction, { ...judged, lanes })) faults.push(fault);
   }
   for (const transaction of model.transactions.values()) {
     if (nowMs - transaction.recordedAtMs > retentionMs - 3_600_000) continue;
@@ -63,9 +86,13 @@ export function judgeDeliveries(judged: Judged): string[] {
   return faults;
 }
 
-function judgeEntry(entry: Entry, transaction: ModelTransaction, judged: Judged): string[] {
-  const { model, nowMs, wellSinceMs } = judged;
-  const { owed, progress, attempts } = entry;
+function judgeEntry(
+  entry: Entry,
+  transaction: ModelTransaction,
+  judged: Judged & { readonly lanes: Lanes },
+): string[] {
+  const { model, nowMs, wellSinceMs, lanes } = judged;
+  const { owed, progress } = entry;
   const { prefix } = owed;
   const found = model.keyOf(prefix);
   if (found === undefined) return [`a delivery to ${prefix}, which is no key`];
@@ -103,7 +130,8 @@ function judgeEntry(entry: Entry, transaction: ModelTransaction, judged: Judged)
     case 'pending': {
       if (wasVoided) fault('is pending, and the transaction was voided');
       const dueMs = progress.dueAtMs ?? 0;
-      const isStuck = nowMs - Math.max(dueMs, wellSinceMs) > 60_000;
+      const isStuck = lanes.idleMs(prefix, Math.max(dueMs, wellSinceMs), nowMs) > 60_000;
+      if (isDatedWrong(progress, nowMs)) fault(`is due only in ${Math.round((dueMs - nowMs) / 1000)} s`);
       if (isStuck && hasAccess) fault(`is pending, and was due ${Math.round((nowMs - dueMs) / 1000)} s ago`);
       if (isStuck && !hasAccess) fault('is pending and due, and its account has no access');
       const mayWait = key.isOn && key.webhook !== undefined && !key.webhook.isDisabled;
@@ -117,17 +145,29 @@ function judgeEntry(entry: Entry, transaction: ModelTransaction, judged: Judged)
     fault(`was redelivered ${progress.cycle - 1} times, ${key.redeliveries} times by request`);
   if (progress.endedAtMs !== null && nowMs - progress.endedAtMs > judged.retentionMs + RETENTION_SLACK_MS)
     fault('is kept after the retention');
-  for (const text of judgeAttempts(attempts, progress)) fault(text);
+  if (hasWrongTimes(entry, judged)) return faults;
+  for (const text of judgeAttempts(entry, judged)) fault(text);
   for (const text of judgeTimes(entry, transaction, judged)) fault(text);
   return faults;
 }
 
-/** A process that was slow itself takes what had arrived by then: it can't know when. */
-function mayBeTaken({ isTaken, isLate, atMs }: Seen, { faultsAtMs }: Judged): boolean {
+/** True if it was made or sent while a clock was wrong. */
+export function hasWrongTimes(
+  { owed: { prefix, transactionId, recordedAtMs } }: Entry,
+  judged: Judged,
+): boolean {
+  const sent = (judged.seen.get(`${prefix}/${transactionId}`) ?? []).map(({ atMs }) => atMs);
+  return judged.wrongTimes.some(({ fromMs, untilMs }) =>
+    [recordedAtMs, ...sent].some((ms) => ms > fromMs - NEAR_MS && ms < untilMs + NEAR_MS),
+  );
+}
+
+/** True if a request may count as accepted: a slow process accepts answers that arrived while it was slow. */
+function mayBeTaken({ isTaken, isLate, atMs }: Request, { faultsAtMs }: Judged): boolean {
   return isTaken || (isLate && faultsAtMs.some((ms) => Math.abs(ms - atMs) < 20_000));
 }
 
-/** Whether a profile that makes access now has been doing so for a while: holds end some moments after it. */
+/** True if access has existed for a while, since holds end some moments after it begins. */
 function accessIsOld(model: Model, accountId: number, nowMs: number): boolean {
   const account = model.accounts.get(accountId);
   return account !== undefined && model.hasAccess(account, nowMs - HOLD_SLACK_MS);
@@ -137,7 +177,7 @@ function isExplained({ progress, attempts }: Entry, key: ModelKey, transaction: 
   const inCycle = attempts.filter(({ cycle }) => cycle === progress.cycle);
   if (inCycle.length >= MAX_ATTEMPTS && inCycle.every(({ outcome }) => !outcome.ok)) return true;
   if (/cancelled|could not be signed/.test(progress.reason ?? '')) return true;
-  // When it was redelivered last nobody knows; else what was recorded after the end is none of what ended.
+  // The time of the last redelivery is unknown. Otherwise an event after the end is not the one that ended it.
   const sinceMs = progress.cycle > 1 ? 0 : transaction.recordedAtMs;
   return (
     key.endedAtMs.some((ms) => ms >= sinceMs) &&
@@ -145,14 +185,14 @@ function isExplained({ progress, attempts }: Entry, key: ModelKey, transaction: 
   );
 }
 
-function judgeAttempts(attempts: Entry['attempts'], progress: Entry['progress']): string[] {
+function judgeAttempts({ attempts, progress }: Entry, { delaysMs }: Judged): string[] {
   const faults: string[] = [];
   for (const [cycle, ofCycle] of Map.groupBy(attempts, (attempt) => attempt.cycle)) {
     if (ofCycle.length > MAX_ATTEMPTS + 1) faults.push(`had ${ofCycle.length} attempts in cycle ${cycle}`);
     for (const [index, { number, startedAtMs }] of ofCycle.entries()) {
       const before = ofCycle[index - 1];
       if (before === undefined || number !== before.number + 1) continue;
-      const leastMs = DELAYS_MS[before.number - 1] ?? 0;
+      const leastMs = delaysMs[before.number - 1] ?? 0;
       const waitedMs = startedAtMs - (before.startedAtMs + before.durationMs);
       if (!before.outcome.ok && waitedMs < 0.9 * leastMs - 1_000)
         faults.push(`was attempted again after ${waitedMs} ms, not ${leastMs}`);
@@ -164,9 +204,13 @@ function judgeAttempts(attempts: Entry['attempts'], progress: Entry['progress'])
   return faults;
 }
 
-/** Where nothing had gone wrong for a while, things happen at their times. */
-function judgeTimes({ owed, attempts }: Entry, transaction: ModelTransaction, judged: Judged): string[] {
-  const { model, faultsAtMs } = judged;
+/** Checks that things happen at their times if nothing had gone wrong for a while. */
+function judgeTimes(
+  { owed, attempts }: Entry,
+  transaction: ModelTransaction,
+  judged: Judged & { readonly lanes: Lanes },
+): string[] {
+  const { model, faultsAtMs, lanes } = judged;
   const isCalm = (fromMs: number, toMs: number): boolean =>
     !faultsAtMs.some((ms) => ms > fromMs - CALM_MS && ms < toMs + 5_000);
   const faults: string[] = [];
@@ -184,12 +228,12 @@ function judgeTimes({ owed, attempts }: Entry, transaction: ModelTransaction, ju
     )
       continue;
     const endedMs = before.startedAtMs + before.durationMs;
-    const mostMs = 1.1 * (DELAYS_MS[before.number - 1] ?? 0) + PROMPT_MS;
+    const dueMs = endedMs + 1.1 * (judged.delaysMs[before.number - 1] ?? 0);
     const hadAccess = model.hasAccess(account, endedMs) && model.hasAccess(account, startedAtMs);
     if (
       account.accessChangedAtMs < endedMs &&
       hadAccess &&
-      startedAtMs - endedMs > mostMs &&
+      lanes.idleMs(owed.prefix, dueMs, startedAtMs) > MAX_IDLE_MS && // unless others of its lane were attempted
       isCalm(endedMs, startedAtMs)
     )
       faults.push(`was attempted again only after ${startedAtMs - endedMs} ms, though nothing was wrong`);
@@ -197,8 +241,12 @@ function judgeTimes({ owed, attempts }: Entry, transaction: ModelTransaction, ju
   return faults;
 }
 
-/** More requests than attempts on record: each needs something that ended at that time. */
-export function judgeRepeats({ deliveries, seen, faultsAtMs }: Judged): string[] {
+/**
+ * Checks that a request has the id of its delivery and a recorded attempt. One without an attempt needs a fault at that
+ * time that lost its outcome.
+ */
+export function judgeRequests(judged: Judged): string[] {
+  const { deliveries, seen } = judged;
   const faults: string[] = [];
   const byPlace = new Map(
     [...deliveries.values()].map((entry) => [`${entry.owed.prefix}/${entry.owed.transactionId}`, entry]),
@@ -206,23 +254,33 @@ export function judgeRepeats({ deliveries, seen, faultsAtMs }: Judged): string[]
   for (const [place, requests] of seen) {
     const [prefix = '', transaction] = place.split('/');
     const entry = byPlace.get(place);
-    if (entry === undefined || requests.length <= entry.attempts.length) continue;
-    if (entry.attempts.length >= 10) continue; // as many as are kept
-    const unrecorded = requests.filter(
-      ({ atMs }) =>
-        !entry.attempts.some(
-          ({ startedAtMs, durationMs }) =>
-            atMs >= startedAtMs - CLOCKS_MS && atMs <= startedAtMs + Math.max(durationMs, 600) + CLOCKS_MS,
-        ),
-    );
-    const unexplained = unrecorded.filter(
-      ({ atMs }) => !faultsAtMs.some((ms) => ms > atMs - 40_000 && ms < atMs + 40_000),
-    );
-    const excess = Math.min(unexplained.length, requests.length - entry.attempts.length);
+    if (entry === undefined) continue;
+    const others = requests.filter(({ deliveryId }) => deliveryId !== entry.owed.id);
+    for (const { deliveryId } of others)
+      faults.push(`transaction ${transaction} came to ${prefix} as ${deliveryId}, and is ${entry.owed.id}`);
+    const { attempts } = entry;
+    if (attempts.length >= MAX_ATTEMPTS_KEPT || hasWrongTimes(entry, judged)) continue;
+    const unexplained = unrecorded(requests, attempts).filter(({ atMs }) => !isExplainedAt(atMs, judged));
+    const excess = Math.min(unexplained.length, requests.length - attempts.length);
     if (excess > 0)
       faults.push(
-        `transaction ${transaction} came to ${prefix} ${requests.length} times, ${entry.attempts.length} on record, and nothing had ended: ${unexplained.map(({ atMs }) => new Date(atMs).toISOString())}`,
+        `transaction ${transaction} came to ${prefix} ${requests.length} times, ${attempts.length} on record, and nothing had ended: ${unexplained.map(({ atMs }) => new Date(atMs).toISOString())}`,
       );
   }
   return faults;
+}
+
+/** Returns the requests that remain when each recorded attempt has taken one at its time. */
+function unrecorded(requests: readonly Request[], attempts: Entry['attempts']): Request[] {
+  const left = requests.toSorted((a, b) => a.atMs - b.atMs);
+  for (const { startedAtMs, durationMs } of attempts) {
+    const untilMs = startedAtMs + Math.max(durationMs, 600) + CLOCKS_MS;
+    const at = left.findIndex(({ atMs }) => atMs >= startedAtMs - CLOCKS_MS && atMs <= untilMs);
+    if (at >= 0) left.splice(at, 1);
+  }
+  return left;
+}
+
+function isExplainedAt(atMs: number, { faultsAtMs, explainedWithinMs }: Judged): boolean {
+  return faultsAtMs.some((ms) => Math.abs(ms - atMs) < explainedWithinMs);
 }

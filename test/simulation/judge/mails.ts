@@ -1,15 +1,15 @@
 import type { Model } from './model.ts';
 
-/** Longer than the mails of a storm are tried again. */
+/** Longer than mails are retried after a storm. */
 const PATIENCE_MS = 20 * 60_000;
-/** How long after something went wrong a mail may come again. */
+/** How long after a fault a mail may be sent twice. */
 const FAULT_MS = 150_000;
 
 /** A mail that was sent. */
 export interface Mailed {
   readonly to: string;
   readonly subject: string;
-  /** What happened, and when. */
+  /** The time and the event, as a line. */
   readonly line: string;
   readonly atMs: number;
 }
@@ -21,7 +21,7 @@ const SUBJECTS = {
 } as const;
 export type NoticeType = keyof typeof SUBJECTS;
 
-/** Each event that people are told of makes one mail to the customer and one to the operator. */
+/** Checks that each event with a notice caused one mail to the customer and one to the operator. */
 export function judgeMails(
   model: Model,
   mails: readonly Mailed[],

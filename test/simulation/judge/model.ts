@@ -1,14 +1,5 @@
+import type { LoggedEvent } from '../../support/engines/memory-log.ts';
 import type { NoticeType } from './mails.ts';
-
-/** An event as its log has it: the model knows nothing else of the service. */
-export interface LoggedEvent {
-  readonly position: number;
-  readonly stream: string;
-  readonly type: string;
-  readonly data: string;
-  readonly metadata: string;
-  readonly recordedAtMs: number;
-}
 
 interface Evidence {
   readonly atMs: number;
@@ -19,22 +10,22 @@ interface Evidence {
 export interface ModelKey {
   readonly prefix: string;
   isOn: boolean;
-  /** When it was switched off or on last. */
+  /** When it was last switched off or on. */
   changedAtMs: number;
   webhook: { url: string; setAtMs: number; isDisabled: boolean } | undefined;
   showsNumbers: boolean;
-  /** Every URL, with when it was the webhook's. */
+  /** Every URL of the webhook, with its time. */
   readonly urls: { readonly url: string; readonly fromMs: number; untilMs: number }[];
-  /** When it was warned of, and when it was switched off for its failures. */
+  /** The evidence of its warnings, and of its being switched off for failures. */
   readonly warned: Evidence[];
   readonly switchedOff: Evidence[];
-  /** What people are told by mail. */
+  /** The notices that are sent by mail. */
   readonly notices: { readonly type: NoticeType; readonly atMs: number }[];
-  /** When it was enabled again last. */
+  /** When it was last enabled again. */
   enabledAtMs: number;
-  /** When it was switched off, removed or disabled. */
+  /** The times when it was switched off, removed or disabled. */
   readonly endedAtMs: number[];
-  /** How many were asked for. */
+  /** The number of requested redeliveries. */
   redeliveries: number;
 }
 
@@ -43,7 +34,7 @@ export interface ModelAccount {
   isEnabled: boolean;
   readonly profiles: Map<string, { fromMs: number; toMs: number }>;
   readonly keys: Map<string, ModelKey>;
-  /** Each change of its access by events. */
+  /** When events last changed its access. */
   accessChangedAtMs: number;
 }
 
@@ -55,27 +46,36 @@ export interface ModelTransaction {
   readonly recordedAtMs: number;
   readonly data: Readonly<Record<string, unknown>>;
   withdrawnAtMs: number | undefined;
-  /** Prefixes of the keys that are owed it. */
+  /** The prefixes of the keys that are owed it. */
   readonly owedTo: ReadonlySet<string>;
-  /** Of these the keys that may see the driver's number, when it was recorded. */
+  /** Those of them that could see the driver's number when it was recorded. */
   readonly numberFor: ReadonlySet<string>;
 }
 
 type Data = Readonly<Record<string, unknown>>;
 
-/** What the events say, by rules of its own, event after event. */
+export function isVisible({ withdrawnAtMs }: ModelTransaction): boolean {
+  return withdrawnAtMs === undefined;
+}
+
+/** A model of the events, with its own rules, one event at a time. */
 export class Model {
   readonly accounts = new Map<number, ModelAccount>();
   readonly transactions = new Map<number, ModelTransaction>();
-  /** Erased ones, with what only their record holds. */
+  /** The erased transactions, with a value that only their record contains. */
   readonly erased = new Map<number, number>();
   #position = 0;
 
-  /** Takes what is new in the log. `undefined` where an event was erased. */
-  read(events: readonly (LoggedEvent | undefined)[]): void {
-    for (; this.#position < events.length; this.#position++) {
-      const event = events[this.#position];
-      if (event !== undefined) this.#see(event);
+  /** The position of the last event that it has read. */
+  get position(): number {
+    return this.#position;
+  }
+
+  /** Reads the new events of the log. */
+  read(events: readonly LoggedEvent[]): void {
+    for (const event of events) {
+      this.#position = event.position;
+      this.#see(event);
     }
   }
 
@@ -87,18 +87,18 @@ export class Model {
     return undefined;
   }
 
-  /** Whether the account's requests are answered, and its deliveries sent, at this moment. */
+  /** True if the account's requests are answered and its deliveries sent at this moment. */
   hasAccess(account: ModelAccount, atMs: number): boolean {
     if (!account.isEnabled) return false;
     return [...account.profiles.values()].some(({ fromMs, toMs }) => fromMs <= atMs && atMs < toMs);
   }
 
-  /** Whether it had access all the time. A change by an event meanwhile counts as if it had not. */
+  /** True if it had access all the time. A change by an event in that time counts as no. */
   hadAccess(account: ModelAccount, fromMs: number, toMs: number): boolean {
     return account.accessChangedAtMs < fromMs && this.accessIn(account, fromMs, toMs) === true;
   }
 
-  /** Whether its present profiles give access in that time; `undefined` where they do in a part of it. */
+  /** Says if its current profiles give access in that time; `undefined` if they do in a part of it. */
   accessIn(account: ModelAccount, fromMs: number, toMs: number): boolean | undefined {
     const moments = [...account.profiles.values()].flatMap((profile) => [profile.fromMs, profile.toMs]);
     const inside = moments.filter((ms) => fromMs < ms && ms <= toMs);
@@ -106,22 +106,30 @@ export class Model {
     return access.size === 1 ? access.has(true) : undefined;
   }
 
-  /** Newest first. */
+  /** Returns the visible transactions, newest first. */
   visible(account: number): ModelTransaction[] {
     return [...this.transactions.values()]
-      .filter((each) => each.account === account && each.withdrawnAtMs === undefined)
+      .filter((each) => each.account === account && isVisible(each))
       .sort((a, b) => b.createdAtMs - a.createdAtMs || b.id - a.id);
   }
 
-  #see({ stream, type, data, recordedAtMs }: LoggedEvent): void {
+  #see({ stream, type, data, metadata, recordedAtMs }: LoggedEvent): void {
     const parsed = JSON.parse(data) as Data;
-    if (stream.startsWith('transaction-')) this.#seeTransaction(type, parsed, recordedAtMs);
+    if (stream.startsWith('transaction-') && metadata.includes('"recorded_position":'))
+      this.#rewrite(Number(stream.slice('transaction-'.length)), parsed);
+    else if (stream.startsWith('transaction-')) this.#seeTransaction(type, parsed, recordedAtMs);
     else if (stream.startsWith('account-')) this.#seeAccount(type, parsed, recordedAtMs);
     else if (type === 'TransactionErased') {
       const id = Number(parsed.transaction_id);
       this.transactions.delete(id);
       this.erased.set(id, recordedAtMs);
     }
+  }
+
+  /** Handles a redacted event. EventStoreDB can't change it, so the log has it a second time, which counts. */
+  #rewrite(id: number, data: Data): void {
+    const transaction = this.transactions.get(id);
+    if (transaction !== undefined && 'driver' in data) this.transactions.set(id, { ...transaction, data });
   }
 
   #seeTransaction(type: string, data: Data, atMs: number): void {

@@ -2,7 +2,7 @@ import type { ModelTransaction } from './model.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Whether a record shows what its event says; the first contradiction. */
+/** Compares a record with its event. Returns the first contradiction. */
 export function judgeRecord(
   record: Json,
   transaction: ModelTransaction,

@@ -2,11 +2,11 @@ import type { Model, ModelKey } from './model.ts';
 
 const DAY_MS = 86_400_000;
 const MOST = { warned: { inARow: 25, forMs: DAY_MS }, off: { inARow: 50, forMs: 3 * DAY_MS } };
-/** Outcomes that are recorded at the same time, in a process that has not heard of the others. */
+/** How many outcomes a process may record at the same time without knowing of the others. */
 const SLACK = 12;
 const SLACK_MS = 120_000;
 
-/** What a dispatcher reports of a delivery, as far as it matters here. */
+/** The part of a dispatcher's report about a delivery that matters here. */
 export interface Reported {
   readonly id: string;
   readonly prefix: string;
@@ -25,13 +25,13 @@ interface Streak {
   readonly lastMs: number;
 }
 
-/** The failure streak of each webhook, counted anew from what is reported. */
+/** The failure streak of each webhook, counted from the reports. */
 export class Streaks {
   readonly #model: Model;
   readonly #now: () => number;
   readonly #streaks = new Map<string, Streak>();
   readonly #counted = new Set<string>();
-  /** By key, how many there were since when. */
+  /** The former streaks of each key, with their start. */
   readonly #past = new Map<string, { readonly atMs: number; readonly failed: number }[]>();
 
   constructor(model: Model, now: () => number) {
@@ -39,7 +39,7 @@ export class Streaks {
     this.#now = now;
   }
 
-  /** `counts`: whether its claim is the delivery's last. */
+  /** Counts a report. `counts` is true if its claim is the delivery's last one. */
   see({ id, prefix, kind, attempt }: Reported, counts: boolean): void {
     if (attempt === null || attempt === undefined) return;
     if (kind === 'delivered') this.#note(prefix, undefined);
@@ -51,7 +51,7 @@ export class Streaks {
     this.#note(prefix, { ...before, failed: before.failed + 1, lastMs });
   }
 
-  /** Being enabled ends it, as a success does. */
+  /** Returns the current streak. It ends when the webhook is enabled, as with a success. */
   #streak(prefix: string): Streak | undefined {
     const streak = this.#streaks.get(prefix);
     const enabledAtMs = this.#model.keyOf(prefix)?.key.enabledAtMs ?? 0;
@@ -66,7 +66,7 @@ export class Streaks {
     this.#past.set(prefix, past);
   }
 
-  /** Contradictions between what a key's events say, what is stored (`failedInARow`), and what was counted. */
+  /** Returns contradictions between a key's events, what is stored (`failedInARow`), and what was counted. */
   judge(key: ModelKey, failedInARow: number): string[] {
     const faults: string[] = [];
     const { prefix, warned, switchedOff } = key;
@@ -96,7 +96,7 @@ export class Streaks {
     return faults;
   }
 
-  /** The longest streak at about that time. */
+  /** Returns the longest streak at about that time. */
   #most(prefix: string, atMs: number): number {
     return (this.#past.get(prefix) ?? [])
       .filter((each) => Math.abs(each.atMs - atMs) < SLACK_MS)
@@ -108,7 +108,7 @@ export class Streaks {
     const { account } = this.#model.keyOf(prefix) ?? {};
     if (account === undefined || streak === undefined || this.#now() - streak.lastMs < SLACK_MS) return [];
     const { failed, sinceMs, lastMs } = streak;
-    const wasEnded = endedAtMs.some((ms) => ms > sinceMs); // what was open then ended outside the streak
+    const wasEnded = endedAtMs.some((ms) => ms > sinceMs); // what was open at that time ended outside the streak
     if (!isOn || webhook === undefined || webhook.isDisabled || wasEnded) return [];
     // A hold ends the time of a streak.
     const forMs = this.#model.hadAccess(account, sinceMs, lastMs) ? lastMs - sinceMs : 0;

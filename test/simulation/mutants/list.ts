@@ -1,4 +1,4 @@
-/** A fault that is put into the code: the text that is replaced occurs there once. */
+/** A fault to put into the code. The replaced text occurs there once. */
 export interface Mutant {
   readonly name: string;
   readonly file: string;
@@ -6,7 +6,7 @@ export interface Mutant {
   readonly to: string;
 }
 
-/** Those that earlier rounds found in drafts, and their like. */
+/** Faults that were found in drafts before, and similar ones. */
 export const MUTANTS: readonly Mutant[] = [
   {
     name: 'an acknowledgement before the commit',
@@ -17,26 +17,26 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a report without the guard of its claim',
     file: 'src/push/queue/next-state.ts',
-    from: 'return [{ when: claimedBy(report), set: due(dueAtMs), attempt }, endedMeanwhile(attempt)];',
-    to: "return [{ when: { states: ['pending', 'held', 'failed', 'withdrawn', 'delivered'] }, set: due(dueAtMs), attempt }, endedMeanwhile(attempt)];",
+    from: 'if (!isClaimedBy(change, before)) return endedMeanwhile(before, attempt);',
+    to: '',
   },
   {
     name: 'a lease renewed too late',
     file: 'src/base/coordination/while-holding.ts',
-    from: 'const RENEW_EVERY_MS = 1_000;',
-    to: 'const RENEW_EVERY_MS = 8_000;',
+    from: 'Math.max(1_000, ttlMs / 4)',
+    to: 'Math.max(8_000, ttlMs / 4)',
   },
   {
     name: 'a failure that counts twice',
     file: 'src/push/queue/failure-streak.ts',
-    from: 'failedInARow: before.failedInARow + 1,',
-    to: 'failedInARow: before.failedInARow + 10,',
+    from: 'failedInARow: failures.length,',
+    to: 'failedInARow: 10 * failures.length,',
   },
   {
     name: 'fan-out without the position of the event',
     file: 'src/push/fan-out/decide-event.ts',
-    from: 'position: firstPosition(event) };\n  const decided',
-    to: 'position: Number.MAX_SAFE_INTEGER };\n  const decided',
+    from: 'const place = { accountId: row.accountId, position: firstPosition(event) };',
+    to: 'const place = { accountId: row.accountId, position: Number.MAX_SAFE_INTEGER };',
   },
   {
     name: 'a position resumed behind the next event',
@@ -59,8 +59,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a void that withdraws nothing',
     file: 'src/push/fan-out/fan-out.ts',
-    from: 'if (withdrawn.length > 0) await queue.withdraw(withdrawn, clock.now());',
-    to: '',
+    from: 'if (withdrawn.length > 0)',
+    to: 'if (withdrawn.length < 0)',
   },
   {
     name: 'held deliveries that are never resumed',
@@ -71,8 +71,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a lane that is not ended',
     file: 'src/push/dispatch/dispatcher.ts',
-    from: 'await queue.endLane(next.prefix, next.reason, scheduler.now(), next.which);',
-    to: ';',
+    from: 'else await queue.change(next, scheduler.now());',
+    to: "else if (next.kind !== 'end lane') await queue.change(next, scheduler.now());",
   },
   {
     name: 'a key that is off is served',
@@ -113,7 +113,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'an erasure that leaves the row',
     file: 'src/operator/erase/erase-transaction.ts',
-    from: '  await view.erase(id);\n',
+    from: '  await view.replace(id, [erasureOf(id)]);\n',
     to: '',
   },
   {
@@ -129,7 +129,7 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'return true;',
   },
   {
-    name: 'an e-mail that is acknowledged and not sent',
+    name: 'an e-mail that is recorded and not sent',
     file: 'src/push/notices/notifier.ts',
     from: 'if (!notified.has(notice.audience)) await this.#send(notice);',
     to: '',
@@ -137,14 +137,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a streak that a success does not end',
     file: 'src/push/queue/failure-streak.ts',
-    from: "if (streak === 'end') this.end(prefix);",
-    to: '',
+    from: '{ ...streak, failures: [] }',
+    to: 'streak',
   },
   {
     name: 'an old enabling that resets a streak at each start',
     file: 'src/push/dispatch/dispatcher.ts',
-    from: 'await this.#options.queue.resetHealth(prefix, atMs);',
-    to: 'await this.#options.queue.resetHealth(prefix, this.#options.scheduler.now());',
+    from: 'else await queue.change(next, scheduler.now());',
+    to: "else await queue.change(next.kind === 'enabled' ? { ...next, atMs: scheduler.now() } : next, scheduler.now());",
   },
   {
     name: 'a stop that does not wait for outcomes',
@@ -160,15 +160,15 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a claim that is shorter than an attempt',
-    file: 'src/push/dispatch/dispatcher.ts',
-    from: 'const LEASE_MS = 5_000;',
-    to: 'const LEASE_MS = 300;',
+    file: 'src/push/dispatch/claims.ts',
+    from: 'export const LEASE_MS = 5_000;',
+    to: 'export const LEASE_MS = 300;',
   },
   {
     name: 'an attempt without a look at the access',
     file: 'src/push/dispatch/attempt.ts',
-    from: 'return accessOf(entry?.account, nowMs).open ?',
-    to: 'return (accessOf(entry?.account, nowMs).open || true) ?',
+    from: 'if (!accessOf(entry?.account, atMs).open) return hold();',
+    to: '',
   },
   {
     name: "a profile's beginning that nobody waits for",
@@ -185,14 +185,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'deliveries that are kept for ever',
     file: 'src/push/retention.ts',
-    from: 'const removed = await inBatches(() => queue.purge(endedBeforeMs, BATCH));',
-    to: 'const removed = 0;',
+    from: 'const batch = await queue.purge(endedBeforeMs, BATCH);',
+    to: 'const batch = 0;',
   },
   {
     name: 'an erasure that leaves the delivery',
     file: 'src/operator/erase/erase-transaction.ts',
-    from: 'await queue.erase(id,',
-    to: 'await queue.withdraw([id],',
+    from: "await queue.change({ kind: 'erase', transactionId: id },",
+    to: "await queue.change({ kind: 'withdraw', transactionIds: [id] },",
   },
   {
     name: 'a rebuild that is served before it has caught up',
@@ -227,8 +227,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'an account as it is now, not as it was at the event',
     file: 'src/push/fan-out/decide-event.ts',
-    from: 'const decided = await history.asOf(place,',
-    to: 'const decided = await history.asOf({ ...place, position: place.position + 40 },',
+    from: 'const place = { accountId: row.accountId, position: firstPosition(event) };',
+    to: 'const place = { accountId: row.accountId, position: firstPosition(event) + 40 };',
   },
   {
     name: 'a wait that ends before all processes have applied',
@@ -253,18 +253,6 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/service/threads/start-job.ts',
     from: '      asked.abort();\n',
     to: '',
-  },
-  {
-    name: 'a thread of the API that nobody waits for',
-    file: 'src/service/service.ts',
-    from: "has('webhooks') ? ['webhooks'] : []), ...threads];",
-    to: "has('webhooks') ? ['webhooks'] : [])];",
-  },
-  {
-    name: 'a thread that has a standing of its own',
-    file: 'src/service/api/api-job.ts',
-    from: 'new Standing(memory)',
-    to: 'new Standing()',
   },
   {
     name: 'a start that does not wait for the directory',
@@ -293,7 +281,49 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a lane that ends what was created since',
     file: 'src/push/dispatch/account-reactions.ts',
-    from: 'which: { before: position } };',
-    to: 'which: {} };',
+    from: "return { kind: 'end lane', prefix, reason, before: position };",
+    to: "return { kind: 'end lane', prefix, reason };",
+  },
+  {
+    name: 'claims and attempts that a wrong clock puts off',
+    file: 'src/push/dispatch/late-deliveries.ts',
+    from: '    if (released.length === 0) return;',
+    to: '    if (released.length >= 0) return;',
+  },
+  {
+    name: 'a removal that trusts every clock',
+    file: 'src/base/time/trusted-clock.ts',
+    from: '  return nowMs > knownMs + MAX_AHEAD_MS ? nowMs - knownMs : 0;',
+    to: '  return nowMs > knownMs + 1e15 ? nowMs - knownMs : 0;',
+  },
+  {
+    name: 'held deliveries that are not looked for after a wrong clock',
+    file: 'src/push/dispatch/held-accounts.ts',
+    from: ' || nowMs < this.#lookAtMs - LOOK_EVERY_MS',
+    to: '',
+  },
+  {
+    name: 'a receiver that is not waited for when it asks for it',
+    file: 'src/push/pace/lane-gate.ts',
+    from: '    if (nowMs < this.#heldUntilMs) return 0;',
+    to: '',
+  },
+  {
+    name: 'a retry that comes before the time that was asked for',
+    file: 'src/push/dispatch/attempt.ts',
+    from: 'Math.max(waitMs, askedMs ?? 0)',
+    to: 'waitMs',
+  },
+  {
+    name: 'every process works on every host',
+    file: 'src/push/pace/pace.ts',
+    from: 'if (lane.isBlocked || !this.#options.owns(host.name)) return 0;',
+    to: 'if (lane.isBlocked) return 0;',
+  },
+  {
+    name: 'a host whose losses do not narrow it',
+    file: 'src/push/pace/adaptive-limit.ts',
+    from: '    if (isCrowded) this.#shrink(this.#limit / 2, nowMs);',
+    to: '    if (isCrowded && nowMs < 0) this.#shrink(this.#limit / 2, nowMs);',
   },
 ];

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { MUTANTS, type Mutant } from './list.ts';
 
 // node test/simulation/mutants/run.ts [FIRST [LAST]]: puts each fault of the list into a copy of the code, and runs seeds
-// until one finds it, or FUEL_SIMULATION_MINUTES (10) are over. Prints the rows of the table in ADR 0087.
+// until one finds it, or FUEL_SIMULATION_MINUTES (10) are over. Prints the rows of the table in README.md.
 
 const root = process.cwd();
-const COPIED = ['src', 'projections', 'test/simulation', 'test/support/transactions', 'package.json'];
+const COPIED = ['src', 'projections', 'test/simulation', 'test/support', 'package.json'];
 const LIMIT_MS = Number(process.env.FUEL_SIMULATION_MINUTES ?? 10) * 60_000;
 
 function find({ file, from, to }: Mutant): string {

@@ -3,7 +3,7 @@ import type { Timeline, Timer } from '../core/timeline.ts';
 
 const DAY_MS = 86_400_000;
 
-/** In the place of cron, for expressions of a minute and an hour. */
+/** Replaces cron for expressions with a minute and an hour. */
 export function everyDay(timeline: Timeline): Schedule {
   return (expression, work) => {
     const [minute = 0, hour = 0] = expression.split(' ').map(Number);

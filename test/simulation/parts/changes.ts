@@ -5,7 +5,7 @@ import type { Outcome } from './operator.ts';
 
 const DAY_MS = 86_400_000;
 const CALM_MS = 120_000;
-/** What `--wait` says where it waited in vain. */
+/** The text of `--wait` when it has waited in vain. */
 const NOT_APPLIED = 'not yet applied by';
 
 export interface Known {
@@ -13,9 +13,9 @@ export interface Known {
   readonly accountId: number;
 }
 
-/** What an operator changes. */
+/** The changes that an operator makes. */
 export class Changes {
-  /** How many receivers there ever were. */
+  /** The number of receivers that there ever were. */
   hosts = 0;
   readonly #of: Simulation;
   readonly #chance: Chance;
@@ -29,7 +29,7 @@ export class Changes {
     this.#transactions = transactions;
   }
 
-  /** A command is given again until it is done or refused: twice is once. */
+  /** Repeats a command until it is done or refused, since twice is the same as once. */
   async certainly<T>(what: string, work: () => Promise<Outcome<T>>): Promise<Outcome<T>> {
     for (let tries = 1; ; tries++) {
       const outcome = await work();
@@ -91,7 +91,7 @@ export class Changes {
         return;
       }
       case 11:
-        if (chance.is(0.5)) return this.#redeliver(customer);
+        if (chance.is(0.5)) return this.redeliver(customer);
         await this.certainly('rebuild', () => operator.rebuild());
         return;
       default:
@@ -99,8 +99,8 @@ export class Changes {
     }
   }
 
-  /** Afterwards each that had failed is sent again, but for those that were voided. */
-  async #redeliver({ accountId, prefix }: Customer): Promise<void> {
+  /** Redelivers. Afterwards every failed delivery is sent again, except voided ones. */
+  async redeliver({ accountId, prefix }: Customer): Promise<void> {
     const { operator, stores, model } = this.#of;
     const failed = [...stores.queue.entries.values()]
       .filter(({ owed, progress }) => owed.prefix === prefix && progress.state === 'failed')
@@ -111,9 +111,9 @@ export class Changes {
     this.#of.readLog();
     for (const { entry, cycle } of failed) {
       const { id, transactionId } = entry.owed;
-      const isIn = stores.queue.entries.has(id);
+      const now = stores.queue.get(id);
       const mayBeSent = model.transactions.get(transactionId)?.withdrawnAtMs === undefined;
-      if (isIn && mayBeSent && model.transactions.has(transactionId) && entry.progress.cycle === cycle)
+      if (mayBeSent && model.transactions.has(transactionId) && now?.progress.cycle === cycle)
         this.#of.violation(`transaction ${transactionId} is not redelivered to ${prefix}`);
     }
   }
@@ -150,7 +150,7 @@ export class Changes {
     await this.certainly(`key on ${prefix}`, () => this.#of.operator.change(accountId, [on]));
   }
 
-  /** The nightly verification: with nothing lost there is nothing to repair. */
+  /** Runs the nightly verification. If nothing was lost, there is nothing to repair. */
   async #verify(): Promise<void> {
     const ids = [...new Set(this.#customers.all.map(({ accountId }) => accountId))];
     const startedMs = this.#of.timeline.nowMs;

@@ -4,10 +4,10 @@ import type { SimulatedProcess } from './process.ts';
 
 const DAY_MS = 86_400_000;
 const CALM_MS = 60_000;
-/** After it was recorded a transaction is on every page within this time. */
+/** The time within which a recorded transaction is on every page. */
 const PROMPT_MS = 10_000;
 const MAX_PAGES = 1_000;
-/** By which the clock of a process is wrong at most. */
+/** How far the clock of a process is off at most. */
 const CLOCK_MS = 1_000;
 
 export interface Customer {
@@ -28,12 +28,12 @@ interface Page {
   readonly text: string;
 }
 
-/** Customers who page through what is theirs, and compare it with what happened. */
+/** Customers who page through their transactions and compare them with what happened. */
 export class Customers {
   readonly all: Customer[] = [];
-  /** Since when a key is off in every process, as `--wait` has said. */
+  /** Since when each key is off in every process, according to `--wait`. */
   readonly offSinceMs = new Map<string, number>();
-  /** Transactions that an import with `--wait` has said are shown. */
+  /** The transactions that are shown according to an import with `--wait`. */
   readonly shown = new Set<number>();
   readonly #of: Simulation;
   readonly #chance;
@@ -47,17 +47,16 @@ export class Customers {
     return this.#chance.pick(this.all);
   }
 
-  /** Pages at each process while things change. */
+  /** Pages through each process while things change. */
   async page(customer: Customer): Promise<void> {
     for (const process of this.#of.processes.filter(({ isListening }) => isListening))
-      for (let thread = 0; thread < process.apiThreads; thread++)
-        await this.#pageAt(process, customer, thread);
+      await this.#pageAt(process, customer);
   }
 
-  async #pageAt(process: SimulatedProcess, customer: Customer, thread: number): Promise<void> {
+  async #pageAt(process: SimulatedProcess, customer: Customer): Promise<void> {
     const { timeline, model } = this.#of;
     const [startMs, before, isShown] = [timeline.nowMs, this.#visible(customer), new Set(this.shown)];
-    const pages = await this.#pages(process, customer, thread);
+    const pages = await this.#pages(process, customer);
     if (pages === undefined || pages.some(({ status }) => status !== 200)) return;
     const listed = pages.flatMap((page) => page.listed.map(({ id }) => id));
     if (new Set(listed).size < listed.length)
@@ -75,7 +74,7 @@ export class Customers {
       this.#of.violation(`the pages of account ${customer.accountId} skip transaction ${lost}`);
   }
 
-  /** Pages at each process while nothing changes, and compares all of it with the model. */
+  /** Pages through each process while nothing changes, and compares everything with the model. */
   async compareAll(): Promise<void> {
     const processes = this.#of.processes.filter(({ isListening }) => isListening);
     if (processes.length < this.#of.processes.length)
@@ -85,12 +84,11 @@ export class Customers {
       if (missing !== undefined) this.#of.violation(`${process.name} is not ready: ${missing}`);
     }
     for (const customer of this.all)
-      for (const process of processes)
-        for (let thread = 0; thread < process.apiThreads; thread++) {
-          const startMs = this.#of.timeline.nowMs;
-          const pages = await this.#pages(process, customer, thread);
-          if (pages !== undefined) this.#compare(process, customer, { pages, startMs });
-        }
+      for (const process of processes) {
+        const startMs = this.#of.timeline.nowMs;
+        const pages = await this.#pages(process, customer);
+        if (pages !== undefined) this.#compare(process, customer, { pages, startMs });
+      }
   }
 
   #visible({ accountId }: Customer): number[] {
@@ -100,8 +98,8 @@ export class Customers {
     return model.visible(accountId).flatMap(({ id, createdAtMs }) => (createdAtMs >= fromMs ? [id] : []));
   }
 
-  /** `undefined` where the process ended. */
-  async #pages(process: SimulatedProcess, customer: Customer, thread: number): Promise<Page[] | undefined> {
+  /** Reads all pages; `undefined` if the process ended. */
+  async #pages(process: SimulatedProcess, customer: Customer): Promise<Page[] | undefined> {
     const offMs = this.offSinceMs.get(customer.prefix);
     const pages: Page[] = [];
     const limit = this.#chance.pick([5, 20, 100]);
@@ -111,7 +109,7 @@ export class Customers {
     do {
       const query: string = cursor === null ? '' : `&cursor=${cursor}`;
       const path = `/api/v1/integration/transactions?${range}&limit=${limit}${query}`;
-      const answer = await process.pull(path, customer.key, thread);
+      const answer = await process.pull(path, customer.key);
       if (answer === undefined) return undefined;
       if (![200, 401, 403, 503].includes(answer.status))
         return void this.#of.violation(

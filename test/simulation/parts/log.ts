@@ -1,7 +1,7 @@
 import type { Log } from '../../../src/base/log.ts';
 import type { History } from '../core/history.ts';
 
-/** What a process logs becomes history; a fault of the program is a violation. */
+/** Makes a log whose lines become history. A fault of the program is a violation. */
 export function simulatedLog(
   name: string,
   run: { readonly history: History; violation(text: string): void },

@@ -3,6 +3,9 @@ import type { Owner, Timeline, Timer } from '../core/timeline.ts';
 import { owners } from '../core/timeline.ts';
 
 export interface ReceivedRequest {
+  /** The process that sent it. */
+  readonly from: string;
+  readonly sentAtMs: number;
   readonly atMs: number;
   readonly host: string;
   readonly address: string;
@@ -11,25 +14,34 @@ export interface ReceivedRequest {
   readonly body: string;
 }
 
-/** What a receiver does with a request. */
+/** The reaction of a receiver to a request. */
 export type Reply =
-  | { readonly kind: 'answer'; readonly afterMs: number; readonly text: string; readonly thenClose: boolean }
-  /** After so many bytes of the answer. */
+  | {
+      readonly kind: 'answer';
+      readonly afterMs: number;
+      readonly text: string;
+      readonly thenClose: boolean;
+      /** Called when the sender gets the answer. */
+      readonly onHeard?: () => void;
+    }
+  /** The connection is cut after a part of the answer. */
   | { readonly kind: 'cut'; readonly afterMs: number; readonly text: string }
   | { readonly kind: 'hang' };
 
 export interface Internet {
-  /** The addresses of a name now; throws as a resolver does; `undefined`: no answer. */
+  /** Returns the current addresses of a name; `undefined` for no answer. Throws as a resolver does. */
   addresses(name: string): readonly string[] | undefined;
-  /** Whether something listens there for this name. */
+  /** Says if something listens there for this name. */
   accepts(host: string, address: string): 'yes' | 'refused' | 'silent' | 'other certificate';
+  /** Returns how long a handshake that begins now takes, without the way. */
+  handshakeMs(host: string): number;
   receive(request: ReceivedRequest): Reply;
   latencyMs(): number;
 }
 
 const IDLE_MS = 3_500;
 
-/** In the place of `network`. */
+/** Replaces `network`. */
 export function simulatedNetwork(timeline: Timeline, internet: Internet) {
   return {
     createSecureContext: () => ({}),
@@ -60,7 +72,7 @@ export function simulatedNetwork(timeline: Timeline, internet: Internet) {
   };
 }
 
-/** A connection over TLS to a receiver, seen from the process. */
+/** A TLS connection to a receiver, seen from the process. */
 class SimulatedSocket extends Duplex {
   readonly encrypted = true;
   readonly authorized = true;
@@ -113,8 +125,9 @@ class SimulatedSocket extends Duplex {
       const { headers, path, body } = request;
       const { remoteAddress: address } = this;
       const host = this.#host;
-      const sent = { host, address, headers, path, body };
-      // It is on its way: it arrives also where its sender ends.
+      const from = this.#owner?.name ?? '';
+      const sent = { from, sentAtMs: this.#timeline.nowMs, host, address, headers, path, body };
+      // It is on its way, and arrives even if its sender ends.
       this.#timeline.setFor(undefined, this.#internet.latencyMs(), () => this.#arrived(sent));
     }
     done();
@@ -133,7 +146,8 @@ class SimulatedSocket extends Duplex {
       return;
     }
     this.emit('connect');
-    this.#later(this.#internet.latencyMs(), () => {
+    const handshakeMs = this.#internet.handshakeMs(this.#host);
+    this.#later(handshakeMs + this.#internet.latencyMs(), () => {
       if (how === 'yes') this.emit('secureConnect');
       else
         this.destroy(
@@ -142,7 +156,7 @@ class SimulatedSocket extends Duplex {
     });
   }
 
-  #complete(): Omit<ReceivedRequest, 'atMs' | 'host' | 'address'> | undefined {
+  #complete(): Pick<ReceivedRequest, 'path' | 'headers' | 'body'> | undefined {
     const end = this.#waiting.indexOf('\r\n\r\n');
     if (end < 0) return undefined;
     const [first = '', ...lines] = this.#waiting.slice(0, end).split('\r\n');
@@ -167,12 +181,13 @@ class SimulatedSocket extends Duplex {
       const bytes = Buffer.from(reply.text);
       this.bytesRead += bytes.length;
       this.push(bytes);
+      if (reply.kind === 'answer') reply.onHeard?.();
       if (reply.kind === 'cut' || reply.thenClose) this.push(null);
       else this.#idle = this.#timeline.setFor(this.#owner, IDLE_MS, () => this.destroy());
     });
   }
 
-  /** What comes from the other side, unless the process has closed the connection, or has ended. */
+  /** Receives something from the other side, unless the process has closed the connection or ended. */
   #later(delayMs: number, run: () => void): void {
     this.#timeline.setFor(this.#owner, delayMs, () => {
       this.#timeline.active();

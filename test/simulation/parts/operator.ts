@@ -24,7 +24,7 @@ import { type Gate, openStores, type Stores } from '../stores/stores.ts';
 
 const AUTHOR = { actor: 'operator', command: 'simulation' };
 
-/** How a command ended. `killed`: nobody knows what of it is done. */
+/** How a command ended. After `killed` nobody knows how much of it is done. */
 export type Outcome<T> =
   | { readonly kind: 'done'; readonly value: T }
   | { readonly kind: 'refused' | 'unavailable'; readonly reason: string }
@@ -58,7 +58,7 @@ class Command implements Owner {
   }
 }
 
-/** What an operator does: each command is a process of its own, which can end at any of its steps. */
+/** The work of an operator. Each command is a separate process, which can end at any of its steps. */
 export class Operator {
   readonly #options: OperatorOptions;
   #commands = 0;
@@ -100,7 +100,7 @@ export class Operator {
     });
   }
 
-  /** `wait`: until every process shows them; whether one was there. */
+  /** Imports lines. `wait`: until every process shows them. Returns true if there was a process. */
   import(lines: readonly object[], wait = false): Promise<Outcome<boolean>> {
     return this.#run(async (engines) => {
       await importTransactions({
@@ -147,7 +147,7 @@ export class Operator {
     const { config, log } = this.#options;
     return this.#run((engines) =>
       verifyLastDays({
-        ...{ store: engines.store(), view: engines.view(), queue: () => engines.queue(), accountIds },
+        ...{ store: engines.store(), view: () => engines.view(), queue: () => engines.queue(), accountIds },
         ...{ clock: systemClock, environment: config.FUEL_ENVIRONMENT, author: AUTHOR, log },
         retentionMs: config.FUEL_DELIVERY_RETENTION_DAYS * 86_400_000,
         signal: new AbortController().signal,
@@ -155,13 +155,12 @@ export class Operator {
     );
   }
 
-  /** As the nightly verification proves the log. */
+  /** Proves the log like the nightly verification. */
   prove(): Promise<Outcome<LogVerification>> {
     const { config } = this.#options;
     return this.#run(async (engines) => {
       const store = engines.store();
-      const key = openSigner(await storeIdentity(store, systemClock), config)?.verifier;
-      if (key === undefined) throw new Error('there is no key');
+      const key = openSigner(await storeIdentity(store, systemClock), config).verifier;
       return verifyLog({ store, key });
     });
   }
@@ -211,7 +210,7 @@ export class Operator {
     };
   }
 
-  /** As `--wait`; false where no process was alive. */
+  /** Waits like `--wait`. Returns false if no process was alive. */
   async #applied(engines: Engines): Promise<boolean> {
     const position = await engines.store().head();
     const parts = { coordination: engines.coordination(), view: engines.view(), position };

@@ -3,8 +3,8 @@ import { Duplex } from 'node:stream';
 import { systemClock } from '../../../src/base/clock.ts';
 import type { Config, Role } from '../../../src/base/config/config.ts';
 import type { Log } from '../../../src/base/log.ts';
+import { THREAD_ENTRY } from '../../../src/operator/serve/jobs.ts';
 import { operatorSide } from '../../../src/operator/serve/operator-side.ts';
-import { THREAD_ENTRY } from '../../../src/operator/serve/threads.ts';
 import type { Engines } from '../../../src/service/engines/engines.ts';
 import { type Service, startService } from '../../../src/service/service.ts';
 import type { JobData } from '../../../src/service/threads/job.ts';
@@ -22,7 +22,7 @@ export interface ProcessOptions {
   readonly stores: Stores;
   readonly gate: (process: SimulatedProcess) => Gate;
   readonly log: (process: SimulatedProcess) => Log;
-  /** Called where it ends by itself, with an error. */
+  /** Called if it ends by itself, with an error. */
   readonly onFailed: (process: SimulatedProcess, error: unknown) => void;
   readonly clockMs: number;
 }
@@ -32,13 +32,13 @@ export interface Answer {
   readonly text: string;
 }
 
-/** Of a request: where it was sent to, and what it brings. */
+/** A request: its target and its headers. */
 interface Request {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The proxy that ends TLS. */
+/** The address of the proxy that ends TLS. */
 export const PROXY = '198.51.100.7';
 
 /** One process of the service with its roles, as `startService` makes it, on simulated stores, threads and listeners. */
@@ -78,7 +78,7 @@ export class SimulatedProcess implements Owner {
     this.#service.then((service) => service.failed.catch(failed), failed);
   }
 
-  /** As kill -9: nothing that was under way goes on. */
+  /** Kills it like kill -9: nothing under way continues. */
   kill(): void {
     this.isAlive = false;
     this.#servers.clear();
@@ -86,7 +86,7 @@ export class SimulatedProcess implements Owner {
     for (const each of this.#opened) each.end();
   }
 
-  /** As a deployment stops it. Resolves when it has ended. */
+  /** Stops it like a deployment. Resolves when it has ended. */
   stop(): Promise<void> {
     return owners.run(this, async () => {
       this.#stopping.abort();
@@ -96,7 +96,7 @@ export class SimulatedProcess implements Owner {
     });
   }
 
-  /** In the place of `world.thread`. */
+  /** Replaces `world.thread`. */
   thread(data: JobData): SimulatedThread {
     const { timeline, jobs } = this.options;
     const createLog = (): Log => this.options.log(this);
@@ -106,7 +106,7 @@ export class SimulatedProcess implements Owner {
     );
   }
 
-  /** In the place of `world.listen`. */
+  /** Replaces `world.listen`. */
   listen(server: Server, port: number, listening: () => void): void {
     this.#servers.set(server, port);
     const close = server.close.bind(server);
@@ -122,23 +122,18 @@ export class SimulatedProcess implements Owner {
   }
 
   get isListening(): boolean {
-    return this.apiThreads > 0;
+    return this.#listener('public') !== undefined;
   }
 
-  /** That listen. */
-  get apiThreads(): number {
-    return this.#listeners('public').length;
-  }
-
-  /** Asks one of the threads; `undefined` where it does not listen, or the process ends before the answer. */
-  pull(path: string, key: string, thread: number): Promise<Answer | undefined> {
+  /** Makes a request; `undefined` if it does not listen, or the process ends before the answer. */
+  pull(path: string, key: string): Promise<Answer | undefined> {
     const headers = { 'x-api-key': key, 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'https' };
-    return this.#ask(this.#listeners('public')[thread], { path, headers });
+    return this.#ask(this.#listener('public'), { path, headers });
   }
 
-  /** What it lacks; `undefined`: nothing. */
+  /** Returns what is missing for readiness; `undefined` if nothing is. */
   async missing(): Promise<string | undefined> {
-    const answer = await this.#ask(this.#listeners('ops')[0], { path: '/readyz', headers: {} });
+    const answer = await this.#ask(this.#listener('ops'), { path: '/readyz', headers: {} });
     return answer?.status === 200 ? undefined : (answer?.text ?? 'it does not answer');
   }
 
@@ -147,10 +142,10 @@ export class SimulatedProcess implements Owner {
     return Promise.race([owners.run(this, () => ask(server, request)), this.#ended.promise]);
   }
 
-  #listeners(kind: 'public' | 'ops'): Server[] {
+  #listener(kind: 'public' | 'ops'): Server | undefined {
     const { port: opsPort } = this.options.config.FUEL_OPS_LISTEN;
     const isOfKind = ([, port]: [Server, number]): boolean => (port === opsPort) === (kind === 'ops');
-    return [...this.#servers].filter(isOfKind).map(([server]) => server);
+    return [...this.#servers].find(isOfKind)?.[0];
   }
 
   #openEngines(): Engines {
@@ -184,7 +179,9 @@ function ask(server: Server, { path, headers }: Request): Promise<Answer> {
   const message = new IncomingMessage(new Wire() as never);
   const version = { httpVersion: '1.1', httpVersionMajor: 1, httpVersionMinor: 1 };
   Object.assign(message, { method: 'GET', url: path, ...version });
-  Object.assign(message.headers, { host: 'api.fuel.example', ...headers });
+  const all = { host: 'api.fuel.example', ...headers };
+  Object.assign(message.headers, all);
+  message.rawHeaders.push(...Object.entries(all).flat());
   const response = new ServerResponse(message);
   return new Promise((resolve) => {
     Object.assign(response, {

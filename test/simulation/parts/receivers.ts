@@ -1,10 +1,12 @@
 import { createHmac } from 'node:crypto';
 import type { Chance } from '../core/chance.ts';
+import { Capacity, PACED_MOODS, type PacedMood } from './capacity.ts';
 import type { Internet, ReceivedRequest, Reply } from './network.ts';
 
 /** How a receiver behaves for a while. */
 export type Mood =
   | 'well'
+  | PacedMood
   | 'slow'
   | 'fails'
   | 'late'
@@ -34,8 +36,14 @@ export const BAD_MOODS: readonly Mood[] = [
   'the certificate of another',
 ];
 
-/** What came, and whether a receiver would say that it took it. */
+/** The moods in which a receiver accepts everything at its own pace. */
+export const GOOD_MOODS: readonly Mood[] = ['well', 'slow', ...PACED_MOODS];
+
+/** A received request, and if the receiver would say that it accepted it. */
 export interface Seen {
+  /** The process that sent it. */
+  readonly from: string;
+  readonly sentAtMs: number;
   readonly atMs: number;
   readonly host: string;
   readonly address: string;
@@ -43,28 +51,58 @@ export interface Seen {
   readonly transactionId: number | undefined;
   readonly body: string;
   readonly isGenuine: boolean;
-  /** It was answered 2xx within the time, as far as the receiver knows. */
+  /** True if it was answered 2xx in time, as far as the receiver knows. */
   readonly isTaken: boolean;
-  /** It was answered 2xx after the time. */
+  /** True if it was answered 2xx too late. */
   readonly isLate: boolean;
+  /** The wait that its answer asked for. */
+  readonly asked?: { readonly untilMs: number; readonly isDate: boolean } | undefined;
+  /** When the sender got the answer; missing if it no longer waited. */
+  heardAtMs?: number;
 }
 
 export class Receiver {
   readonly host: string;
-  mood: Mood = 'well';
+  readonly capacity: Capacity;
   address: string;
-  /** When it moved there. */
+  /** When it moved to its current address. */
   movedAtMs = 0;
   secret: string | undefined;
   readonly seen: Seen[] = [];
+  /** Its moods and moves, in order. */
+  readonly #changes: { readonly atMs: number; readonly mood: Mood; readonly isMove: boolean }[] = [];
 
-  constructor(host: string, address: string) {
+  constructor(host: string, address: string, capacity: Capacity) {
     this.host = host;
     this.address = address;
+    this.capacity = capacity;
+  }
+
+  get mood(): Mood {
+    return this.#changes.at(-1)?.mood ?? 'well';
+  }
+
+  become(mood: Mood, atMs: number): void {
+    this.#changes.push({ atMs, mood, isMove: false });
+  }
+
+  move(address: string, atMs: number): void {
+    this.address = address;
+    this.movedAtMs = atMs;
+    this.#changes.push({ atMs, mood: this.mood, isMove: true });
+  }
+
+  /** Returns the moods in that time; `undefined` if one of them is bad, or if it moved. */
+  goodMoods(fromMs: number, toMs: number): readonly Mood[] | undefined {
+    const meanwhile = this.#changes.filter(({ atMs }) => fromMs < atMs && atMs <= toMs);
+    const moods = [this.#changes.findLast(({ atMs }) => atMs <= fromMs)?.mood ?? 'well'];
+    for (const { mood } of meanwhile) if (!moods.includes(mood)) moods.push(mood);
+    const isGood = moods.every((mood) => GOOD_MOODS.includes(mood));
+    return isGood && !meanwhile.some(({ isMove }) => isMove) ? moods : undefined;
   }
 }
 
-/** For how long a name may be taken for where it was, with an attempt that was under way in a slow process. */
+/** How long an old address may be used, including an attempt under way in a slow process. */
 const MAX_NAME_AGE_MS = 60_000;
 const PRIVATE = '10.0.0.5';
 const LIMIT_MS = 500;
@@ -85,7 +123,8 @@ export class Receivers implements Internet {
   }
 
   add(host: string): Receiver {
-    const receiver = new Receiver(host, this.newAddress());
+    const receiver = new Receiver(host, this.newAddress(), new Capacity(this.#chance.fork(host)));
+    if (this.#chance.is(0.5)) receiver.become(this.#chance.pick(PACED_MOODS), this.#now());
     this.byHost.set(host, receiver);
     return receiver;
   }
@@ -96,6 +135,11 @@ export class Receivers implements Internet {
 
   latencyMs(): number {
     return 1 + this.#chance.int(8);
+  }
+
+  handshakeMs(host: string): number {
+    const receiver = this.byHost.get(host);
+    return receiver?.capacity.handshakeMs(receiver.mood, this.#now()) ?? 0;
   }
 
   addresses(name: string): readonly string[] | undefined {
@@ -124,33 +168,44 @@ export class Receivers implements Internet {
   receive(request: ReceivedRequest): Reply {
     const receiver = this.byHost.get(request.host);
     if (receiver === undefined) return { kind: 'hang' };
-    const [reply, isTaken] = this.#reply(receiver);
+    const [reply, isTaken, asked] = this.#reply(receiver);
     const record = transactionIn(request.body);
+    const { from, sentAtMs, atMs, host, address } = request;
     const seen: Seen = {
-      atMs: request.atMs,
-      host: request.host,
-      address: request.address,
+      ...{ from, sentAtMs, atMs, host, address, asked },
       deliveryId: request.headers['x-service-delivery'] ?? '',
       transactionId: record,
       body: request.body,
       isGenuine: receiver.secret === undefined || isGenuine(request, receiver.secret),
       isTaken,
-      isLate: receiver.mood === 'late',
+      isLate: !isTaken && asked === undefined && 'afterMs' in reply && reply.afterMs > LIMIT_MS,
     };
     receiver.seen.push(seen);
     this.#onSeen(receiver, seen);
-    return reply;
+    const onHeard = (): void => {
+      seen.heardAtMs = this.#now();
+    };
+    return reply.kind === 'answer' ? { ...reply, onHeard } : reply;
   }
 
-  #reply({ mood }: Receiver): [Reply, isTaken: boolean] {
+  #reply({ mood, capacity }: Receiver): [Reply, isTaken: boolean, Seen['asked']?] {
     const chance = this.#chance;
-    const answer = (afterMs: number, status: string, headers = '', body = 'ok'): Reply => ({
-      kind: 'answer',
+    const answer = (afterMs: number, status: string, headers = '', body = 'ok') => ({
+      kind: 'answer' as const,
       afterMs,
       text: `HTTP/1.1 ${status}\r\ncontent-length: ${body.length}\r\n${headers}\r\n${body}`,
       thenClose: chance.is(0.1),
     });
     switch (mood) {
+      case 'small':
+      case 'busy':
+      case 'full':
+      case 'shut': {
+        const { afterMs, status, headers, asked } = capacity.request(mood, this.#now());
+        const reply = answer(afterMs, status, headers, '');
+        const isTaken = asked === undefined && afterMs <= LIMIT_MS;
+        return [mood === 'shut' ? { ...reply, thenClose: true } : reply, isTaken, asked];
+      }
       case 'slow':
         return [answer(chance.between(20, LIMIT_MS - 80), '204 No Content', '', ''), true];
       case 'fails':

@@ -6,7 +6,7 @@ import { type Owner, owners, type Timeline } from '../core/timeline.ts';
 
 const STARTS_WITHIN_MS = 30;
 
-/** The work of each kind of thread, loaded before time is simulated: loading takes real time. */
+/** Loads the work of each kind of thread before time is simulated, since loading takes real time. */
 export async function loadJobs(): Promise<typeof JOBS> {
   const loaded = Object.entries(JOBS).map(async ([name, load]) => {
     const job = await load();
@@ -23,17 +23,17 @@ export interface ThreadParts {
   readonly createLog: OwnThread['createLog'];
 }
 
-/** A thread of a simulated process: what it and its starter send each other is copied, and arrives a moment later. */
+/** A thread of a simulated process. Messages between it and its starter are copied and arrive a moment later. */
 export class SimulatedThread extends EventEmitter {
   readonly #parts: ThreadParts;
   readonly #port = new EventEmitter();
-  /** What came before it could listen. */
+  /** The messages that arrived before it could listen. */
   #waiting: unknown[] | undefined = [];
 
   constructor(parts: ThreadParts, data: JobData) {
     super();
     this.#parts = parts;
-    const copy: JobData = { ...structuredClone(data), isCounted: false }; // nobody reads what is counted
+    const copy: JobData = { ...structuredClone(data), isCounted: false }; // nobody reads the metrics
     this.#later(() => this.#run(copy), STARTS_WITHIN_MS);
   }
 

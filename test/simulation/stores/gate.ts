@@ -1,10 +1,11 @@
 import { FuelError } from '../../../src/base/errors.ts';
+import type { QueueChange } from '../../../src/push/queue/delivery-queue.ts';
 import type { Chance } from '../core/chance.ts';
 import type { Owner, Timeline } from '../core/timeline.ts';
 
 import type { Gate, StoreName } from './stores.ts';
 
-/** How often what goes wrong: probabilities, for each call. 0: never. */
+/** The probability of each fault for each call; 0 means never. */
 export interface FaultRates {
   /** The process ends before the call, or after it and before its answer. */
   readonly ends: number;
@@ -12,7 +13,7 @@ export interface FaultRates {
   readonly slow: number;
   /** The call is done, and its answer is an error. */
   readonly unanswered: number;
-  /** It is not done. */
+  /** The call is not done. */
   readonly refused: number;
   /** The process does nothing for some seconds: its leases end while it is only slow. */
   readonly pauses: number;
@@ -20,33 +21,32 @@ export interface FaultRates {
 
 export const NO_FAULTS: FaultRates = { ends: 0, slow: 0, unanswered: 0, refused: 0, pauses: 0 };
 
-const COORDINATION = new Set(['acquire', 'release', 'report', 'leave', 'holder', 'live']);
 const READS =
-  /^(read|find|page|head|has|is|checkpoint|building|parked|status|next|held|health|backlog|rows|owners|logId|subscribe|consume|idsAfter|countParked|digests|last|of|storedAfter|transactionsAfter|withdrawnAfter)/;
+  /^(get|firsts|count|now|read|find|page|head|has|is|checkpoint|building|parked|status|next|held|health|backlog|rows|logId|subscribe|consume|idsAfter|last|of|late|transactionsAfter)/;
 const MAX_SLOW_MS = 3_000;
 const MAX_PAUSE_MS = 15_000;
 
 export interface GateParts {
   readonly timeline: Timeline;
   readonly chance: Chance;
-  /** Those of this moment: none in a quiet time. */
+  /** Returns the current rates; none in a quiet time. */
   readonly rates: () => FaultRates;
-  /** Whether a store can be reached by a process. */
+  /** True if a process can reach a store. */
   readonly isReachable: (process: Owner, store: StoreName) => boolean;
   readonly onFault: (process: Owner, what: string) => void;
   readonly end: (process: Owner, why: string) => void;
-  /** Called right before a call is done. */
+  /** Called just before a call is done. */
   readonly onCall: (what: string, args: readonly unknown[]) => void;
 }
 
-/** Between a process and its stores: where things go wrong. */
+/** Makes the gate between a process and its stores, where things go wrong. */
 export function gateOf(parts: GateParts): (process: Owner) => Gate {
   const { timeline, chance, rates, isReachable, onFault, end, onCall } = parts;
   return (process) => async (store, method, args, call) => {
     if (!process.isAlive) return never();
     const what = `${store}.${method}`;
     const isStep = method.endsWith('.next') || method === 'consume.next';
-    const isWrite = !READS.test(method) && !COORDINATION.has(method) && !isStep;
+    const isWrite = !READS.test(method) && store !== 'coordination' && !isStep;
     const { ends, slow, unanswered, refused, pauses } = rates();
     if (isWrite && isSomething(method, args)) timeline.active();
     if (process.pausedUntilMs > timeline.nowMs) await timeline.pause(0, process);
@@ -88,9 +88,10 @@ export function gateOf(parts: GateParts): (process: Owner) => Gate {
   };
 }
 
-/** Whether a write changes anything: an empty one is a heartbeat. */
+/** True if a write changes anything. An empty one is a heartbeat. */
 function isSomething(method: string, [first]: readonly unknown[]): boolean {
-  if (method === 'claim' || method === 'resetHealth') return false;
+  if (method === 'claim') return false;
+  if (method === 'change') return (first as QueueChange).kind !== 'enabled'; // at each start
   return !Array.isArray(first) || first.length > 0;
 }
 
@@ -98,7 +99,7 @@ function unavailable(what: string): FuelError {
   return new FuelError('STORE_UNAVAILABLE', `${what}: simulated`);
 }
 
-/** A new one each time: what waits for it is forgotten with it. */
+/** Returns a new promise each time, so that everything that waits for it can be collected. */
 function never(): Promise<never> {
   return new Promise(() => undefined);
 }

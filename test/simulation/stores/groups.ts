@@ -1,6 +1,7 @@
+import type { Clock } from '../../../src/base/clock.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import { Signal } from '../../../src/base/signal.ts';
-import type { MemoryLog } from '../../../src/engines/memory/event-store.ts';
+import type { SqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
 import type {
   ConsumeOptions,
   GroupConsumer,
@@ -10,6 +11,7 @@ import type {
   PersistentSubscriptions,
 } from '../../../src/event-store/event-store.ts';
 import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
+import type { MemoryLog } from '../../support/engines/memory-log.ts';
 
 interface Message {
   readonly position: number;
@@ -31,11 +33,11 @@ class Group {
   }
 }
 
-/** What draws the faults that a server's subscription is allowed. */
+/** Draws the faults that a server's subscription may have. */
 export interface GroupFaults {
-  /** Whether an event is handed out once more, though its consumer holds it. */
+  /** True if an event is handed out again although its consumer holds it. */
   repeats(): boolean;
-  /** In which order events are handed out. */
+  /** Returns events in the order in which they are handed out. */
   shuffled<T>(list: readonly T[]): T[];
 }
 
@@ -45,15 +47,15 @@ const HEARTBEAT_MS = 1_000;
 export class MemoryGroups {
   readonly groups = new Map<string, Group>();
   readonly waiting = new Set<Signal>();
-  readonly log: MemoryLog;
+  readonly log: SqliteEventStore;
   readonly now: () => number;
   readonly faults: GroupFaults;
 
-  constructor(log: MemoryLog, now: () => number, faults: GroupFaults) {
-    this.log = log;
-    this.now = now;
+  constructor(log: MemoryLog, clock: Clock, faults: GroupFaults) {
+    this.log = log.store(clock);
+    this.now = () => clock.now();
     this.faults = faults;
-    log.waiting.add(this.waiting);
+    this.log.commits.add(this);
   }
 
   notify(): void {
@@ -86,7 +88,8 @@ export class MemoryGroups {
       events.push({ event, retryCount: message.retryCount });
       left -= 1;
     }
-    while (left > 0 && group.position < this.log.head) {
+    const head = this.log.end();
+    while (left > 0 && group.position < head) {
       group.position += 1;
       const event = this.event(group.position);
       if (event === undefined || !group.settings.prefixes.some((prefix) => event.stream.startsWith(prefix)))
@@ -103,7 +106,7 @@ export class MemoryGroups {
       left -= 1;
     }
     for (const { event } of events) {
-      // A server may lose the connection's answer, and hand the event to another consumer soon.
+      // A server may lose an answer on the connection and soon hand the event to another consumer.
       const message = group.messages.get(event.position);
       if (message !== undefined && this.faults.repeats()) message.dueAtMs = nowMs + 5;
     }
@@ -114,11 +117,10 @@ export class MemoryGroups {
   }
 
   event(position: number): RecordedEvent | undefined {
-    const stored = this.log.events[position - 1];
-    return stored && { ...stored, data: JSON.parse(stored.data), metadata: JSON.parse(stored.metadata) };
+    return this.log.readAt([position])[0];
   }
 
-  /** Gives back what a consumer holds; as if it had never been handed out where `positions` are given. */
+  /** Takes back the events that a consumer holds, or only those at `positions`, which count as never handed out. */
   release(holder: object, positions?: ReadonlySet<number>): void {
     for (const { messages } of this.groups.values())
       for (const message of messages.values()) {
@@ -142,7 +144,7 @@ export class MemoryGroups {
   }
 }
 
-/** One process's opening of the groups. */
+/** Opens the groups for one process. */
 export function openMemoryGroups(
   shared: MemoryGroups,
 ): PersistentSubscriptions & { readonly consumers: Set<object> } {

@@ -1,17 +1,20 @@
 import { StoredDirectory } from '../../../src/accounts/directory/rows/stored-directory.ts';
+import { DIRECTORY_STORE, openDirectoryRows } from '../../../src/accounts/directory/rows/stored-rows.ts';
 import { keysFor } from '../../../src/accounts/master-key.ts';
 import type { Config } from '../../../src/base/config/config.ts';
-import { MemoryCoordination, openMemoryCoordination } from '../../../src/engines/memory/coordination.ts';
-import { MemoryRows, openMemoryDirectoryRows } from '../../../src/engines/memory/directory-rows.ts';
-import { MemoryLog, openMemoryEventStore } from '../../../src/engines/memory/event-store.ts';
-import { MemoryDeliveries } from '../../../src/engines/memory/queue/deliveries.ts';
-import { openMemoryQueue } from '../../../src/engines/memory/queue/queue.ts';
-import { openMemoryRequests } from '../../../src/engines/memory/requests.ts';
-import { MemoryView, openMemoryView } from '../../../src/engines/memory/view.ts';
+import { CONTROL_STORE, openCoordination } from '../../../src/base/coordination/stored-coordination.ts';
 import { createMemoryRateWindows } from '../../../src/pull/edge/rate-windows/memory.ts';
-import type { RequestRow } from '../../../src/pull/request-journal.ts';
+import { openRequestJournal, REQUESTS_STORE } from '../../../src/pull/stored-requests.ts';
+import { openTransactionsView } from '../../../src/pull/view/view.ts';
+import { openDeliveryLog } from '../../../src/push/log/open.ts';
+import { DELIVERY_STORE } from '../../../src/push/log/tables.ts';
 import type { Engines } from '../../../src/service/engines/engines.ts';
+import type { StorePlan } from '../../../src/tables/plan.ts';
+import type { ChangeListener, ChangeSignal, Tables } from '../../../src/tables/tables.ts';
+import { MemoryLog, openMemoryEventStore } from '../../support/engines/memory-log.ts';
+import { MemoryStores } from '../../support/engines/memory-stores.ts';
 import { type GroupFaults, MemoryGroups, openMemoryGroups } from './groups.ts';
+import { StoredDeliveries } from './stored-deliveries.ts';
 
 export type StoreName =
   | 'store'
@@ -22,7 +25,7 @@ export type StoreName =
   | 'directory'
   | 'requests';
 
-/** Stands before and after every call of a process to a store. */
+/** Wraps every call of a process to a store. */
 export type Gate = <T>(
   store: StoreName,
   method: string,
@@ -30,35 +33,32 @@ export type Gate = <T>(
   call: () => Promise<T>,
 ) => Promise<T>;
 
-/** What is stored: it outlives every process. */
+/** The stored data, which outlives every process. */
 export class Stores {
   readonly log = new MemoryLog();
-  readonly view = new MemoryView();
-  readonly coordination = new MemoryCoordination();
-  readonly rows = new MemoryRows();
-  readonly requests: RequestRow[] = [];
-  readonly queue: MemoryDeliveries;
+  readonly tables = new MemoryStores();
+  readonly queue: StoredDeliveries;
   readonly groups: MemoryGroups;
-  /** Of the servers, which stamp what is stored. */
+  /** The clock of the servers, which stamp what is stored. */
   readonly clock: { now(): number };
 
   constructor(clock: { now(): number }, faults: GroupFaults) {
     this.clock = clock;
-    this.queue = new MemoryDeliveries(clock);
-    this.groups = new MemoryGroups(this.log, () => clock.now(), faults);
+    this.queue = new StoredDeliveries(this.tables);
+    this.groups = new MemoryGroups(this.log, clock, faults);
   }
 }
 
-/** Of a process: what it has opened, and how all of that ends with it. */
+/** The stores that a process has opened, and how they end with it. */
 export interface Opened {
   readonly engines: Engines;
-  /** As the operating system closes what a killed process had open. */
+  /** Closes everything, as the operating system does for a killed process. */
   end(): void;
 }
 
-const GENERATORS = new Set(['subscribe', 'rows', 'digests', 'requestsOf']);
+const GENERATORS = new Set(['subscribe']);
 
-/** The stores as one process has them: every call passes the gate. */
+/** Opens the stores for one process. Every call passes the gate. */
 export function openStores(
   stores: Stores,
   config: Config,
@@ -71,33 +71,26 @@ export function openStores(
     closing.push(() => port.close?.());
     return gated(name, port, gate);
   };
+  const tables = (name: StoreName, plan: StorePlan): Tables => {
+    const opened = stores.tables.open(plan, clock);
+    closing.push(() => opened.close());
+    return gatedTables(name, opened, gate);
+  };
   const groups = openMemoryGroups(stores.groups);
   closing.push(() => {
     for (const consumer of groups.consumers) stores.groups.release(consumer);
   });
-  const rawQueue = openMemoryQueue(stores.queue, clock);
-  const listeners = new Map<object, { notify(): void }>();
-  const changed: typeof rawQueue.changed = {
-    add(listener) {
-      const own = { notify: () => within(() => listener.notify()) };
-      listeners.set(listener, own);
-      rawQueue.changed.add(own);
-    },
-    remove(listener) {
-      const own = listeners.get(listener);
-      if (own) rawQueue.changed.remove(own);
-      listeners.delete(listener);
-    },
-  };
+  const log = tables('queue', DELIVERY_STORE);
+  const rawQueue = openDeliveryLog({ ...log, changed: changedWithin(log.changed, within) }, clock);
   const ports = {
     store: opened('store', openMemoryEventStore(stores.log, clock)),
     subscriptions: { ...gated('subscriptions', groups, gate), consume: consuming(groups, gate) },
-    view: opened('view', openMemoryView(stores.view, clock)),
-    queue: { ...opened('queue', rawQueue), changed },
-    coordination: opened('coordination', openMemoryCoordination(stores.coordination, clock)),
-    requests: opened('requests', openMemoryRequests(stores.requests)),
+    view: openTransactionsView((plan) => tables('view', plan), clock),
+    queue: gated('queue', rawQueue, gate),
+    coordination: openCoordination(tables('coordination', CONTROL_STORE)),
+    requests: openRequestJournal(tables('requests', REQUESTS_STORE)),
     directory: new StoredDirectory(
-      opened('directory', openMemoryDirectoryRows(stores.rows)),
+      openDirectoryRows(tables('directory', DIRECTORY_STORE)),
       keysFor('fuel: seal of the stored directory', config),
     ),
   };
@@ -130,6 +123,35 @@ function gated<T extends object>(name: StoreName, port: T, gate: Gate): T {
     return [method, (...args: unknown[]) => gate(name, method, args, () => value(...args))];
   });
   return Object.fromEntries(members);
+}
+
+/** Makes listeners run in their process, if it is alive. */
+function changedWithin(raw: ChangeSignal, within: (run: () => void) => void): ChangeSignal {
+  const listeners = new Map<object, ChangeListener>();
+  return {
+    add(listener) {
+      const own = { notify: () => within(() => listener.notify()) };
+      listeners.set(listener, own);
+      raw.add(own);
+    },
+    remove(listener) {
+      const own = listeners.get(listener);
+      if (own) raw.remove(own);
+      listeners.delete(listener);
+    },
+    notify: () => raw.notify(),
+  };
+}
+
+const TABLE_CALLS = ['get', 'find', 'firsts', 'count', 'write', 'makeIndexes', 'now', 'destroy'] as const;
+
+function gatedTables(name: StoreName, tables: Tables, gate: Gate): Tables {
+  const { changed } = tables;
+  const calls = TABLE_CALLS.map((method) => {
+    const call = tables[method].bind(tables) as (...args: unknown[]) => Promise<unknown>;
+    return [method, (...args: unknown[]) => gate(name, method, args, () => call(...args))];
+  });
+  return { ...Object.fromEntries(calls), changed, close: () => tables.close() };
 }
 
 async function* gatedSteps<T>(

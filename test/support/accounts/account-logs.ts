@@ -10,7 +10,7 @@ import { evolve } from './evolve.ts';
 const ACCOUNTS = [7, 8, 9];
 const unreadable = { ok: false, reason: 'unknown event type Foo' } as const;
 
-/** Events without a command: the service records these automatically, and repeats them. */
+/** Events that no command causes: the service records these automatically, and may repeat them. */
 const automatic = fc.constantFrom(
   ...(['WebhookDisabled', 'WebhookEnabled', 'KeySwitchedOff', 'WebhookRemoved'] as const),
 );

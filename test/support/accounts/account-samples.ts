@@ -9,7 +9,7 @@ export const SECRET: Ciphertext = {
   ciphertext: 'Yw==',
   tag: 'dA==',
 };
-/** The same secret under another master key. */
+/** The same secret, encrypted with another master key. */
 export const REWRAPPED: Ciphertext = { ...SECRET, master_key_id: '4e5f6071', nonce: 'cmV3' };
 export const KEY = { accountId: 7, prefix: PREFIX } as const;
 
@@ -66,6 +66,11 @@ export const secretRewrapped = (secret: Ciphertext = REWRAPPED): AccountEvent =>
   data: { account_id: 7, prefix: PREFIX, secret },
 });
 
+export const rateSet = (perSecond: number | null = 20): AccountEvent => ({
+  type: 'WebhookRateSet',
+  data: { account_id: 7, prefix: PREFIX, per_second: perSecond },
+});
+
 const FAILURES = { failed_in_a_row: 50, failing_since: null, last_answers: [] };
 
 type KeyEventType =
@@ -76,7 +81,7 @@ type KeyEventType =
   | 'WebhookDisabled'
   | 'WebhookFailing';
 
-/** An event about the key that needs nothing more said. */
+/** An event about the key that needs no further data. */
 export function onKey(type: KeyEventType): AccountEvent {
   const data = { account_id: 7, prefix: PREFIX };
   if (type === 'WebhookDisabled') return { type, data: { ...data, reason: '50 failed', ...FAILURES } };

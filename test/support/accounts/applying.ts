@@ -11,7 +11,7 @@ import { inChunks } from '../transactions/importing.ts';
 
 export const APPLY_AUTHOR = { actor: 'ada', command: 'fuel account apply' };
 
-/** Applies lines to an embedded store of the test's own. */
+/** Applies lines to a separate embedded store. */
 export function startApplying() {
   const { store, clock, append } = openPushStores();
   const run = async (lines: readonly object[] | string, options: Partial<ApplyOptions> = {}) => {
@@ -35,7 +35,7 @@ export function startApplying() {
     return { counts, refused, progress, applied };
   };
   const typesOf = async (id: number) => (await store.readStream(`account-${id}`)).map(({ type }) => type);
-  /** What `fuel account export` prints, sorted. */
+  /** Returns what `fuel account export` prints, sorted. */
   const exported = async () => {
     const directory = await loadDirectory(store);
     return [...directory.accounts()]

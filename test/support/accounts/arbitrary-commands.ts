@@ -56,6 +56,7 @@ const command: fc.Arbitrary<AccountCommand> = fc.oneof(
     atMs: timeMs,
     newSecret: fc.constant(SECRET),
   }),
+  fc.record({ type: type('SetWebhookRate'), ...key, perSecond: fc.option(fc.integer({ min: 0, max: 2 })) }),
   fc.record({
     type: type('RewrapWebhookSecret'),
     ...key,

@@ -6,7 +6,7 @@ const smallId = fc.integer({ min: 0, max: 3 });
 const from = fc.constantFrom('2026-01-01T00:00:00.000Z', '2026-02-01T00:00:00+02:00');
 const to = fc.constantFrom('2027-01-01T00:00:00.000Z', null);
 
-/** Account 7 as it should be, with anything left out; groups that are missing are among it. */
+/** Desired states of account 7 with any members left out. Some corporates are in groups that do not exist. */
 export const desiredAccounts: fc.Arbitrary<DesiredAccount> = fc
   .record(
     {

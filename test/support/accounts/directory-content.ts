@@ -1,6 +1,6 @@
 import type { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 
-/** What a directory says of each account, as values that do not change with it. */
+/** Copies what a directory knows of each account, so that it does not change with the directory. */
 export function contentOf(directory: Directory) {
   return [...directory.accounts()].map(({ id, account, keys, masterKeys, position, revision, unreadable }) =>
     structuredClone({ id, account, keys, masterKeys, position, revision, unreadable }),

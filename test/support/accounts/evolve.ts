@@ -3,8 +3,8 @@ import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { draftOf, evolveDraft } from '../../../src/domain/account-evolve.ts';
 
 /**
- * The account after more events, recorded together; the one given stays as it is. `atMs` is when that was. Throws an
- * `EventOrderFault` where one can not follow those before it.
+ * Returns the account after more events, recorded together at `atMs`. The given account stays as it is. Throws an
+ * `EventOrderFault` if an event can't follow those before it.
  */
 export function evolve(
   account: Account | undefined,
@@ -16,7 +16,7 @@ export function evolve(
   return draft;
 }
 
-/** The account after all events of its stream, `undefined` where there is none. */
+/** Returns the account after all events of its stream; `undefined` if there are none. */
 export function foldAccount(
   history: Iterable<{ readonly event: AccountEvent; readonly atMs: number }>,
 ): Account | undefined {

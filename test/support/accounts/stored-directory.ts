@@ -2,19 +2,20 @@ import type { Directory } from '../../../src/accounts/directory/fold/directory.t
 import type { DirectoryRows, RowsHead } from '../../../src/accounts/directory/rows/rows.ts';
 import {
   type DirectoryContent,
-  Sealing,
+  RowsMacs,
   StoredDirectory,
 } from '../../../src/accounts/directory/rows/stored-directory.ts';
-import type { Clock } from '../../../src/base/clock.ts';
-import { MemoryRows, openMemoryDirectoryRows } from '../../../src/engines/memory/directory-rows.ts';
+import { DIRECTORY_STORE, openDirectoryRows } from '../../../src/accounts/directory/rows/stored-rows.ts';
+import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
 import { anchorOf, storeIdentity } from '../../../src/event-store/store-identity.ts';
-import { sealKeys } from './seal-keys.ts';
+import { MemoryStores } from '../engines/memory-stores.ts';
+import { macKeys } from './mac-keys.ts';
 
-/** A stored directory, and its rows as whoever can write to them sees them. */
-export function openStored(saved = new MemoryRows()): { rows: DirectoryRows; stored: StoredDirectory } {
-  const rows = openMemoryDirectoryRows(saved);
-  return { rows, stored: new StoredDirectory(rows, sealKeys(1)) };
+/** A stored directory, and its rows as seen by anyone who can write to them. */
+export function openStored(saved = new MemoryStores()): { rows: DirectoryRows; stored: StoredDirectory } {
+  const rows = openDirectoryRows(saved.open(DIRECTORY_STORE, systemClock));
+  return { rows, stored: new StoredDirectory(rows, macKeys(1)) };
 }
 
 /** The directory as of the end of the log. */
@@ -28,7 +29,7 @@ async function contentAtEnd(
   return { position: anchor.position, anchor, states: () => directory.states() };
 }
 
-/** Saves the directory as that of the end of the log; returns that position. */
+/** Saves the directory as of the end of the log. Returns that position. */
 export async function saveAll(
   { store, clock, stored }: { store: EventStore; clock: Clock; stored: StoredDirectory },
   directory: Pick<Directory, 'states'>,
@@ -39,13 +40,13 @@ export async function saveAll(
   return content.position;
 }
 
-/** Seals what is stored with another head, as nobody without the master key can. */
-export async function reseal(rows: DirectoryRows, change: Partial<RowsHead>): Promise<void> {
+/** Changes the head of the stored rows and gives them a valid MAC, as nobody without the master key can. */
+export async function saveHead(rows: DirectoryRows, change: Partial<RowsHead>): Promise<void> {
   const checkpoint = await rows.checkpoint();
   if (checkpoint === undefined) throw new Error('nothing is stored');
   const changed = { ...checkpoint, ...change };
-  const sealing = new Sealing([sealKeys(1).current()], changed);
-  for await (const digests of rows.digests()) sealing.add(digests);
-  const [seal = ''] = sealing.seals();
-  await rows.save([], { ...changed, seal }, checkpoint.seal);
+  const macs = new RowsMacs([macKeys(1).current()], changed);
+  for await (const digests of rows.digests()) macs.add(digests);
+  const [mac = ''] = macs.hex();
+  await rows.save([], { ...changed, mac }, checkpoint.mac);
 }

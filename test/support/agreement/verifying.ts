@@ -48,7 +48,7 @@ export async function startVerifying() {
     queue,
     verify,
     repair,
-    /** Stores what is missing; says how many. */
+    /** Stores the missing deliveries. Returns how many there were. */
     async repairMissing(into: DeliveryQueue = queue, newLog = false): Promise<number> {
       const { missing } = await verify({ queue: into });
       await repair(missing, { queue: into }, newLog);

@@ -6,7 +6,7 @@ import type {
   DeliveryReport,
   NewDelivery,
 } from '../../../src/push/queue/delivery.ts';
-import type { ClaimOptions } from '../../../src/push/queue/delivery-queue.ts';
+import type { ClaimOptions, DeliveryQueue } from '../../../src/push/queue/delivery-queue.ts';
 
 const NAMESPACE = '5f0f9d0e-3c8e-4a53-9d0c-2f6f0a1d7b11';
 
@@ -44,6 +44,11 @@ export const UNAVAILABLE: AttemptOutcome = {
   detail: 'status 503',
   answer: { status: 503, headers: {}, body: 'busy' },
 };
+/** A refusal, with the header `Retry-After` if a value is given. */
+export function answered(status: number, retryAfter?: string): AttemptOutcome {
+  const headers: Record<string, string> = retryAfter === undefined ? {} : { 'retry-after': retryAfter };
+  return { ok: false, kind: 'status', detail: `status ${status}`, answer: { status, headers, body: '' } };
+}
 export const TIMEOUT: AttemptOutcome = {
   ok: false,
   kind: 'timeout',
@@ -51,13 +56,28 @@ export const TIMEOUT: AttemptOutcome = {
   answer: null,
 };
 
+/** Claims deliveries and returns those that were handed out. */
+export async function claimFrom(
+  queue: Pick<DeliveryQueue, 'claim'>,
+  options: ClaimOptions,
+): Promise<readonly ClaimedDelivery[]> {
+  return (await queue.claim(options)).claimed;
+}
+
 export function claimOptions(nowMs: number, overrides: Partial<ClaimOptions> = {}): ClaimOptions {
   return { nowMs, holder: 'one', leaseMs: 5_000, limit: 100, laneCapacity: () => 100, ...overrides };
 }
 
-/** The attempt that a claim called for, a quarter of a second long. */
+/** The attempt that a claim asks for. It takes a quarter of a second. */
 export function attemptOf(claim: ClaimedDelivery, startedAtMs: number, outcome: AttemptOutcome): Attempt {
-  return { cycle: claim.cycle, number: claim.attemptNumber, startedAtMs, durationMs: 250, outcome };
+  return {
+    cycle: claim.cycle,
+    number: claim.attemptNumber,
+    startedAtMs,
+    durationMs: 250,
+    othersUnderWay: 3,
+    outcome,
+  };
 }
 
 export function delivered(
@@ -94,7 +114,7 @@ export function held(claim: ClaimedDelivery): DeliveryReport {
   return { kind: 'held', ...claimOf(claim) };
 }
 
-/** What every report of a claim holds. */
+/** The members that every report about a claim has. */
 export function claimOf({ id, prefix, transactionId, leaseToken }: ClaimedDelivery) {
   return { id, prefix, transactionId, leaseToken };
 }

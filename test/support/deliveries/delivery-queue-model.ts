@@ -6,21 +6,27 @@ import type {
   NewDelivery,
   WebhookHealth,
 } from '../../../src/push/queue/delivery.ts';
-import type { ClaimOptions, OpenOfLane } from '../../../src/push/queue/delivery-queue.ts';
+import type { ClaimOptions } from '../../../src/push/queue/delivery-queue.ts';
 
-/** A delivery as the model keeps it; what the port never shows is beside it. */
+/** A delivery as the model keeps it, with facts that the port never shows. */
 interface Entry {
   shown: Delivery;
   endedAtMs: number | null;
   leaseToken: string | null;
 }
 
-/** The delivery queue's rules once more, as naively as they can be written: scans, no indexes, no batches. */
+/** When deliveries of a lane have failed since its last success, and since when failures count. */
+interface Streak {
+  failedAtMs: number[];
+  timedFromMs: number;
+  enabledAtMs: number;
+}
+
+/** The rules of the delivery queue, written again as naively as possible: with scans, without indexes and batches. */
 export class DeliveryQueueModel {
   readonly entries = new Map<string, Entry>();
   readonly #withdrawn = new Set<number>();
-  readonly #streaks = new Map<string, WebhookHealth>();
-  readonly #resets = new Map<string, number>();
+  readonly #streaks = new Map<string, Streak>();
 
   enqueue(delivery: NewDelivery): boolean {
     if (this.entries.has(delivery.id)) return false;
@@ -37,7 +43,7 @@ export class DeliveryQueueModel {
     return !withdrawn;
   }
 
-  /** Checks that a claim took what it had to, whatever its choice among equals, and takes it too. */
+  /** Checks that a claim took the right deliveries, whichever it chose among equals, and takes them too. */
   claim(claimed: readonly ClaimedDelivery[], options: ClaimOptions): string | undefined {
     const due = [...this.entries.values()].filter(({ shown }) => isDue(shown, options.nowMs));
     const prefixes = new Set(due.map(({ shown }) => shown.prefix));
@@ -90,13 +96,18 @@ export class DeliveryQueueModel {
     const held = this.#of(({ state, accountId: account }) => state === 'held' && account === accountId);
     for (const entry of held) {
       change(entry, { state: 'pending', dueAtMs: nowMs });
-      const { prefix } = entry.shown;
-      this.#streaks.set(prefix, { ...this.health(prefix), failingSinceMs: null });
+      const streak = this.#streak(entry.shown.prefix);
+      streak.timedFromMs = Math.max(streak.timedFromMs, nowMs);
     }
     return held.length;
   }
 
-  endLane(prefix: string, reason: string, nowMs: number, which: OpenOfLane): number {
+  endLane(
+    prefix: string,
+    reason: string,
+    nowMs: number,
+    which: { readonly before?: number; readonly redelivered?: boolean },
+  ): number {
     const { before = Infinity, redelivered } = which;
     const isMeant = ({ position, cycle }: Delivery): boolean =>
       position < before && (redelivered === undefined || redelivered === cycle > 1);
@@ -124,7 +135,7 @@ export class DeliveryQueueModel {
     return 'due';
   }
 
-  /** Takes out what a purge of the store took out, and says whether it may have. */
+  /** Removes the deliveries that a purge of the store removed, and returns what is wrong with that. */
   purge(gone: readonly string[], endedBeforeMs: number, limit: number): string | undefined {
     const ended = [...this.entries.values()].filter(
       ({ endedAtMs }) => (endedAtMs ?? Infinity) < endedBeforeMs,
@@ -140,25 +151,34 @@ export class DeliveryQueueModel {
   }
 
   health(prefix: string): WebhookHealth {
-    return this.#streaks.get(prefix) ?? { failedInARow: 0, failingSinceMs: null, lastAnswers: [] };
+    const { failedAtMs, timedFromMs } = this.#streak(prefix);
+    return {
+      failedInARow: failedAtMs.length,
+      failingSinceMs: failedAtMs.find((atMs) => atMs > timedFromMs) ?? null,
+      lastAnswers: failedAtMs.slice(-5).map(() => '503'),
+    };
   }
 
   resetHealth(prefix: string, enabledAtMs: number): void {
-    if ((this.#resets.get(prefix) ?? 0) >= enabledAtMs) return;
-    this.#resets.set(prefix, enabledAtMs);
-    if ((this.health(prefix).failingSinceMs ?? 0) < enabledAtMs) this.#streaks.delete(prefix);
+    const streak = this.#streak(prefix);
+    streak.enabledAtMs = Math.max(streak.enabledAtMs, enabledAtMs);
+    streak.failedAtMs = streak.failedAtMs.filter((atMs) => atMs >= enabledAtMs);
   }
 
-  nextDueAtMs(): number | undefined {
-    const due = this.#of(({ dueAtMs }) => dueAtMs !== null).map(({ shown }) => shown.dueAtMs ?? 0);
-    return due.length === 0 ? undefined : Math.min(...due);
+  /** Returns when the next delivery is due, leaving out lanes with something due already. */
+  nextAtMs(nowMs: number): number | undefined {
+    const pending = this.#of(({ dueAtMs }) => dueAtMs !== null).map(({ shown }) => shown);
+    const lanes = Map.groupBy(pending, ({ prefix }) => prefix);
+    const heads = [...lanes.values()].map((lane) => Math.min(...lane.map(({ dueAtMs }) => dueAtMs ?? 0)));
+    const later = heads.filter((atMs) => atMs > nowMs);
+    return later.length === 0 ? undefined : Math.min(...later);
   }
 
   heldAccounts(): number[] {
     return [...new Set(this.#of(({ state }) => state === 'held').map(({ shown }) => shown.accountId))].sort();
   }
 
-  /** The lane whose failure streak changed. */
+  /** Reports one delivery. Returns the lane whose failure streak it affects. */
   #reportOne(report: DeliveryReport, nowMs: number): string | undefined {
     const entry = this.entries.get(report.id);
     if (entry === undefined) return undefined;
@@ -184,20 +204,22 @@ export class DeliveryQueueModel {
     if (report.kind === 'held') change(entry, { state: 'held', dueAtMs: null });
     if (report.kind === 'delivered') {
       end(entry, { state: 'delivered', reason: null }, atMs);
-      const before = this.health(prefix);
-      this.#streaks.delete(prefix);
-      return before.failedInARow > 0 ? prefix : undefined;
+      const wasFailing = this.health(prefix).failedInARow > 0;
+      this.#streak(prefix).failedAtMs = [];
+      return wasFailing ? prefix : undefined;
     }
     if (report.kind !== 'failed') return undefined;
     end(entry, { state: 'failed', reason: report.reason }, atMs);
     if (attempt === null) return undefined;
-    const { failedInARow, failingSinceMs, lastAnswers } = this.health(prefix);
-    this.#streaks.set(prefix, {
-      failedInARow: failedInARow + 1,
-      failingSinceMs: failingSinceMs ?? atMs,
-      lastAnswers: ['503', ...lastAnswers].slice(0, 5),
-    });
+    const streak = this.#streak(prefix);
+    if (atMs >= streak.enabledAtMs) streak.failedAtMs.push(atMs);
     return prefix;
+  }
+
+  #streak(prefix: string): Streak {
+    const streak = this.#streaks.get(prefix) ?? { failedAtMs: [], timedFromMs: 0, enabledAtMs: 0 };
+    this.#streaks.set(prefix, streak);
+    return streak;
   }
 
   #of(select: (shown: Delivery) => boolean): Entry[] {
@@ -212,7 +234,7 @@ function isDue({ dueAtMs }: Delivery, nowMs: number): boolean {
   return dueAtMs !== null && dueAtMs <= nowMs;
 }
 
-/** A delivery without its record keeps none of the receiver's words. */
+/** Returns the attempt as it is kept: a delivery without its record keeps nothing of the receiver's answer. */
 function kept(attempt: Attempt | null, { record }: Delivery): Attempt | null {
   if (attempt === null || record.head !== '' || attempt.outcome.answer === null) return attempt;
   const answer = { status: attempt.outcome.answer.status, headers: {}, body: '' };

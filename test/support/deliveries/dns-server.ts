@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { onTestFinished } from 'vitest';
 
-/** Addresses, none of them of a family that is not there; `fails` is a server's failure; `silent` no answer at all. */
+/** Addresses (an absent family has none), a server failure (`fails`), no answer at all (`silent`), or no such name. */
 export type DnsAnswer = readonly string[] | 'fails' | 'silent' | 'no such name';
 export type DnsFamily = 'A' | 'AAAA';
 
@@ -12,7 +12,7 @@ const HEADER_BYTES = 12;
 const TYPE = { A: 1, AAAA: 28 } as const;
 const RCODE = { fails: 2, 'no such name': 3 } as const;
 
-/** A DNS server on 127.0.0.1 that answers each query as given; its address in the form of a resolver. */
+/** Starts a DNS server on 127.0.0.1 with these answers. Returns its address in the form that a resolver takes. */
 export async function dnsServer(answer: (name: string, family: DnsFamily) => DnsAnswer): Promise<string> {
   const socket = createSocket('udp4');
   socket.on('message', (query, peer) => {
@@ -46,7 +46,7 @@ function response(question: Buffer, family: DnsFamily, answer: Exclude<DnsAnswer
   head.fill(0, 8, HEADER_BYTES);
   const records = addresses.map((text) => {
     const bytes = ipaddr.parse(text).toByteArray();
-    // The name of the question, its type, class IN, a minute, and the address.
+    // The name from the question, its type, class IN, a TTL of one minute, and the address.
     return Buffer.from([0xc0, 0x0c, 0, TYPE[family], 0, 1, 0, 0, 0, 60, 0, bytes.length, ...bytes]);
   });
   return Buffer.concat([head, ...records]);

@@ -8,7 +8,7 @@ interface Timer {
 
 const TURNS = 12; // more than any chain of store calls and claims takes to settle
 
-/** Time and timers that only a test moves. */
+/** Time and timers that only the test moves. */
 export class FakeScheduler implements Scheduler {
   #nowMs = Date.UTC(2026, 8, 3, 8);
   #timers: Timer[] = [];
@@ -29,7 +29,7 @@ export class FakeScheduler implements Scheduler {
     };
   }
 
-  /** Moves time forward, from timer to timer, and lets the work of each end. */
+  /** Moves time forward from timer to timer, and lets the work of each timer finish. */
   async advance(ms: number): Promise<void> {
     const untilMs = this.#nowMs + ms;
     await settle();
@@ -45,19 +45,19 @@ export class FakeScheduler implements Scheduler {
     await settle();
   }
 
-  /** Moves time on at one stroke, as for a process that slept: every timer passed fires once, late. */
+  /** Moves time forward in one step, as for a process that was suspended: every timer in between fires once, late. */
   async jump(ms: number): Promise<void> {
     this.#nowMs += ms;
     await this.advance(0);
   }
 
-  /** What a crash does to a process: none of its timers fires. */
+  /** Drops all timers, as a crash does. */
   dropTimers(): void {
     this.#timers = [];
   }
 }
 
-/** Lets everything that waits on nothing but the loop happen. */
+/** Lets everything happen that waits only for the event loop. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < TURNS; turn++) await nextTurn();
 }

@@ -4,17 +4,17 @@ const HEADER = /^t=(\d{1,12}),v1=([0-9a-f]{64})$/;
 const DEFAULT_TOLERANCE_MS = 5 * 60_000;
 
 export interface SignatureCheck {
-  /** As it was received. */
+  /** The header as it was received. */
   readonly header: string;
   readonly secret: string;
   /** The exact bytes that were received. */
   readonly body: Uint8Array;
   readonly nowMs: number;
-  /** How far the signing time may be from now, either way; 5 minutes unless given. */
+  /** How far the signing time may be from now in either direction; by default 5 minutes. */
   readonly toleranceMs?: number;
 }
 
-/** Whether a signature is genuine and fresh, as a receiver judges it: in constant time. */
+/** True if a signature is genuine and fresh. Compares in constant time, as a receiver does. */
 export function isGenuine(check: SignatureCheck): boolean {
   const { header, secret, body, nowMs, toleranceMs = DEFAULT_TOLERANCE_MS } = check;
   const [, t, v1] = HEADER.exec(header) ?? [];

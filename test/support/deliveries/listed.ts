@@ -1,11 +1,7 @@
-import type { DeliveryState } from '../../../src/push/queue/delivery.ts';
-import type {
-  DeliveryFilter,
-  DeliveryReads,
-  DeliverySummary,
-} from '../../../src/push/queue/delivery-reads.ts';
+import type { DeliveryState, DeliverySummary } from '../../../src/push/queue/delivery.ts';
+import type { DeliveryFilter, DeliveryReads } from '../../../src/push/queue/delivery-queue.ts';
 
-/** All that a filter selects. */
+/** Returns all deliveries that a filter selects. */
 export async function listed(
   queue: Pick<DeliveryReads, 'page'>,
   filter: DeliveryFilter = {},

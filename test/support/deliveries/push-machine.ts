@@ -10,7 +10,9 @@ import { type CommitWatcher, PushMachine, READY } from './push.ts';
 
 export const id = (transactionId: number, prefix = PREFIX): string => deliveryId(prefix, transactionId);
 
-/** Account 7 is ready, and a process runs; closed when the test is over. `onCommit` as in `PushMachine`. */
+/**
+ * A machine with account 7 ready and a process running, closed when the test is over. `onCommit`: see `PushMachine`.
+ */
 export async function pushMachine({
   events = [],
   onCommit,
@@ -27,7 +29,7 @@ export async function pushMachine({
   return machine;
 }
 
-/** The delivery of a transaction as the log has it; throws where there is none. */
+/** Returns the delivery of a transaction from the log. Throws if there is none. */
 export async function deliveryOf(
   machine: PushMachine,
   transactionId: number,
@@ -38,7 +40,7 @@ export async function deliveryOf(
   return found;
 }
 
-/** Commits of the given name wait from `close` until `open`. */
+/** Makes commits of the given name wait from `close` until `open`. */
 export class CommitGate {
   /** How many commits have come to the gate since it was closed. */
   waiting = 0;
@@ -65,7 +67,7 @@ export class CommitGate {
   }
 }
 
-/** What a queue rejects with whose store can not be reached. */
+/** The error of a queue whose store can't be reached. */
 export function unavailable(): FuelError {
   return new FuelError('STORE_UNAVAILABLE', 'the store can not be reached');
 }

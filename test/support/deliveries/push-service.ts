@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../../src/base/clock.ts';
 import { openEngines } from '../../../src/engines/engines.ts';
-import type { Delivery, DeliveryState } from '../../../src/push/queue/delivery.ts';
+import type { DeliveryState } from '../../../src/push/queue/delivery.ts';
 import type { Engines } from '../../../src/service/engines/engines.ts';
 import { atEndOfFile } from '../end-of-file.ts';
 import { type Env, folder } from '../service/commands.ts';
@@ -13,7 +13,7 @@ import { until } from '../waiting.ts';
 import { countByState, listed } from './listed.ts';
 import { WebhookReceiver } from './webhook-receiver.ts';
 
-/** Long enough for a machine that is busy with other tests; what takes longer hangs. */
+/** Long enough for a machine that is busy with other tests. Anything that takes longer hangs. */
 const SOON_MS = 15_000;
 export const RETRY_DELAYS_MS = [200, 400] as const;
 
@@ -22,7 +22,7 @@ export interface Customer {
   readonly key: string;
   readonly prefix: string;
   readonly secret: string;
-  /** Where the webhook leads at the receiver. */
+  /** The path of the webhook at the receiver. */
   readonly path: string;
 }
 
@@ -32,7 +32,7 @@ atEndOfFile(async () => {
   for (const push of opened.splice(0)) await push.closeFiles();
 });
 
-/** A service that may push to a receiver on this machine, with short waits, and that receiver. */
+/** A service with short waits that may push to a receiver on this machine, and that receiver. */
 export class PushService {
   readonly service: ServiceProcess;
   readonly receiver: WebhookReceiver;
@@ -47,7 +47,7 @@ export class PushService {
     this.receiver = receiver;
   }
 
-  /** Not started yet. All roles, unless `args` name some. */
+  /** Prepares a service without starting it. It has all roles unless `args` name some. */
   static async prepare(env: Env = {}, args: readonly string[] = []): Promise<PushService> {
     const receiver = await WebhookReceiver.open();
     const ca = join(folder(), 'receiver-ca.pem');
@@ -69,15 +69,15 @@ export class PushService {
     return push;
   }
 
-  /** An account with access, and a key whose webhook has a separate path; every process knows it. */
-  async customer(account: number, { driverMobile = false } = {}): Promise<Customer> {
+  /** Makes an account with access and a key whose webhook has its own path. Resolves once every process knows it. */
+  async customer(account: number): Promise<Customer> {
     const path = `/hook/${account}`;
-    const wishes = { driverMobile, webhookUrl: this.receiver.url(path) };
+    const wishes = { webhookUrl: this.receiver.url(path) };
     const issued = await this.service.operator.provision(account, openForUse(account), wishes);
     return { account, key: issued.key, prefix: issued.prefix, secret: issued.webhookSecret ?? '', path };
   }
 
-  /** Confirmed transactions that were created now. */
+  /** Makes confirmed transactions that are created now. */
   made(account: number, count: number, overrides: Readonly<Record<string, unknown>> = {}): EventLine[] {
     return Array.from({ length: count }, () => {
       this.#transactionId += 1;
@@ -91,12 +91,12 @@ export class PushService {
     });
   }
 
-  /** Records the events; unless asked not to wait, resolves once the pull channel shows them. */
+  /** Records the events. By default it resolves once the pull channel shows them. */
   async record(events: readonly EventLine[], { wait = true } = {}): Promise<void> {
     await this.service.operator.import(linesOf(events), { wait });
   }
 
-  /** Records new transactions of the account; their ids. */
+  /** Records new transactions of the account. Returns their ids. */
   async push(
     account: number,
     count = 1,
@@ -117,12 +117,9 @@ export class PushService {
     return (await this.service.done(['delivery', 'show', id, '--json'])).json;
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: as above
-  async webhook(prefix: string): Promise<any> {
-    return (await this.service.done(['webhook', 'show', prefix, '--json'])).json;
-  }
-
-  /** Waits until the account has so many deliveries, all in this state. Reads the log itself, which is quicker. */
+  /**
+   * Waits until the account has this many deliveries, all in this state. It reads the log directly, which is quicker.
+   */
   async settled(account: number, state: DeliveryState, count = 1, withinMs = SOON_MS): Promise<void> {
     const queue = (await this.#stores()).queue();
     await until(async () => {
@@ -131,29 +128,13 @@ export class PushService {
     }, withinMs);
   }
 
-  /** How many attempts of the delivery are on record. */
-  async attemptsOf(id: string): Promise<number> {
-    return (await this.found(id))?.attempts.length ?? 0;
-  }
-
-  /** The delivery as the log has it. */
-  async found(id: string): Promise<Delivery | undefined> {
-    return (await this.#stores()).queue().find(id);
-  }
-
-  /** Waits until the account has so many deliveries, whatever became of them. */
-  async enqueued(account: number, count: number): Promise<void> {
-    const queue = (await this.#stores()).queue();
-    await until(async () => (await listed(queue, { accountId: account })).length === count, SOON_MS);
-  }
-
-  /** Waits until the account has so many deliveries in this state, whatever others it has. */
+  /** Waits until the account has this many deliveries in this state, besides any others. */
   async reached(account: number, state: DeliveryState, count: number, withinMs = SOON_MS): Promise<void> {
     const queue = (await this.#stores()).queue();
     await until(async () => (await countByState(queue, { accountId: account }))[state] === count, withinMs);
   }
 
-  /** Lets go of the files, for a test that removes one. */
+  /** Closes the files, for a test that removes one. */
   async closeFiles(): Promise<void> {
     await this.#engines?.close();
     this.#engines = undefined;
@@ -165,7 +146,7 @@ export class PushService {
   }
 }
 
-/** What the pull channel prints for one record. */
+/** Returns the text of one record in a page of the pull channel. */
 export function recordText(page: string, id: number): string {
   const start = page.indexOf(`{"id":${id},`);
   if (start < 0) throw new Error(`no record ${id} in ${page}`);

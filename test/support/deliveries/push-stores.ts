@@ -2,15 +2,15 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import type { DomainEvent } from '../../../src/domain/events.ts';
-import { MemoryLog, openMemoryEventStore } from '../../../src/engines/memory/event-store.ts';
-import { MemoryDeliveries } from '../../../src/engines/memory/queue/deliveries.ts';
-import { openMemoryQueue } from '../../../src/engines/memory/queue/queue.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../../src/engines/sqlite/event-store/event-store.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
+import { queueInMemory } from '../deliveries/open-queue.ts';
+import { MemoryLog, openMemoryEventStore } from '../engines/memory-log.ts';
+import { MemoryStores } from '../engines/memory-stores.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -19,27 +19,27 @@ export type PushStores<Store extends EventStore> = ReturnType<typeof openPushSto
 
 const AUTHOR = { actor: 'test', command: 'test' };
 
-/** The store in a file: for tests of what a file does, and of the subscriptions beside it. */
+/** Opens the store in a file, for tests of files and of the subscriptions next to it. */
 export const onFile: OpenStore<SqliteEventStore> = (clock, folder) =>
   openSqliteEventStore({ path: join(folder, 'events.db'), clock });
 
 const inMemory: OpenStore<EventStore> = (clock) => openMemoryEventStore(new MemoryLog(), clock);
 
-/** An event store and delivery logs in memory, on a fake clock. */
+/** Opens an event store and delivery logs in memory, on a fake clock. */
 export function openPushStores() {
   return openPushStoresWith(inMemory);
 }
 
-/** As `openPushStores`, with another event store. */
+/** Like `openPushStores`, but with another event store. */
 export function openPushStoresWith<Store extends EventStore>(openStore: OpenStore<Store>) {
   const clock = new FakeClock();
   const folder = temporaryFolder();
   const store = openStore(clock, folder);
-  const logs = new Map<string, MemoryDeliveries>();
+  const logs = new Map<string, MemoryStores>();
   const openQueue = (name = 'the log') => {
-    const log = logs.get(name) ?? new MemoryDeliveries(clock);
+    const log = logs.get(name) ?? new MemoryStores();
     logs.set(name, log);
-    const queue = openMemoryQueue(log, clock);
+    const queue = queueInMemory(log, clock);
     onTestFinished(() => queue.close());
     return queue;
   };

@@ -2,11 +2,10 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { readAccountEvent } from '../../../src/accounts/directory/apply-to-directory.ts';
 import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
+import { DirectoryReach } from '../../../src/accounts/directory/live-directory.ts';
 import type { Clock } from '../../../src/base/clock.ts';
 import { type AccountEvent, accountStream } from '../../../src/domain/account-events.ts';
 import type { TransactionEvent } from '../../../src/domain/transaction-events.ts';
-import { MemoryDeliveries } from '../../../src/engines/memory/queue/deliveries.ts';
-import { openMemoryQueue } from '../../../src/engines/memory/queue/queue.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
@@ -19,15 +18,18 @@ import { AccountHistory } from '../../../src/push/fan-out/account-history.ts';
 import { FanOut, type FanOutOptions } from '../../../src/push/fan-out/fan-out.ts';
 import { createHealthEvents } from '../../../src/push/health/health-events.ts';
 import type { AttemptOutcome } from '../../../src/push/queue/delivery.ts';
-import type { DeliveryQueue, WorkListener, WorkSignal } from '../../../src/push/queue/delivery-queue.ts';
+import type { DeliveryQueue } from '../../../src/push/queue/delivery-queue.ts';
 import type { Sender, SendRequest, SendResult } from '../../../src/push/sender/sender.ts';
+import type { ChangeListener, ChangeSignal } from '../../../src/tables/tables.ts';
 import { keyIssued, opened, profileSet, webhookSet } from '../accounts/account-samples.ts';
+import { queueInMemory } from '../deliveries/open-queue.ts';
+import { MemoryStores } from '../engines/memory-stores.ts';
 import { confirmedData } from '../transactions/records.ts';
 import { FakeScheduler } from './fake-scheduler.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };
 
-/** The body has the delivery's id; the rest of the envelope is tested separately. */
+/** The retry delays of the specification. */
 export const RETRY_DELAYS_MS = [30_000, 150_000];
 const RETENTION_MS = 90 * 86_400_000;
 
@@ -40,6 +42,11 @@ export const failedWith = (status: number): AttemptOutcome => ({
 });
 export const TIMEOUT: AttemptOutcome = { ok: false, kind: 'timeout', detail: 'no answer', answer: null };
 
+/** A result of an exchange on a kept connection. */
+export function sentIn(answerMs: number, outcome: AttemptOutcome): SendResult {
+  return { outcome, durationMs: answerMs, lateMs: 0, connectMs: null, answerMs };
+}
+
 export interface Sent {
   readonly atMs: number;
   readonly url: string;
@@ -47,7 +54,7 @@ export interface Sent {
   readonly attempt: number;
 }
 
-/** Answers by a script; `never` leaves the attempt open for good. */
+/** A sender that answers by a script. `never` leaves the attempt open forever. */
 export class ScriptedSender implements Sender {
   readonly sent: Sent[] = [];
   readonly #scheduler: FakeScheduler;
@@ -66,14 +73,19 @@ export class ScriptedSender implements Sender {
     if (answer === 'never') return new Promise(() => undefined);
     const { outcome, afterMs } = answer;
     return new Promise((resolve) => {
-      this.#scheduler.setTimer(afterMs, () => resolve({ outcome, durationMs: afterMs, lateMs: 0 }));
+      this.#scheduler.setTimer(afterMs, () => resolve(sentIn(afterMs, outcome)));
     });
+  }
+
+  /** Returns a number as if every request found an open connection. */
+  openConnections(): number {
+    return Infinity;
   }
 
   async close(): Promise<void> {}
 }
 
-const COMMITS = new Set(['enqueue', 'claim', 'report', 'resume', 'endLane', 'withdraw', 'resetHealth']);
+const COMMITS = new Set(['enqueue', 'claim', 'report', 'change']);
 
 export type CommitWatcher = (
   name: string,
@@ -81,27 +93,26 @@ export type CommitWatcher = (
   commit: () => Promise<unknown>,
 ) => Promise<unknown>;
 
-/** The delivery queue as one process has it: once the process is killed, it hears nothing of it any more. */
+/** The delivery queue as one process has it. Once the process is killed, it gets no more answers. */
 class StoreOfProcess {
   readonly queue: DeliveryQueue;
-  commitsLeft = Infinity;
-  readonly #listeners = new Set<WorkListener>();
+  readonly #listeners = new Set<ChangeListener>();
   readonly #target: DeliveryQueue;
   #cut = false;
 
-  constructor(target: DeliveryQueue, onLastCommit: () => void, watch: CommitWatcher) {
+  constructor(target: DeliveryQueue, watch: CommitWatcher) {
     this.#target = target;
-    const changed: WorkSignal = {
+    const changed: ChangeSignal = {
       add: (listener) => {
         this.#listeners.add(listener);
         target.changed.add(listener);
       },
       remove: (listener) => target.changed.remove(listener),
+      notify: () => target.changed.notify(),
     };
     const call = async (name: string, args: unknown[], method: () => Promise<unknown>): Promise<unknown> => {
       if (this.#cut) return new Promise(() => undefined);
       const result = COMMITS.has(name) ? await watch(name, args, method) : await method();
-      if (COMMITS.has(name) && --this.commitsLeft <= 0 && !this.#cut) onLastCommit();
       return this.#cut ? new Promise(() => undefined) : result;
     };
     this.queue = new Proxy(target, {
@@ -119,35 +130,33 @@ class StoreOfProcess {
   }
 }
 
-/** One machine: its stores outlive the processes that are started and killed on it. */
+/** A machine whose stores outlive the processes that are started and killed on it. */
 export class PushMachine {
   readonly scheduler = new FakeScheduler();
+  /** How far the clock is ahead of the trusted one. */
+  aheadMs = 0;
   readonly store: SqliteEventStore;
   readonly queue: DeliveryQueue;
   readonly sender: ScriptedSender;
   readonly logLines: string[] = [];
-  /** Stands around each commit to the queue; it must call `commit` once. */
+  /** Wraps each commit to the queue. It must call `commit` once. */
   onCommit: CommitWatcher = (_name, _args, commit) => commit();
-  /** Why no request can be signed, where none can. */
+  /** Why no request can be signed, if none can. */
   unsigned: string | undefined;
+  /** The correct time, if the clock is far ahead. */
+  trusted: { now(): number } | undefined;
   #directory = new Directory();
+  readonly #reach = new DirectoryReach();
   #dispatcher: Dispatcher | undefined;
   #fanOut: FanOut | undefined;
   #followed = 0;
   #process: StoreOfProcess | undefined;
 
-  /** In memory unless `openQueue` opens another. */
-  constructor(
-    folder: string,
-    openQueue = (clock: Clock) => openMemoryQueue(new MemoryDeliveries(clock), clock),
-  ) {
+  /** The queue is in memory unless `openQueue` opens another one. */
+  constructor(folder: string, openQueue = (clock: Clock) => queueInMemory(new MemoryStores(), clock)) {
     this.store = openSqliteEventStore({ path: join(folder, 'events.db'), clock: this.scheduler });
     this.queue = openQueue(this.scheduler);
     this.sender = new ScriptedSender(this.scheduler);
-  }
-
-  get isAlive(): boolean {
-    return this.#dispatcher !== undefined;
   }
 
   get dispatcher(): Dispatcher {
@@ -170,10 +179,10 @@ export class PushMachine {
     this.dispatcher.start();
   }
 
-  /** A process whose directory has caught up, and whose dispatcher is not started yet. */
+  /** Prepares a process whose directory has caught up, without starting its dispatcher. */
   prepare(): void {
     const { scheduler, store } = this;
-    const process = new StoreOfProcess(this.queue, () => this.kill(), this.onCommit);
+    const process = new StoreOfProcess(this.queue, this.onCommit);
     const { queue } = process;
     const directory = new Directory();
     const log = pino(
@@ -183,6 +192,7 @@ export class PushMachine {
     const dispatcher = new Dispatcher({
       queue,
       directory,
+      directoryAt: (position) => this.#reach.reach(position),
       environment: 'staging',
       sender: this.sender,
       requestFor: ({ id, attemptNumber: attempt }, { url }) => {
@@ -191,9 +201,13 @@ export class PushMachine {
       },
       retryDelayMs: ({ attemptNumber }) => RETRY_DELAYS_MS[attemptNumber - 1],
       appendHealthEvent: createHealthEvents(store as EventStore, scheduler),
+      trusted: { now: () => (this.trusted ?? scheduler).now() },
       scheduler,
       log,
       holder: 'test',
+      owners: { look: async () => undefined, owns: () => true },
+      elapsed: scheduler,
+      onWaiting: () => undefined,
     });
     this.#process = process;
     this.#directory = directory;
@@ -203,7 +217,7 @@ export class PushMachine {
     this.follow();
   }
 
-  /** A fan-out of this machine whose deliveries something else takes. */
+  /** Makes a fan-out of this machine that hands its deliveries to `accept`. */
   fanOutTo(
     accept: FanOutOptions['accept'],
     queue: FanOutOptions['queue'] = this.queue,
@@ -211,21 +225,17 @@ export class PushMachine {
   ): FanOut {
     const { store, scheduler: clock } = this;
     const history = new AccountHistory({ store, directory: this.#directory });
-    const terms = { clock, environment: 'staging', retentionMs: RETENTION_MS } as const;
+    const trusted = { now: () => clock.now() - this.aheadMs };
+    const terms = { clock, trusted, environment: 'staging', retentionMs: RETENTION_MS } as const;
     return new FanOut({ store, queue, history, accept, directoryAt, ...terms });
   }
 
-  /** As kill -9: nothing that was under way ends, nothing that was planned happens. */
+  /** Kills the process like kill -9: nothing under way ends, and nothing planned happens. */
   kill(): void {
     this.#process?.cut();
     this.scheduler.dropTimers();
     this.#dispatcher = undefined;
     this.#fanOut = undefined;
-  }
-
-  /** As kill -9 right after one of the next commits to the queue, before anybody hears of it. */
-  killAfterCommits(commits: number): void {
-    if (this.#process !== undefined) this.#process.commitsLeft = commits;
   }
 
   /** Brings the directory up to the log's end, as the live directory does. */
@@ -239,10 +249,10 @@ export class PushMachine {
     }
     this.#directory.advance(batch.position);
     this.#followed = batch.position;
-    this.#dispatcher?.directoryMoved();
+    this.#reach.moved(batch.position);
   }
 
-  /** Records account events; the directory has them when this resolves. */
+  /** Records account events. The directory has applied them when this resolves. */
   async account(...events: readonly AccountEvent[]): Promise<void> {
     for (const event of events) await this.record(accountStream(event.data.account_id), event);
     this.follow();

@@ -5,7 +5,7 @@ import type { Sender, SendRequest } from '../../../src/push/sender/sender.ts';
 import { createSender, type SenderOptions } from '../../../src/push/sender/sender.ts';
 import { type ReceiverCertificate, receiverCertificate } from './tls-receiver.ts';
 
-/** A certificate for the receivers of this file's tests, and senders that trust it. */
+/** Makes a certificate for the receivers of a test file, and senders that trust it. */
 export function receiverTrust() {
   let made: ReceiverCertificate | undefined;
   beforeAll(async () => {
@@ -17,7 +17,7 @@ export function receiverTrust() {
   };
   return {
     certificate,
-    /** May call private addresses by default; closed when the test is over. */
+    /** Makes a sender that may call private addresses by default. It is closed when the test is over. */
     sender(options: Partial<SenderOptions> = {}): Sender {
       const opened = createSender({
         allowPrivate: true,
@@ -33,7 +33,9 @@ export function receiverTrust() {
 
 const TRIES = 5;
 
-/** The outcome of the first attempt that was not too late: a busy machine may need the 500 ms for itself. */
+/**
+ * Returns the outcome of the first attempt that was not too late, since a busy machine may use up the 500 ms itself.
+ */
 export async function outcomeInTime(sender: Sender, request: SendRequest): Promise<AttemptOutcome> {
   let { outcome } = await sender.send(request);
   for (let tries = 1; tries < TRIES && !outcome.ok && outcome.kind === 'timeout'; tries++) {

@@ -5,13 +5,13 @@ import { generate } from 'selfsigned';
 import { onTestFinished } from 'vitest';
 import type { SendRequest } from '../../../src/push/sender/sender.ts';
 
-/** Its own authority: what trusts `cert` trusts a receiver that uses it. */
+/** A certificate that is its own authority: a client that trusts `cert` trusts a receiver that uses it. */
 export interface ReceiverCertificate {
   readonly cert: string;
   readonly key: string;
 }
 
-/** For `localhost`, `hook.test` and 127.0.0.1, or for other names. */
+/** Makes a certificate for 127.0.0.1 and these names. */
 export async function receiverCertificate(
   names: readonly string[] = ['localhost', 'hook.test'],
   validity: { readonly notBefore?: Date; readonly notAfter?: Date } = {},
@@ -37,9 +37,9 @@ export interface ReceivedRequest {
   readonly head: string;
   readonly body: string;
   readonly socket: TLSSocket;
-  /** Breaks the connection off by a reset. */
+  /** Resets the connection. */
   reset(): void;
-  /** Which connection of the receiver, and which request on it, each from 1. */
+  /** The number of the connection to the receiver, and of the request on it, each from 1. */
   readonly connection: number;
   readonly number: number;
 }
@@ -49,13 +49,13 @@ export interface TlsReceiver {
   readonly url: string;
   readonly requests: ReceivedRequest[];
   connections(): number;
-  /** Resolves when the connection of that number has closed. */
+  /** Resolves when the connection with this number has closed. */
   closed(connection: number): Promise<unknown>;
 }
 
 export const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
-/** A TLS server that hands each complete request to `answer`, which writes what it likes, byte by byte. */
+/** Starts a TLS server that hands each complete request to `answer`, which writes any bytes. */
 export async function openReceiver(
   certificate: ReceiverCertificate,
   answer: (request: ReceivedRequest) => void,
@@ -70,7 +70,7 @@ export async function openReceiver(
     let text = '';
     let number = 0;
     socket.setNoDelay(true);
-    socket.on('error', () => undefined); // the sender breaks connections off; `close` follows
+    socket.on('error', () => undefined); // the sender breaks off connections; `close` follows
     socket.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;
       const [head = '', body] = text.split('\r\n\r\n', 2);

@@ -8,7 +8,7 @@ import { atEndOfFile } from '../end-of-file.ts';
 import { expectDocumentedDelivery } from '../openapi/validate.ts';
 import { until } from '../waiting.ts';
 
-/** One request as a customer's server sees it. */
+/** A request as a customer's server sees it. */
 export interface Hook {
   readonly atMs: number;
   readonly path: string;
@@ -39,8 +39,8 @@ atEndOfFile(() => {
 });
 
 /**
- * A customer's HTTPS server: each path has its own answers, 200 by default. The tests of the file fail where a request
- * is not as docs/openapi.yaml describes it.
+ * A customer's HTTPS server. Each path has its own answers, 200 by default. The tests of the file fail if a request is
+ * not as docs/openapi.yaml describes it.
  */
 export class WebhookReceiver {
   readonly hooks: Hook[] = [];
@@ -53,7 +53,7 @@ export class WebhookReceiver {
     this.#port = port;
   }
 
-  /** Lives until the tests of the file are over. */
+  /** Opens a receiver that lives until the tests of the file are over. */
   static async open(): Promise<WebhookReceiver> {
     const { cert, key } = await makeCertificate();
     const server = createServer({ cert, key });
@@ -72,7 +72,7 @@ export class WebhookReceiver {
         receiver.hooks.push(hook);
         const answer = receiver.#answers.get(path) ?? answerWith(200, 'ok');
         void answer(response, hook);
-        noteUndocumented(hook); // after the answer, whose sender counts the milliseconds
+        noteUndocumented(hook); // after the answer, since the sender counts the milliseconds until then
       });
     });
     servers.push(server);
@@ -91,7 +91,7 @@ export class WebhookReceiver {
     return this.hooks.filter((hook) => hook.path === path);
   }
 
-  /** Waits until the path has had so many requests. */
+  /** Waits until the path has had this many requests. */
   async received(path: string, count: number, withinMs = 15_000): Promise<Hook[]> {
     await until(async () => this.to(path).length >= count, withinMs);
     return this.to(path);
@@ -106,7 +106,7 @@ function noteUndocumented(hook: Hook): void {
   }
 }
 
-/** Verifies as the customer's guide says; `t` in seconds and the signature as sent. */
+/** Reads `t` (in seconds) and the signature from a request, as the customer's guide says. */
 export function readSignature(hook: Hook): { readonly t: number; readonly v1: string } {
   const match = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(hook.headers['x-service-signature']));
   if (match === null) throw new Error(`not a signature: ${hook.headers['x-service-signature']}`);
@@ -116,5 +116,5 @@ export function readSignature(hook: Hook): { readonly t: number; readonly v1: st
 export const signatureOf = (secret: string, t: number, text: string): string =>
   createHmac('sha256', secret).update(`${t}.${text}`).digest('hex');
 
-/** Everything but what may change between attempts. */
+/** Removes what may change between attempts. */
 export const withoutImages = (text: string): string => text.replace(/"images":\{[^}]*\}/, '"images":{}');

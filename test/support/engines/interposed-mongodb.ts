@@ -15,7 +15,7 @@ const WRITES = [
   ...(['bulkWrite', 'findOneAndUpdate', 'createIndexes', 'drop'] as const),
 ];
 
-/** The connection, with something done before each of its writes; `before` gets `<collection>.<operation>`. */
+/** Returns the connection with a hook before each of its writes. `before` gets `<collection>.<operation>`. */
 export function beforeWrites(
   connection: MongoConnection,
   before: (write: string) => void | Promise<void>,

@@ -5,7 +5,7 @@ import { until } from '../waiting.ts';
 import { Mongod } from './mongod.ts';
 
 const MEMBERS = 3;
-/** How soon another primary is elected when the present one is dead. */
+/** How soon another primary is elected when the current one is dead. */
 const ELECTION_MS = 2_000;
 const STARTED_WITHIN_MS = 60_000;
 const ASK_MS = 1_000;
@@ -24,7 +24,7 @@ export class MongodSet {
     return `mongodb://${this.#hosts.join(',')}/?replicaSet=rs0`;
   }
 
-  /** The set, or the member that was killed; resolves when there is a primary and every member follows it. */
+  /** Starts the set, or the member that was killed. Resolves when there is a primary and every member follows it. */
   async start(): Promise<void> {
     if (this.#members.length === 0) await this.#initiate();
     await this.#dead?.start();
@@ -32,7 +32,7 @@ export class MongodSet {
     await until(() => this.#isWhole(), STARTED_WITHIN_MS);
   }
 
-  /** SIGKILL of whichever member is primary. */
+  /** Kills the primary with SIGKILL. */
   async killPrimary(): Promise<void> {
     for (;;) {
       for (const member of this.#members) {

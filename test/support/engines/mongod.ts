@@ -10,7 +10,7 @@ import { until } from '../waiting.ts';
 const SHARED = fileURLToPath(new URL('../../../../shared/mongod/mongod', import.meta.url));
 const STARTED_WITHIN_MS = 60_000;
 
-/** The `mongod` to run: `MONGOD_BINARY`, else one on the PATH, else the one beside the project. */
+/** Returns the `mongod` to run: `MONGOD_BINARY`, else one on the PATH, else the one next to the project. */
 export function findMongod(): string | undefined {
   const onPath = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, 'mongod'));
   const found = [process.env.MONGOD_BINARY ?? '', ...onPath, SHARED].find(
@@ -19,7 +19,7 @@ export function findMongod(): string | undefined {
   return found !== undefined && runs(found) ? found : undefined;
 }
 
-/** A binary may be there and lack a library of the system. */
+/** True if the binary runs. It may exist and lack a library of the system. */
 function runs(binary: string): boolean {
   try {
     execFileSync(binary, ['--version'], { stdio: 'ignore' });
@@ -31,7 +31,7 @@ function runs(binary: string): boolean {
 
 export interface MongodOptions {
   readonly binary: string;
-  /** The folder of its files; a new one, which is removed at the end, unless given. */
+  /** The folder of its files; by default a new one, which is removed at the end. */
   readonly folder?: string;
   readonly port?: number;
   /** A replica set of one (the default), a single node without transactions, or a member that others initiate. */
@@ -55,7 +55,7 @@ export class Mongod {
     return `mongodb://127.0.0.1:${this.port}/?directConnection=true`;
   }
 
-  /** Starts it and waits until it takes writes; a member of a set, until it answers. */
+  /** Starts it and waits until it accepts writes, or until it answers if it is a member of a set. */
   async start(): Promise<this> {
     if (this.port === 0) this.port = await freePort();
     const { binary, replicaSet = true } = this.#options;
@@ -72,7 +72,7 @@ export class Mongod {
     this.#child?.kill(signal);
   }
 
-  /** SIGKILL; the files stay. */
+  /** Kills it with SIGKILL. The files stay. */
   async kill(): Promise<void> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -98,8 +98,8 @@ export class Mongod {
   }
 
   /**
-   * Whether it takes writes; of a member of a set, whether it is up. With a new client each time: one that was
-   * created before the server listened may never find it.
+   * True if it accepts writes or, for a member of a set, if it is up. It uses a new client each time, since one that
+   * was created before the server listened may never find it.
    */
   async #answers(replicaSet: NonNullable<MongodOptions['replicaSet']>): Promise<boolean> {
     const client = new MongoClient(this.url, { serverSelectionTimeoutMS: 500, connectTimeoutMS: 500 });

@@ -4,7 +4,7 @@ import { describe, inject } from 'vitest';
 import { MongoConnection } from '../../../src/engines/mongodb/driver/connection.ts';
 import { atEndOfFile } from '../end-of-file.ts';
 
-/** Runs its tests where there is a MongoDB; `engines-setup.ts` says in a line where there is none. */
+/** Runs its tests if there is a MongoDB. `engines-setup.ts` prints a line if there is none. */
 export const describeWithMongodb = describe.runIf(inject('mongodbUrl') !== undefined);
 
 const databases = new Set<string>();
@@ -25,14 +25,14 @@ export function mongodbUrl(): string {
   return url;
 }
 
-/** The name of a new database, which is dropped when the tests of the file are over. */
+/** Returns the name of a new database, which is dropped when the tests of the file are over. */
 export function freshDatabase(): string {
   const name = `fuel-test-${randomUUID().slice(0, 8)}`;
   databases.add(name);
   return name;
 }
 
-/** A connection to this database (a fresh one unless given), closed when the tests of the file are over. */
+/** Connects to this database, by default a fresh one. The connection is closed when the tests of the file are over. */
 export function mongodb(database = freshDatabase()): MongoConnection {
   const connection = new MongoConnection({ url: mongodbUrl(), database });
   connections.push(connection);

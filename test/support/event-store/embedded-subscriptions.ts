@@ -13,7 +13,7 @@ import type { GroupConsumer, GroupEvent } from '../../../src/event-store/event-s
 
 export const SETTINGS = { prefixes: ['transaction-'], ackTimeoutMs: 5_000 };
 
-/** Opens the embedded event store and its groups in a folder; a due time is noticed within `lookAtClockMs`. */
+/** Opens the embedded event store and its groups in a folder. A due time is noticed within `lookAtClockMs`. */
 export function openIn(
   folder: string,
   clock: Clock,
@@ -29,7 +29,7 @@ export function openIn(
   return { store, subscriptions };
 }
 
-/** As `openIn`, closed when the test is over. */
+/** Like `openIn`, but closed when the test is over. */
 export function openForTest(...options: Parameters<typeof openIn>): ReturnType<typeof openIn> {
   const opened = openIn(...options);
   onTestFinished(async () => {
@@ -39,7 +39,7 @@ export function openForTest(...options: Parameters<typeof openIn>): ReturnType<t
   return opened;
 }
 
-/** One consumer of the group `g`; the test asks for each event. */
+/** A consumer of the group `g`. The test asks for each event. */
 export function consume(
   subscriptions: SqliteSubscriptions,
   bufferSize = 10,

@@ -36,7 +36,7 @@ export async function groupNoise(url: string): Promise<Noise> {
   };
 }
 
-/** The position of the last event of a stream; -1 where there is none. */
+/** Returns the position of the last event of a stream; -1 if there is none. */
 async function endOf(client: EventStoreDBClient, stream: string): Promise<bigint> {
   const last = client.readStream(stream, { direction: 'backwards', fromRevision: 'end', maxCount: 1 });
   let end = -1n;

@@ -16,25 +16,25 @@ import { ScopedStore, scopedSubscriptions } from './scoped-store.ts';
 
 export const silent: Log = pino({ level: 'silent' });
 
-/** The adapter on this node. */
+/** Opens the adapter on this node. */
 export function eventStoreDbAt(url: string, log: Log = silent): EventStoreDb {
   return openEventStoreDb({ url, clock: systemClock, log });
 }
 
-/** What this node says of itself. */
+/** Asks the node for its description. */
 export async function nodeInfoAt(url: string): Promise<NodeInfo> {
   const store = eventStoreDbAt(url);
   return await store.describe().finally(() => store.close());
 }
 
-/** The adapter on a separate double, which stops with the test. */
+/** Opens the adapter on a separate double, which stops with the test. */
 export async function eventStoreDbOnDouble(): Promise<EventStoreDb> {
   const double = await startEventStoreDbDouble();
   onTestFinished(() => double.stop());
   return eventStoreDbAt(double.url);
 }
 
-/** A double that can be stopped and restarted on the same port and files, and the adapter on it. */
+/** Opens the adapter on a double that can be stopped and restarted on the same port and files. */
 export async function restartableNode(): Promise<{
   double: EventStoreDbDouble;
   store: EventStoreDb;
@@ -61,7 +61,7 @@ export async function groupsOnDouble(): Promise<SubscriptionsUnderTest> {
   return { ...realTime(200), store, subscriptions: store.subscriptions(), settled: checkpointOf(double.url) };
 }
 
-/** Groups of this test on a shared node; they are deleted when the test is over. */
+/** Opens groups for one test on a shared node. They are deleted when the test is over. */
 export async function groupsAt(url: string): Promise<SubscriptionsUnderTest> {
   const whole = eventStoreDbAt(url);
   const store = await ScopedStore.open(whole);

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 
-/** Flips the bytes of a closed file from a place on. */
+/** Flips bytes of a closed file from an offset on. */
 export function flipBytes(path: string, from: number, count: number): void {
   const file = openSync(path, 'r+');
   const bytes = Buffer.alloc(count);
@@ -16,14 +16,14 @@ export function flipBytes(path: string, from: number, count: number): void {
   closeSync(file);
 }
 
-/** Flips bytes of an event's data, from a text in it on. */
+/** Flips bytes of an event's data, beginning at a text in it. */
 export function flipData(path: string, text: string, count = 400): void {
   const at = readFileSync(path).indexOf(text);
   if (at < 0) throw new Error(`${path} does not hold ${text}`);
   flipBytes(path, at, count);
 }
 
-/** Flips the whole page of the file that holds the text. */
+/** Flips the whole page of the file that contains the text. */
 export function flipPage(path: string, text: string): void {
   const db = new DatabaseSync(path, { readOnly: true });
   const size = db.prepare('PRAGMA page_size').get()?.page_size as number;

@@ -8,7 +8,7 @@ import { runProjector } from '../../../src/pull/view/projector.ts';
 import { until } from '../waiting.ts';
 
 // Run as a process with a small heap: every kind of reader and follower over COUNT transactions and accounts whose events
-// are too long to be parsed. Prints what became of them.
+// are too long to be parsed. Prints the results.
 const [, , counted = ''] = process.argv;
 const count = Number(counted);
 const numbers = Array.from({ length: count }, (_, index) => index + 1);

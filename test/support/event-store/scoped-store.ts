@@ -8,7 +8,7 @@ import type {
 import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 
 /**
- * A part of a shared store, which behaves like a separate one: its streams have unique names, and its log begins
+ * A part of a shared store that behaves like a separate one: its streams have unique names, and its log begins
  * where it was opened.
  */
 export class ScopedStore implements EventStore {
@@ -78,7 +78,7 @@ export class ScopedStore implements EventStore {
   }
 }
 
-/** The same for groups: each has a unique name. */
+/** The same for groups. Each has a unique name. */
 export function scopedSubscriptions(
   subscriptions: PersistentSubscriptions,
   store: ScopedStore,

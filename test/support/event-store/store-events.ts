@@ -9,7 +9,7 @@ export function named(name: string): NewEvent {
   return newEvent({ type: 'AccountOpened', data: { account_id: 1, name } }, AUTHOR, 0);
 }
 
-/** Appends one event for each name, at any revision; returns the position of the last one. */
+/** Appends one event for each name, at any revision. Returns the position of the last one. */
 export async function record(store: EventStore, stream: string, ...names: string[]): Promise<Position> {
   const [result] = await store.append([{ stream, expected: 'any', events: names.map(named) }]);
   if (result?.kind !== 'appended') throw new Error(`not appended: ${JSON.stringify(result)}`);

@@ -10,7 +10,7 @@ export function storeWith(store: EventStore, methods: Partial<EventStore>): Even
   });
 }
 
-/** The store, of which a follower takes a moment to end: it is read until then. */
+/** Returns the store with subscriptions that take a moment to end, and are read until then. */
 export function slowlyLeft(store: EventStore) {
   const state = { isRead: true };
   const left = storeWith(store, {

@@ -44,25 +44,25 @@ interface OpenApi {
   };
 }
 
-/** docs/openapi.yaml. Its references are as they stand there. */
+/** The parsed docs/openapi.yaml, with unresolved references. */
 export const openApi: OpenApi = parse(readDocument('docs/openapi.yaml'));
 
 /** The pull endpoint, with its references to all but schemas resolved. */
 export const operation: Operation = resolved(openApi.paths['/transactions']?.get) as Operation;
 
-/** The webhooks by the type of their event, resolved likewise. */
+/** The webhooks by the type of their event, resolved in the same way. */
 export const webhookOperations: Readonly<Record<string, Operation>> = Object.fromEntries(
   Object.entries(openApi.webhooks).map(([type, { post }]) => [type, resolved(post) as Operation]),
 );
 
-/** Throws where there is no schema of that name. */
+/** Returns the schema with this name. Throws if there is none. */
 export function schemaAt(name: string): Schema {
   const schema = openApi.components.schemas[name];
   if (schema === undefined) throw new Error(`docs/openapi.yaml has no schema ${name}`);
   return schema;
 }
 
-/** The schema itself, where it stands for another one. */
+/** Returns the schema that a reference stands for, or the schema itself. */
 export function withoutReference(schema: Schema): Schema {
   const { $ref, ...rest } = schema;
   return typeof $ref === 'string' ? { ...withoutReference(at($ref) as Schema), ...rest } : schema;

@@ -2,20 +2,20 @@ import fc from 'fast-check';
 import { type Parameter, type Schema, withoutReference } from './document.ts';
 import { faultsOfValue } from './validate.ts';
 
-/** At most so many items are generated in a list that is valid. */
+/** How many items are generated at most in a valid list. */
 const MAX_ITEMS = 20;
 
-/** Whether the document allows this text for a parameter, as far as its schema goes. */
-export function isAllowed({ schema }: Parameter, text: string): boolean {
+/** True if the document's schema allows this text for a parameter. */
+function isAllowed({ schema }: Parameter, text: string): boolean {
   return faultsOfValue(schema, readText(withoutReference(schema), text)).length === 0;
 }
 
-/** Texts that the parameter's schema allows. */
+/** Generates texts that the parameter's schema allows. */
 export function allowedTexts(parameter: Parameter): fc.Arbitrary<string> {
   return textsOf(parameter.schema).filter((text) => isAllowed(parameter, text));
 }
 
-/** Texts that it does not allow: anything at all, near misses, and what lies just beyond a bound. */
+/** Generates texts that the schema forbids: arbitrary ones, near misses, and values just beyond a bound. */
 export function forbiddenTexts(parameter: Parameter): fc.Arbitrary<string> {
   const near = fc
     .tuple(textsOf(parameter.schema), fc.nat(), fc.nat({ max: 2 }), fc.string({ maxLength: 2 }))
@@ -35,10 +35,12 @@ export function forbiddenTexts(parameter: Parameter): fc.Arbitrary<string> {
     .filter((text) => !HAS_NEGATIVE_ZERO.test(text) && !isAllowed(parameter, text));
 }
 
-/** Is -0 the integer 0? No client sends it, and no schema says. */
+/** Matches -0, of which no schema says if it is the integer 0. No client sends it. */
 const HAS_NEGATIVE_ZERO = /(^|,)-0+(,|$)/;
 
-/** The value that a text in the query stands for; a text that is no integer stays one, which no integer's schema allows. */
+/**
+ * Returns the value of a text in the query. A text that is not an integer stays a text, which integer schemas forbid.
+ */
 function readText(schema: Schema, text: string): unknown {
   if (schema.type === 'array') {
     const items = withoutReference(schema.items as Schema);

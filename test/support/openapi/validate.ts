@@ -3,7 +3,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { type Header, openApi, operation, type Schema, webhookOperations } from './document.ts';
 
-/** What Node and HTTP add to every answer, or to every request. */
+/** The headers that Node and HTTP add to every answer or request. */
 const TRANSPORT_HEADERS = ['connection', 'content-length', 'content-type', 'date', 'host', 'keep-alive'];
 
 export interface GivenAnswer {
@@ -19,7 +19,7 @@ export interface GivenDelivery {
   readonly text: string;
 }
 
-/** Numbers as they are written, which `x-decimals` is about, in the places where the parsed document has them. */
+/** The numbers as they are written, for `x-decimals`, at the same places as in the parsed document. */
 type Sources = { readonly sources: unknown };
 
 const ajv = new Ajv2020({ allErrors: true, passContext: true, strictTypes: false, strictRequired: false });
@@ -49,12 +49,12 @@ ajv.addKeyword({
 ajv.addSchema({ $id: 'openapi', $defs: strict(openApi.components.schemas) });
 
 const validators = new Map<string, ValidateFunction>();
-// Compiled before the first delivery arrives: its sender counts the milliseconds until it is answered.
+// They are compiled before the first delivery arrives, since its sender counts the milliseconds until the answer.
 for (const { requestBody } of Object.values(webhookOperations)) {
   compiled(requestBody?.content['application/json']?.schema ?? {});
 }
 
-/** Throws where the document does not describe this answer of the pull API: status, headers, body, and nothing besides. */
+/** Throws unless the document describes this answer of the pull API: its status, headers and body, and nothing else. */
 export function expectDocumentedAnswer({ method = 'GET', status, headers, text }: GivenAnswer): void {
   const response = operation.responses[status];
   if (response === undefined) throw undocumented(`an answer with ${status}`, ['no such status'], text);
@@ -71,7 +71,7 @@ export function expectDocumentedAnswer({ method = 'GET', status, headers, text }
   if (faults.length > 0) throw undocumented(`an answer with ${status}`, faults, text);
 }
 
-/** Throws where the document does not describe this webhook. */
+/** Throws unless the document describes this webhook. */
 export function expectDocumentedDelivery({ method, headers, text }: GivenDelivery): void {
   const type = String(headers['x-service-event']);
   const webhook = webhookOperations[type];
@@ -91,12 +91,12 @@ export function expectDocumentedDelivery({ method, headers, text }: GivenDeliver
   if (faults.length > 0) throw undocumented(`a webhook of type ${type}`, faults, text);
 }
 
-/** How the JSON text misses a schema of the document; empty if it fits. */
+/** Returns how a JSON text violates a schema of the document; nothing if it fits. */
 export function faultsOfText(schema: Schema, text: string): string[] {
   return faultsOf(schema, JSON.parse(text), JSON.parse(text, keepSource));
 }
 
-/** How a value misses a schema of the document; without a text there are no decimals to judge. */
+/** Returns how a value violates a schema of the document. Without a text, decimals are not checked. */
 export function faultsOfValue(schema: Schema, value: unknown): string[] {
   return faultsOf(schema, value, undefined);
 }
@@ -146,7 +146,7 @@ function faultsOfOrder(text: string): string[] {
   return isInOrder ? [] : ['data is not newest first'];
 }
 
-/** The document promises that members may be added; the service adds none without the document. */
+/** Forbids undocumented members. The document lets clients expect new ones, but the service adds none undocumented. */
 function strict(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(strict);
   if (typeof value !== 'object' || value === null) return value;

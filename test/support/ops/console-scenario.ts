@@ -9,7 +9,7 @@ import { openForUse } from '../service/operator.ts';
 import { confirmed, voided } from '../transactions/e2e-samples.ts';
 import { until } from '../waiting.ts';
 
-/** What would run, or break out of where it stands, if anything did not escape it. */
+/** A text that would run, or break out of its place, if anything did not escape it. */
 export const HOSTILE =
   `"'><img src=x onerror="window.hacked=1"><script>window.hacked=1</script><svg onload=window.hacked=1>` +
   '</main></body><!-- \u202e\u0000\u001b[31m #{window.hacked=1} `$(touch /tmp/hacked)`';
@@ -32,8 +32,8 @@ export interface ConsoleScenario {
 }
 
 /**
- * Every trouble that an operator may have, with hostile text in every field that takes some: accounts 7 (healthy), 8 (its
- * receiver fails), 9 (its webhook is switched off), 10 (no access: its deliveries are held).
+ * Makes every trouble that an operator may have, with hostile text in every field that accepts it: accounts 7
+ * (healthy), 8 (its receiver fails), 9 (its webhook is switched off), 10 (no access: its deliveries are held).
  */
 export async function makeTroubles(push: PushService): Promise<ConsoleScenario> {
   const { receiver, service } = push;
@@ -108,7 +108,7 @@ export async function makeTroubles(push: PushService): Promise<ConsoleScenario> 
   };
 }
 
-/** An event as a core system with a fault may write it: the driver is not what the schema says. */
+/** Appends an event as a faulty core system might write it: its driver does not fit the schema. */
 async function appendParked(push: PushService, id: number): Promise<void> {
   await push.service.operator.with(async (engines) => {
     const { type, data } = confirmed(id, {

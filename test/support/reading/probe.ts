@@ -4,8 +4,8 @@ import { BroadcastChannel, isMainThread, threadId } from 'node:worker_threads';
 import { watchSources } from './ran.ts';
 
 /**
- * Loaded into each thread of a process before all else (`node --import`): on SIGUSR2 each thread writes which sources
- * ran since the last time, as `<count>-<thread>` into the folder FUEL_TEST_PROBE.
+ * Loaded into each thread of a process before anything else (`node --import`). On SIGUSR2 each thread writes which
+ * sources ran since the last time, to a file `<count>-<thread>` in the folder FUEL_TEST_PROBE.
  */
 const folder = process.env.FUEL_TEST_PROBE ?? '';
 const sourcesRun = watchSources();

@@ -1,6 +1,8 @@
 import { Session } from 'node:inspector';
 
-/** From now on in this thread; each call returns the URLs of the sources of which a function ran since the last one. */
+/**
+ * Watches this thread from now on. Each call returns the URLs of sources of which a function ran since the last call.
+ */
 export function watchSources(): () => string[] {
   const session = new Session();
   session.connect();
@@ -8,7 +10,7 @@ export function watchSources(): () => string[] {
   session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
   return () => {
     let ran: string[] = [];
-    // Called back before it returns, as each command to the thread's own inspector.
+    // The callback runs before this returns, as with every command to the thread's own inspector.
     session.post('Profiler.takePreciseCoverage', (error, coverage) => {
       if (error !== null) throw new Error(error.message);
       const hasRun = coverage.result.filter(({ functions }) =>

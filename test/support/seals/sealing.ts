@@ -11,7 +11,7 @@ import { until } from '../waiting.ts';
 export const signer = new CheckpointSigner(originOf('one'), [generateKeyPairSync('ed25519').privateKey]);
 export const key = signer.verifier;
 
-/** Runs a sealer until everything that is recorded now is sealed, in seals of at most `leaves` events and a batch. */
+/** Runs a sealer until everything recorded so far is sealed, in seals of at most `leaves` events and a batch. */
 export async function seal(store: EventStore, { leaves = 1_000, by = signer } = {}): Promise<void> {
   const stopping = new AbortController();
   const [newest] = (await store.readBackwards({ prefixes: [], limit: 1 })).events;

@@ -2,13 +2,11 @@ import { hash } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
-import { generate } from 'selfsigned';
 import { Agent } from 'undici';
 import { onTestFinished } from 'vitest';
 import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { Log } from '../../../src/base/log.ts';
 import type { AccountEvent, Environment } from '../../../src/domain/account-events.ts';
-import { MemoryView, openMemoryView } from '../../../src/engines/memory/view.ts';
 import { type ApiOptions, BASE_PATH, createApi } from '../../../src/pull/app.ts';
 import { createCursors } from '../../../src/pull/cursor.ts';
 import { createMemoryRateWindows } from '../../../src/pull/edge/rate-windows/memory.ts';
@@ -16,8 +14,10 @@ import { createPresigner } from '../../../src/pull/images/presign.ts';
 import type { ViewChange } from '../../../src/pull/record/project-event.ts';
 import { createServer, type ServerOptions } from '../../../src/pull/server/server.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
+import { makeCertificate, type TestCertificate } from '../certificate.ts';
 import { type Answer, fetchAnswer } from '../fetch-answer.ts';
 import { expectDocumentedAnswer } from '../openapi/validate.ts';
+import { viewInMemory } from '../transactions/open-view.ts';
 
 export const ACCOUNT = 7;
 export const PREFIX = 'abcdefghij';
@@ -33,18 +33,18 @@ export interface TestApi {
   readonly logLines: Record<string, unknown>[];
   /** Applies further events of the account. */
   apply(...events: readonly AccountEvent[]): void;
-  /** Makes the account unreadable from here on. */
+  /** Makes the account unreadable from now on. */
   spoil(): void;
   show(...changes: readonly ViewChange[]): Promise<void>;
   at(nowMs: number): void;
-  /** Throws where a refusal is not as docs/openapi.yaml describes it. */
+  /** Makes a request. Throws if a refusal is not as docs/openapi.yaml describes it. */
   get(pathOrQuery: string, options?: RequestOptions): Promise<Answer>;
   stop(graceMs?: number): Promise<void>;
 }
 
 export interface RequestOptions {
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'DELETE' | 'OPTIONS';
-  /** `null`: none. */
+  /** The key to send; `null` for none. */
   readonly key?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -82,18 +82,15 @@ export function accountEvents(environment: Environment = 'staging'): AccountEven
   ];
 }
 
-let certificate: Promise<{ cert: string; key: string }> | undefined;
+let certificate: Promise<TestCertificate> | undefined;
 
-/** A self-signed certificate, made once for each test file. */
-export function testCertificate(): Promise<{ cert: string; key: string }> {
-  certificate ??= generate([{ name: 'commonName', value: 'localhost' }], { keyType: 'ec' }).then((made) => ({
-    cert: made.cert,
-    key: made.private,
-  }));
+/** Returns a self-signed certificate, made once for each test file. */
+export function testCertificate(): Promise<TestCertificate> {
+  certificate ??= makeCertificate();
   return certificate;
 }
 
-/** The pull API on a real socket, with a view in a temporary folder and a directory folded from events. */
+/** Starts the pull API on a real socket, with a view in a temporary folder and a directory folded from events. */
 export async function startTestApi(
   overrides: Partial<ApiOptions> & {
     readonly events?: readonly AccountEvent[];
@@ -114,7 +111,7 @@ export async function startTestApi(
 
   let nowMs = NOW;
   const clock = { now: () => nowMs };
-  const view = openMemoryView(new MemoryView(), clock);
+  const view = viewInMemory(clock);
   const { generation } = await view.reset('store', 0);
   const logLines: Record<string, unknown>[] = [];
   const log = memoryLog(logLines);

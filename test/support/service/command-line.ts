@@ -15,8 +15,8 @@ import { runInProcess } from './in-process.ts';
 const AUTHOR = { actor: 'test', command: 'test' };
 
 /**
- * The command line in this process, on embedded stores of its own, of which the events' is there unless told
- * otherwise: quicker than a process for each command.
+ * The command line in this process, on separate embedded stores, with an event store unless told
+ * otherwise. This is quicker than a process for each command.
  */
 export function commandLine(env: Env = {}, { hasStore = true } = {}) {
   const folder = temporaryFolder();
@@ -27,7 +27,7 @@ export function commandLine(env: Env = {}, { hasStore = true } = {}) {
 
   const fuel = (...args: readonly string[]) => runInProcess(args);
 
-  /** Works on the engines that the commands use. */
+  /** Does work on the engines that the commands use. */
   async function withEngines<T>(work: (engines: Engines) => Promise<T>): Promise<T> {
     const engines = await openEngines(loadConfig(process.env, 'command'), systemClock);
     try {
@@ -50,7 +50,7 @@ export function commandLine(env: Env = {}, { hasStore = true } = {}) {
 
   return {
     fuel,
-    /** The one document that a command prints, which must end with 0. */
+    /** Returns the one document that a command prints. It must exit with 0. */
     async done(...args: readonly string[]) {
       const result = await fuel(...args, '--json');
       if (result.code !== 0)
@@ -69,7 +69,7 @@ export function commandLine(env: Env = {}, { hasStore = true } = {}) {
   };
 }
 
-/** The cells of each line of a list that a command prints as text. */
+/** Returns the cells of each line of a list that a command prints as text. */
 export function cellsOf(stdout: string): string[][] {
   const lines = stdout.trimEnd().split('\n');
   return lines.map((line) => line.trim().split(/ {2,}/));

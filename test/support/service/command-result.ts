@@ -8,7 +8,7 @@ export interface CommandResult {
   readonly lines: any[];
 }
 
-/** What a command came to, with its output read as JSON where that is asked for. */
+/** The result of a command. Its output is parsed as JSON when that is asked for. */
 export function commandResult(
   code: number | null,
   { stdout, stderr }: { readonly stdout: string; readonly stderr: string },

@@ -22,14 +22,14 @@ atEndOfFile(async () => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-/** A new folder that is removed when the tests of the file are over. */
+/** Makes a new folder, which is removed when the tests of the file are over. */
 export function folder(): string {
   const path = mkdtempSync(join(tmpdir(), 'fuel-e2e-'));
   folders.push(path);
   return path;
 }
 
-/** What every process of a test runs with: free ports, and nothing of the developer's own settings. */
+/** The environment of every process of a test: free ports, and none of the developer's own settings. */
 function environment(dataDir: string, env: Env): Env {
   return {
     PATH: process.env.PATH ?? '',
@@ -37,7 +37,6 @@ function environment(dataDir: string, env: Env): Env {
     FUEL_DATA_DIR: dataDir,
     FUEL_LISTEN: '127.0.0.1:0',
     FUEL_OPS_LISTEN: '127.0.0.1:0',
-    FUEL_API_THREADS: '1',
     ...withEngines(dataDir, env),
   };
 }
@@ -46,29 +45,30 @@ export interface CommandOptions {
   readonly dataDir: string;
   readonly env?: Env | undefined;
   readonly stdin?: string | Buffer | undefined;
-  /** File descriptors of listening sockets, which it gets as systemd passes them. */
-  readonly sockets?: readonly number[] | undefined;
+  /** The file descriptor of a listening socket, passed as systemd does. */
+  readonly socket?: number | undefined;
 }
 
 export interface RunningCommand {
   readonly child: ChildProcess;
   readonly result: Promise<CommandResult>;
-  /** Standard output so far. */
+  /** Returns the standard output so far. */
   readonly stdout: () => string;
 }
 
-/** Starts `bin/fuel`; it is killed when the tests of the file are over. `ended` resolves with its exit code. */
-export function spawnFuel(args: readonly string[], { dataDir, env = {}, sockets = [] }: CommandOptions) {
-  // systemd names the process that its sockets are for; `exec` keeps its number.
+/** Starts `bin/fuel`, which is killed when the tests of the file are over. `ended` resolves with its exit code. */
+export function spawnFuel(args: readonly string[], { dataDir, env = {}, socket }: CommandOptions) {
+  const passed = socket === undefined ? [] : [socket];
+  // systemd names the process that its socket is for; `exec` keeps its number.
   const child = spawn('/bin/sh', ['-c', 'LISTEN_PID=$$ exec "$0" "$@"', BIN, ...args], {
-    env: { ...environment(dataDir, env), LISTEN_FDS: String(sockets.length) },
-    stdio: ['pipe', 'pipe', 'pipe', ...sockets],
+    env: { ...environment(dataDir, env), LISTEN_FDS: String(passed.length) },
+    stdio: ['pipe', 'pipe', 'pipe', ...passed],
   }) as ChildProcessWithoutNullStreams;
   children.add(child);
   return { child, ended: closed(child) };
 }
 
-/** Runs `bin/fuel` in a process, with what it prints. */
+/** Runs `bin/fuel` in a separate process and collects its output. */
 export function startFuel(args: readonly string[], options: CommandOptions): RunningCommand {
   const { child, ended } = spawnFuel(args, options);
   let stdout = '';
@@ -85,12 +85,12 @@ export function startFuel(args: readonly string[], options: CommandOptions): Run
   return { child, result, stdout: () => stdout };
 }
 
-/** Runs `bin/fuel` to its end, in a process of its own. */
+/** Runs `bin/fuel` to its end in a separate process. */
 export function fuelProcess(args: readonly string[], options: CommandOptions): Promise<CommandResult> {
   return startFuel(args, options).result;
 }
 
-/** Runs a command to its end in this process, which is quicker, one after the other; `serve` in its own. */
+/** Runs a command to its end in this process, one at a time, which is quicker. `serve` gets a separate process. */
 export function fuel(args: readonly string[], options: CommandOptions): Promise<CommandResult> {
   if (args[0] === 'serve') return fuelProcess(args, options);
   const { dataDir, env = {}, stdin } = options;

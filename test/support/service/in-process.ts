@@ -4,19 +4,20 @@ import { main } from '../../../src/operator/cli/program.ts';
 import { type CommandResult, commandResult } from './command-result.ts';
 import type { Env } from './commands.ts';
 
-const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+const OUTPUTS = ['stdout', 'stderr'] as const;
 const USER_ONLY = 0o077; // as src/operator/cli/main.ts sets it
 
 export interface InProcessOptions {
-  /** In place of this process's own environment. */
+  /** The environment; by default that of this process. */
   readonly env?: Env;
   readonly stdin?: string | Buffer | undefined;
 }
 
-/** Commands share this process's environment and streams, so that one runs after the other. */
+/** Commands share this process's environment and streams, so they run one after the other. */
 let last: Promise<unknown> = Promise.resolve();
 
-/** Runs `fuel` with these arguments to its end, in this process: a tenth of the work of a process of its own. */
+/** Runs `fuel` with these arguments to its end in this process, a tenth of the work of a separate process. */
 export function runInProcess(
   args: readonly string[],
   options: InProcessOptions = {},
@@ -28,7 +29,7 @@ export function runInProcess(
 
 async function run(args: readonly string[], { env, stdin = '' }: InProcessOptions): Promise<CommandResult> {
   const written = { stdout: '', stderr: '' };
-  const spies = (['stdout', 'stderr'] as const).map((name) =>
+  const spies = OUTPUTS.map((name) =>
     vi.spyOn(process[name], 'write').mockImplementation((text, ...rest: unknown[]) => {
       written[name] += String(text);
       const done = rest.at(-1);
@@ -62,24 +63,26 @@ function replaceEnvironment(env: NodeJS.ProcessEnv): void {
 
 interface Listeners {
   readonly signals: readonly (readonly unknown[])[];
-  readonly errors: readonly unknown[];
+  readonly errors: readonly (readonly unknown[])[];
 }
 
 function listenersNow(): Listeners {
   return {
     signals: SIGNALS.map((signal) => process.listeners(signal)),
-    errors: process.stdout.listeners('error'),
+    errors: OUTPUTS.map((name) => process[name].listeners('error')),
   };
 }
 
-/** What a command listens to until its process ends. */
+/** Removes the listeners that a command leaves behind, since its process would end. */
 function removeListenersSince(before: Listeners): void {
   for (const [index, signal] of SIGNALS.entries()) {
     for (const added of process.listeners(signal)) {
       if (before.signals[index]?.includes(added) !== true) process.off(signal, added);
     }
   }
-  for (const added of process.stdout.listeners('error')) {
-    if (!before.errors.includes(added)) process.stdout.off('error', added as () => void);
+  for (const [index, name] of OUTPUTS.entries()) {
+    for (const added of process[name].listeners('error')) {
+      if (before.errors[index]?.includes(added) !== true) process[name].off('error', added as () => void);
+    }
   }
 }

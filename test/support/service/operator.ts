@@ -21,13 +21,13 @@ export interface KeyWishes {
 }
 
 /**
- * What an operator does by commands, done in this process by the functions that the commands call: for steps that
- * a test needs done, where the command line is not what it tests. Each call opens the stores and closes them.
+ * Does the work of an operator's commands in this process, with the functions that the commands call. It is for steps
+ * that a test needs but does not test. Each call opens the stores and closes them.
  */
 export class Operator {
   readonly config: Config;
 
-  /** `env` is what the service runs with, its data directory included. */
+  /** `env` is the environment of the service, including its data directory. */
   constructor(env: Env) {
     this.config = loadConfig(env, 'command');
   }
@@ -41,7 +41,7 @@ export class Operator {
     }
   }
 
-  /** Carries out the commands on the account; resolves once every process knows of it. */
+  /** Carries out the commands on the account. Resolves once every process has applied them. */
   async change(accountId: number, ...commands: readonly AccountCommand[]): Promise<void> {
     await this.with(async (engines) => {
       await changeAccount(writerOf(engines), accountId, commands);
@@ -49,7 +49,7 @@ export class Operator {
     });
   }
 
-  /** Sets the webhook URL of a key; resolves once every process knows of it. */
+  /** Sets the webhook URL of a key. Resolves once every process has applied it. */
   async setWebhook(
     { accountId, prefix }: { readonly accountId: number; readonly prefix: string },
     url: string,
@@ -62,7 +62,7 @@ export class Operator {
     });
   }
 
-  /** Carries out the commands on the account and issues a key for it; resolves once every process knows it. */
+  /** Carries out the commands on the account and issues a key. Resolves once every process knows the key. */
   async provision(
     accountId: number,
     commands: readonly AccountCommand[],
@@ -81,7 +81,7 @@ export class Operator {
     });
   }
 
-  /** Imports lines of events. Throws where one is refused. */
+  /** Imports lines of events. Throws if one is refused. */
   async import(text: string, { wait }: { readonly wait: boolean }): Promise<ImportCounts> {
     return this.with(async (engines) => {
       const counts = await importTransactions({
@@ -105,7 +105,7 @@ function writerOf(engines: Engines): AccountWriter {
   return { store: engines.store(), clock: systemClock, author: AUTHOR };
 }
 
-/** As `--wait`. */
+/** Waits until every process has applied everything, like `--wait`. */
 async function applied(engines: Engines): Promise<void> {
   const position = await engines.store().head();
   const coordination = engines.coordination();

@@ -1,33 +1,33 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { generate } from 'selfsigned';
+import { makeCertificate } from '../certificate.ts';
 import type { Env } from './commands.ts';
 
-export interface TestCertificate {
+export interface CertificateFiles {
   readonly certPath: string;
   readonly keyPath: string;
   readonly pem: string;
 }
 
-/** A certificate for 127.0.0.1 in two files of the folder, written over those that were there. */
-export async function writeCertificate(folder: string): Promise<TestCertificate> {
-  const made = await generate([{ name: 'commonName', value: 'localhost' }], {
-    keyType: 'ec',
-    extensions: [{ name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] }],
-  });
+/** Writes a certificate for 127.0.0.1 into two files of the folder, replacing existing ones. */
+export async function writeCertificate(folder: string): Promise<CertificateFiles> {
+  const { cert, key } = await makeCertificate();
   const files = { certPath: join(folder, 'cert.pem'), keyPath: join(folder, 'key.pem') };
-  writeFileSync(files.certPath, made.cert);
-  writeFileSync(files.keyPath, made.private);
-  return { ...files, pem: made.cert };
+  writeFileSync(files.certPath, cert);
+  writeFileSync(files.keyPath, key);
+  return { ...files, pem: cert };
 }
 
-/** Everything that production asks for. */
-export function productionEnv({ certPath, keyPath }: TestCertificate): Env {
+export const SEAL_KEY = `-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH\n-----END PRIVATE KEY-----\n`;
+
+/** The settings that production requires. */
+export function productionEnv({ certPath, keyPath }: CertificateFiles): Env {
   return {
     FUEL_ENVIRONMENT: 'production',
     FUEL_TLS_CERT: certPath,
     FUEL_TLS_KEY: keyPath,
     FUEL_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    FUEL_SEAL_KEY: SEAL_KEY,
     FUEL_IMAGES_ENDPOINT: 'https://s3.example.net:9000',
     FUEL_IMAGES_REGION: 'eu-central-1',
     FUEL_IMAGES_BUCKET: 'pictures',

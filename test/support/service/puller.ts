@@ -42,7 +42,7 @@ export class Puller {
     return events;
   }
 
-  /** Whether nothing is handed out for a while; what comes later is kept for `next`. */
+  /** True if nothing is handed out for a while. An event that comes later is kept for `next`. */
   async isQuiet(): Promise<boolean> {
     this.#pending ??= this.#events.next();
     const quiet = new Promise<true>((resolve) => setTimeout(resolve, this.#quietMs, true));

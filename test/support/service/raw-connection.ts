@@ -7,11 +7,11 @@ const ANSWERED_WITHIN_MS = 10_000;
 
 export interface RawConnection {
   readonly socket: Socket;
-  /** Everything received, once the other side has ended the connection or broken it. */
+  /** Resolves with everything received, once the other side has ended or broken the connection. */
   readonly received: Promise<string>;
 }
 
-/** A connection without an HTTP client, for what no client would send. */
+/** Opens a connection without an HTTP client, to send what no client would. */
 export async function openConnection(
   port: number,
   options: { readonly ca?: string } = {},
@@ -25,7 +25,7 @@ export async function openConnection(
     text += chunk;
   });
   const ended = new Promise<string>((resolve) => {
-    socket.on('error', () => undefined); // a reset is one way to be refused: `close` follows
+    socket.on('error', () => undefined); // a refusal may be a reset; `close` follows
     socket.once('close', () => resolve(text));
   });
   const opened = options.ca === undefined ? 'connect' : 'secureConnect';
@@ -57,7 +57,7 @@ export async function exchange(
   return received;
 }
 
-/** The first answer in what was received. Throws where it is JSON that docs/openapi.yaml does not describe. */
+/** Parses the first answer in what was received. Throws if it is JSON that docs/openapi.yaml does not describe. */
 export function parseAnswer(text: string): RawAnswer {
   const [head = '', rest = ''] = text.split('\r\n\r\n', 2);
   const [statusLine = '', ...headerLines] = head.split('\r\n');
@@ -66,7 +66,7 @@ export function parseAnswer(text: string): RawAnswer {
     return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
   });
   const answer = { status: Number(statusLine.split(' ')[1]), headers: new Map(headers), body: rest };
-  // Servers under test with a handler of their own answer without a type.
+  // Servers under test with their own handlers answer without a type.
   if (answer.headers.get('content-type')?.startsWith('application/json')) {
     const { status, body } = answer;
     const length = Number(answer.headers.get('content-length') ?? Infinity);

@@ -1,16 +1,16 @@
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished, vi } from 'vitest';
+import type { Coordination } from '../../../src/base/coordination/coordination.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
-import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
-import { openSqliteSubscriptions } from '../../../src/engines/sqlite/event-store/subscriptions.ts';
-import type { PersistentSubscriptions } from '../../../src/event-store/event-store.ts';
+import type { EventStore, SubscriptionBatch } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
-import { createMailer } from '../../../src/push/notices/mailer.ts';
-import { runNotifier } from '../../../src/push/notices/notifier.ts';
+import { storeIdentity } from '../../../src/event-store/store-identity.ts';
+import { createMailer, type Mailer } from '../../../src/push/notices/mailer.ts';
+import { NOTICES, runNotifier } from '../../../src/push/notices/notifier.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../accounts/account-samples.ts';
+import { memoryCoordination } from '../engines/coordination.ts';
+import { MemoryLog, openMemoryEventStore } from '../engines/memory-log.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { temporaryFolder } from '../temporary-folder.ts';
 import { memoryLog } from './api.ts';
 
 export const OPERATOR = 'operator@fuel.example';
@@ -27,31 +27,28 @@ export const DISABLED: AccountEvent = {
     last_answers: ['503', 'timeout: no answer within 500 ms'],
   },
 };
+const HEARTBEAT_MS = 5;
 
 export const contactsSet = (...emails: string[]): AccountEvent => ({
   type: 'AccountContactsSet',
   data: { account_id: 7, emails },
 });
 
-export interface NotifierOptions {
-  readonly smtpUrl?: string;
-  /** Stands between the notifier and its subscriptions. */
-  readonly through?: (subscriptions: PersistentSubscriptions) => PersistentSubscriptions;
+/** The hooks between a notifier and its stores and mail server. */
+export interface NotifierThrough {
+  readonly store?: (store: EventStore) => EventStore;
+  readonly coordination?: (coordination: Coordination) => Coordination;
+  readonly send?: (send: Mailer['send']) => Mailer['send'];
+  readonly holder?: string;
 }
 
-/** A notifier on stores of its own that hold an account with contacts and a webhook. */
-export async function startNotifier({ smtpUrl, through = (given) => given }: NotifierOptions = {}) {
+/** Makes stores in memory with an account that has contacts and a webhook, and starts notifiers on them. */
+export async function startNotifier({ smtpUrl }: { readonly smtpUrl?: string } = {}) {
   const clock = new FakeClock();
-  const folder = temporaryFolder();
-  const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
-  const subscriptions = openSqliteSubscriptions({
-    path: join(folder, 'subscriptions.db'),
-    store,
-    clock,
-    lookAtClockMs: 5,
-  });
+  let log = new MemoryLog();
+  let store = openMemoryEventStore(log, clock);
+  let coordination = memoryCoordination(clock);
   const lines: Record<string, unknown>[] = [];
-  const log = memoryLog(lines);
   const mailer = createMailer({
     FUEL_SMTP_URL: smtpUrl,
     FUEL_MAIL_FROM: 'notices@fuel.example',
@@ -61,77 +58,110 @@ export async function startNotifier({ smtpUrl, through = (given) => given }: Not
     const recorded = events.map((event) => newEvent(event, { actor: 'test', command: 'test' }, clock.now()));
     await store.append([{ stream: 'account-7', expected: 'any', events: recorded }]);
   };
-  await record(opened(), contactsSet(...CONTACTS), keyIssued({ label: 'ERP' }), webhookSet());
-  let stopping = new AbortController();
-  let givenUp = 0;
-  let running: Promise<void> | undefined;
-  const faults: Error[] = [];
-  const appendFaults: Error[] = [];
-  const stop = async (): Promise<void> => {
-    stopping.abort();
-    await running;
+  const recordAccount = async (): Promise<void> => {
+    await storeIdentity(store, clock);
+    await record(opened(), contactsSet(...CONTACTS), keyIssued({ label: 'ERP' }), webhookSet());
   };
+  await recordAccount();
+  let distrustedMs = 0;
+  let givenUp = 0;
+  const ends: (() => Promise<void>)[] = [];
   onTestFinished(async () => {
-    await stop().catch(() => undefined); // `ended` has told
+    for (const end of ends) await end().catch(() => undefined); // `ended` reports it
     mailer.close();
-    await subscriptions.close();
+    await coordination.close();
     await store.close();
   });
+
+  function run({ holder = 'one', ...through }: NotifierThrough = {}) {
+    const same = <T>(given: T): T => given;
+    const stopping = new AbortController();
+    const send = (through.send ?? same)((mail) => mailer.send(mail));
+    const ended = runNotifier({
+      store: withHeartbeats((through.store ?? same)(store)),
+      coordination: (through.coordination ?? same)(coordination),
+      mailer: { send, close: () => undefined },
+      ...{ holder, operatorEmail: OPERATOR, clock, log: memoryLog(lines) },
+      trusted: { now: () => clock.now() - distrustedMs, look: async () => true },
+      givenUp: { inc: () => void givenUp++ },
+      signal: stopping.signal,
+    });
+    ended.catch(() => undefined); // tests await it if they need to
+    const stop = async (): Promise<void> => {
+      stopping.abort();
+      await ended;
+    };
+    ends.push(stop);
+    return { ended, stop, abort: () => stopping.abort() };
+  }
+
   return {
     clock,
     lines,
     record,
-    store,
-    subscriptions,
-    /** Resolves once the log holds a line that says so. */
-    logged: (text: string) => vi.waitUntil(() => lines.some(({ msg }) => String(msg).includes(text)), WAIT),
-    /** `onSent` gets each mail that was taken. */
-    run(onSent: () => void = () => undefined): void {
-      stopping = new AbortController();
-      running = runNotifier({
-        store: {
-          readStream: async (...all) => {
-            const fault = faults.shift();
-            if (fault !== undefined) throw fault;
-            return store.readStream(...all);
-          },
-          append: async (appends) => {
-            const fault = appendFaults.shift();
-            if (fault !== undefined) throw fault;
-            return store.append(appends);
-          },
-        },
-        subscriptions: through(subscriptions),
-        mailer: {
-          ...mailer,
-          async send(mail) {
-            const result = await mailer.send(mail);
-            onSent();
-            return result;
-          },
-        },
-        operatorEmail: OPERATOR,
-        clock,
-        log,
-        givenUp: { inc: () => void givenUp++ },
-        signal: stopping.signal,
-      });
-      running.catch(() => undefined); // for whoever asks
+    run,
+    get coordination(): Coordination {
+      return coordination;
     },
-    ended: async (): Promise<void> => running,
+    get store(): EventStore {
+      return store;
+    },
+    /** Resolves once the log has this many lines with the text. */
+    logged: (text: string, count = 1) =>
+      vi.waitUntil(() => lines.filter(({ msg }) => String(msg).includes(text)).length >= count, WAIT),
+    checkpoint: () => coordination.checkpoint(NOTICES),
+    /** True if the checkpoint has reached the account's last event. */
+    async isDone(): Promise<boolean> {
+      const last = (await store.readStream('account-7')).at(-1);
+      const place = await coordination.checkpoint(NOTICES);
+      return last !== undefined && place !== undefined && place.position >= last.position;
+    },
+    /** Returns the audiences of the recorded notices. */
+    async sent(): Promise<unknown[]> {
+      const events = await store.readStream('notices-7');
+      return events.map(({ data }) => (data as { audience: string }).audience);
+    },
+    /** Sets the clock this far ahead, so that it is not trusted. */
+    distrust(ms: number): void {
+      distrustedMs = ms;
+    },
     givenUp: () => givenUp,
-    /** At its next look into a stream. */
-    failOnce: (fault: Error) => void faults.push(fault),
-    /** Asks it to stop; `stop` also waits until it has. */
-    abort: () => stopping.abort(),
-    /** As after a damaged `subscriptions.db`, or on a copied store. */
-    async forgetSubscriptions(): Promise<void> {
-      const db = new DatabaseSync(join(folder, 'subscriptions.db'));
-      db.exec('DELETE FROM messages; DELETE FROM groups');
-      db.close();
+    /** Removes the checkpoint, as after damage to `control.db` or on a copied store. */
+    forgetCheckpoint(): void {
+      coordination = memoryCoordination(clock);
     },
-    /** At its next record of a notice. */
-    failRecordOnce: (fault: Error) => void appendFaults.push(fault),
-    stop,
+    /** Replaces the log with another one that has only the account. */
+    async replaceLog(): Promise<void> {
+      log = new MemoryLog();
+      store = openMemoryEventStore(log, clock);
+      await recordAccount();
+    },
+  };
+}
+
+/** Makes its subscriptions yield empty batches more often, so that no test waits for a second. */
+function withHeartbeats(store: EventStore): EventStore {
+  return {
+    ...store,
+    async *subscribe(options) {
+      const batches = store.subscribe(options)[Symbol.asyncIterator]();
+      try {
+        let next = batches.next();
+        let last: SubscriptionBatch | undefined;
+        while (!options.signal.aborted) {
+          const result = await Promise.race([next, sleep(HEARTBEAT_MS, 'nothing' as const)]);
+          if (result === 'nothing') {
+            if (last?.caughtUp) yield { ...last, events: [] };
+            continue;
+          }
+          if (result.done) return;
+          last = result.value;
+          yield last;
+          next = batches.next();
+        }
+      } finally {
+        await batches.return?.();
+      }
+    },
   };
 }

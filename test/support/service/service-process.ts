@@ -22,7 +22,7 @@ export interface GetOptions {
 }
 
 const agents: Agent[] = [];
-/** For the services of all tests of this process. */
+/** The certificate of all services that tests in this process start. */
 let certificate: Promise<TestCertificate> | undefined;
 
 atEndOfFile(async () => {
@@ -33,15 +33,15 @@ export interface ServiceOptions {
   readonly dataDir?: string;
   readonly env?: Env;
   readonly args?: readonly string[];
-  /** PEM of the certificate to trust; that of the data directory unless given. */
+  /** The certificate to trust, in PEM; by default that of the data directory. */
   readonly ca?: string;
-  /** File descriptors of listening sockets, which it gets as systemd passes them. */
-  readonly sockets?: readonly number[];
-  /** It makes its certificate itself, as it does at a first start; else it finds one, which is quicker. */
+  /** The file descriptor of a listening socket, passed as systemd does. */
+  readonly socket?: number;
+  /** True if it makes its own certificate, as at a first start. By default it finds one, which is quicker. */
   readonly makesCertificate?: boolean;
 }
 
-/** A `fuel serve` of its own, and what a customer and an operator can do with it. */
+/** A separate `fuel serve`, and what a customer and an operator can do with it. */
 export class ServiceProcess {
   readonly dataDir: string;
   readonly logLines: Record<string, unknown>[] = [];
@@ -62,7 +62,7 @@ export class ServiceProcess {
     return this.#child?.pid ?? 0;
   }
 
-  /** Who works on its stores without a process of his own. */
+  /** An operator who works on its stores without a separate process. */
   get operator(): Operator {
     return new Operator({
       ...withEngines(this.dataDir, this.#options.env ?? {}),
@@ -70,7 +70,7 @@ export class ServiceProcess {
     });
   }
 
-  /** Everything the process has written, for what a log must not hold. */
+  /** Everything the process has written, to check what a log must not contain. */
   get output(): string {
     return this.#output;
   }
@@ -113,7 +113,7 @@ export class ServiceProcess {
     const { child, ended } = spawnFuel(['serve', ...(this.#options.args ?? [])], {
       dataDir: this.dataDir,
       env: { ...this.#options.env, ...env },
-      sockets: this.#options.sockets,
+      socket: this.#options.socket,
     });
     child.stdin.end();
     this.#child = child;
@@ -148,7 +148,7 @@ export class ServiceProcess {
     return found ?? {};
   }
 
-  /** The exit code, once the process has ended. */
+  /** Resolves with the exit code once the process has ended. */
   ended(): Promise<number | null> {
     return within(this.#ended, ENDED_WITHIN_MS, `the service did not end\n${this.#output}`);
   }
@@ -157,16 +157,16 @@ export class ServiceProcess {
     this.#child?.kill(signal);
   }
 
-  /** SIGKILL. */
+  /** Kills it with SIGKILL. */
   async kill(): Promise<void> {
     this.signal('SIGKILL');
     await this.ended();
     await this.#forgetConnections();
   }
 
-  /** SIGTERM; the exit code. */
+  /** Stops it with SIGTERM. Returns the exit code. */
   async stop(): Promise<number | null> {
-    await this.#forgetConnections(); // a connection that is kept would be waited for
+    await this.#forgetConnections(); // it would wait for a connection that is kept open
     this.signal('SIGTERM');
     return await this.ended();
   }
@@ -187,7 +187,7 @@ export class ServiceProcess {
     });
   }
 
-  /** As `fuel`, for a step that must work before the test can begin. */
+  /** Like `fuel`, for a step that must work before the test can begin. */
   async done(args: readonly string[], options: { stdin?: string } = {}): Promise<CommandResult> {
     const result = await this.fuel(args, options);
     if (result.code === 0) return result;
@@ -195,7 +195,7 @@ export class ServiceProcess {
   }
 
   /**
-   * A path below the base address (`/transactions?…`), or one from the root that starts with `//`. Throws where the
+   * Gets a path below the base address (`/transactions?…`), or one from the root that starts with `//`. Throws if the
    * answer is not as docs/openapi.yaml describes it.
    */
   async get(path: string, { key, headers = {}, method = 'GET' }: GetOptions = {}): Promise<Answer> {
@@ -210,7 +210,7 @@ export class ServiceProcess {
     return fetchAnswer(`${this.opsUrl}${path}`, { method: 'GET', headers: {}, dispatcher: this.agent() });
   }
 
-  /** The certificate a client has to trust. */
+  /** The certificate that a client has to trust. */
   get ca(): string {
     return this.#options.ca ?? readFileSync(join(this.dataDir, 'tls-cert.pem'), 'utf8');
   }

@@ -5,22 +5,22 @@ import { onTestFinished } from 'vitest';
 export interface ReceivedMail {
   readonly to: readonly string[];
   readonly raw: string;
-  /** Whether it came encrypted. */
+  /** True if it came encrypted. */
   readonly secure: boolean;
 }
 
 export interface TestSmtpServer {
   readonly url: string;
   readonly mails: readonly ReceivedMail[];
-  /** What the next recipients are answered with instead of being taken: an SMTP status; `null` takes one. */
+  /** The SMTP statuses with which the next recipients are refused; `null` accepts one. */
   readonly refuse: (number | null)[];
-  /** What it says to the recipients that it refuses from now on. */
+  /** Sets the text for recipients that it refuses from now on. */
   saying(text: string): void;
-  /** Resolves once so many mails have come. */
+  /** Resolves once this many mails have come. */
   received(count: number): Promise<readonly ReceivedMail[]>;
 }
 
-/** A real SMTP server on a free port, with the package's own certificate for STARTTLS; `secure`: encrypted at once. */
+/** Starts a real SMTP server on a free port, with the package's own certificate for STARTTLS, or TLS if `secure`. */
 export async function startSmtpServer({ secure = false } = {}): Promise<TestSmtpServer> {
   const mails: ReceivedMail[] = [];
   const refuse: (number | null)[] = [];
@@ -49,7 +49,7 @@ export async function startSmtpServer({ secure = false } = {}): Promise<TestSmtp
       });
     },
   });
-  server.on('error', () => undefined); // clients break connections off
+  server.on('error', () => undefined); // clients break off connections
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => new Promise<void>((resolve) => server.close(resolve)));
   const { port } = server.server.address() as AddressInfo;

@@ -43,13 +43,13 @@ export async function machine() {
 
   const provision = () =>
     operator.provision(ACCOUNT, openForUse(ACCOUNT), { webhookUrl: receiver.url(PATH) });
-  /** Records a transaction that is created now. */
+  /** Records a transaction created now. */
   const record = (id: number) => {
     const now = new Date().toISOString();
     const event = confirmed(id, { account_id: ACCOUNT, created_at: now, confirmed_at: now });
     return operator.import(linesOf([event]), { wait: false });
   };
-  /** Starts the role; `stop` asks it to end and waits until it has. */
+  /** Starts the role. `stop` asks it to end and waits until it has. */
   const start = (on: Engines = engines, config = operator.config) => {
     const stopping = new AbortController();
     const { promise: connected, resolve } = Promise.withResolvers<void>();
@@ -67,7 +67,7 @@ export async function machine() {
       },
     };
     const ended = webhooks(context, { directory: undefined });
-    ended.catch(() => undefined); // each test awaits what it is about
+    ended.catch(() => undefined); // each test awaits it if it matters
     const stop = async (): Promise<void> => {
       stopping.abort();
       await ended.catch(() => undefined);
@@ -80,7 +80,7 @@ export async function machine() {
   const logged = () => listed(engines.queue(), { accountId: ACCOUNT });
   const settled = (state: string, count = 1) =>
     until(async () => (await logged()).filter((each) => each.state === state).length === count, SOON_MS);
-  /** The attempts of the only delivery. */
+  /** Returns the attempts of the only delivery. */
   const attempts = async () => {
     const [only] = await logged();
     return (await engines.queue().find(only?.id ?? ''))?.attempts ?? [];

@@ -2,24 +2,24 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { transactionStream } from '../../../src/domain/transaction-events.ts';
-import { openSqliteCoordination } from '../../../src/engines/sqlite/coordination.ts';
 import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
-import { openSqliteDeliveryQueue } from '../../../src/engines/sqlite/queue/queue.ts';
 import type { Append, AppendResult, EventStore } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { type CopyReport, type CopyStoreOptions, copyStore } from '../../../src/operator/copy/copy-store.ts';
+import { queueInFile } from '../deliveries/open-queue.ts';
+import { fileCoordination } from '../engines/coordination.ts';
 import { record } from '../event-store/store-events.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const AUTHOR = { actor: 'test', command: 'fuel store copy' };
 
-/** The embedded stores of a folder, as one end of a copy. */
+/** Opens the embedded stores of a folder, as one end of a copy. */
 export function openEnd(folder: string, clock: Clock = systemClock) {
   const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
-  const queue = openSqliteDeliveryQueue({ path: join(folder, 'deliveries.db'), clock });
-  const coordination = openSqliteCoordination({ path: join(folder, 'control.db'), clock });
+  const queue = queueInFile({ path: join(folder, 'deliveries.db'), clock });
+  const coordination = fileCoordination(join(folder, 'control.db'), clock);
   return {
     store,
     queue,
@@ -33,14 +33,14 @@ export function openEnd(folder: string, clock: Clock = systemClock) {
 
 export type EmbeddedEnd = ReturnType<typeof openEnd>;
 
-/** As `openEnd`, in a new folder, closed at the end of the test. */
+/** Like `openEnd`, but in a new folder, closed at the end of the test. */
 export function newEnd(clock?: Clock): EmbeddedEnd {
   const end = openEnd(temporaryFolder(), clock);
   onTestFinished(() => end.close());
   return end;
 }
 
-/** A store with a name, an account, three transactions, one of them erased. */
+/** Makes a store with a name, an account and three transactions, one of them erased. */
 export async function sample(): Promise<EmbeddedEnd> {
   const end = newEnd();
   await record(end.store, 'account-7', 'opened', 'key');
@@ -80,7 +80,7 @@ export function copyFrom(
   return copyStore({ source, target, ...common, ...options });
 }
 
-/** Every event of the store in the order of its log. */
+/** Returns every event of the store in the order of its log. */
 export async function logOf(store: EventStore): Promise<RecordedEvent[]> {
   const { signal } = new AbortController();
   const events: RecordedEvent[] = [];
@@ -91,44 +91,36 @@ export async function logOf(store: EventStore): Promise<RecordedEvent[]> {
   return events;
 }
 
-/** What a copy keeps of an event. */
+/** Returns the members of an event that a copy keeps. */
 export function kept({ stream, revision, id, type, data, metadata }: RecordedEvent) {
   return { stream, revision, id, type, data, metadata };
 }
 
-/**
- * A store as a real engine is: events of different streams that are appended together are recorded in any order,
- * system events come between them, and it may become unavailable in the middle of an append.
- */
+/** A store like a real engine: it has system events between others, and may become unavailable during an append. */
 export class RealisticStore implements EventStore {
-  /** How many appends it still records before it becomes unavailable. */
+  /** How many more appends it records before it becomes unavailable. */
   appendsLeft = Infinity;
   onUnavailable: () => void = () => undefined;
   openSubscriptions = 0;
   readonly #store: EventStore;
-  #turn: number;
+  #appends = 0;
 
-  constructor(store: EventStore, seed = 0) {
+  constructor(store: EventStore) {
     this.#store = store;
-    this.#turn = seed;
   }
 
   async append(appends: readonly Append[]): Promise<AppendResult[]> {
-    const byStream = [...Map.groupBy(appends, ({ stream }) => stream).values()];
-    const turned = byStream.map((_, index) => byStream[(index + this.#turn) % byStream.length] ?? []);
-    this.#turn++;
-    const order = turned.toReversed().flat();
-    const recorded = order.slice(0, this.appendsLeft);
+    const recorded = appends.slice(0, this.appendsLeft);
     this.appendsLeft -= recorded.length;
     const results = await this.#store.append(recorded);
-    if (recorded.length < order.length) {
+    if (recorded.length < appends.length) {
       this.onUnavailable();
       throw new Error('the store is unavailable');
     }
-    const stream = `$stats-${this.#turn}`;
+    const stream = `$stats-${this.#appends++}`;
     const system = { id: crypto.randomUUID(), type: '$stats', data: {}, metadata: {} as never };
     await this.#store.append([{ stream, expected: 'any', events: [system] }]);
-    return appends.map((append) => results[order.indexOf(append)] as AppendResult);
+    return results;
   }
 
   readStream(...args: Parameters<EventStore['readStream']>) {

@@ -8,7 +8,7 @@ export interface EventLine {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** September: the range that most tests ask for. */
+/** September, the range that most tests ask for. */
 export const SEPTEMBER = 'from=2026-09-01T00:00:00Z&to=2026-09-30T23:59:59.999Z';
 export const GROUP = { id: 3, name: 'Depots' };
 export const CORPORATES = [
@@ -63,11 +63,11 @@ export function minutely(count: number, firstId = 1): EventLine[] {
 
 export interface AccountOptions extends KeyWishes {
   readonly id?: number;
-  /** Group 3 and corporates 31 and 32 in it, and 51 in none; `false` leaves them out. */
+  /** Adds group 3 with corporates 31 and 32, and corporate 51 without a group, unless `false`. */
   readonly structure?: boolean;
 }
 
-/** Opens an account for use; resolves with its key once every process of the service knows it. */
+/** Opens an account for use. Resolves with its key once every process of the service knows it. */
 export async function openAccount(
   service: ServiceProcess,
   { id = 7, structure = false, ...wishes }: AccountOptions = {},
@@ -98,7 +98,7 @@ export async function importEvents(service: ServiceProcess, events: readonly Eve
 
 export const idsOf = (body: { data: readonly { id: number }[] }): number[] => body.data.map(({ id }) => id);
 
-/** The ids of September page by page, as a customer walks them. Throws at an answer that is no page. */
+/** Returns the ids of September, read page by page like a customer. Throws if an answer is not a page. */
 export async function walkSeptember(service: ServiceProcess, key: string): Promise<number[]> {
   const ids: number[] = [];
   let cursor = '';

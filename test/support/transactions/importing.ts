@@ -17,7 +17,7 @@ export async function* inChunks(chunks: readonly (string | Buffer)[]): AsyncGene
   for (const chunk of chunks) yield Buffer.from(chunk);
 }
 
-/** Imports into an embedded store of the test's own. */
+/** Imports into a separate embedded store. */
 export function startImports() {
   const { store, clock, append, openQueue } = openPushStores();
   const run = async (events: readonly EventLine[] | string, options: Partial<ImportOptions> = {}) => {
@@ -39,7 +39,7 @@ export function startImports() {
   return { store, clock, append, openQueue, run, typesOf };
 }
 
-/** An import that is recorded, of these lines. */
+/** Imports these lines and records the import. */
 export function importAll({
   store,
   clock,
@@ -59,7 +59,7 @@ export function importAll({
   });
 }
 
-/** The store, which takes so many appends and fails from then on. */
+/** Returns the store, but it fails after this many appends. */
 export function endingAfter(appends: number, store: EventStore): EventStore {
   let left = appends;
   return storeWith(store, {

@@ -1,7 +1,7 @@
 type Container = Record<string | number, unknown>;
 export type Path = readonly [string | number, ...(string | number)[]];
 
-/** The place of every value inside a JSON document, containers included. */
+/** Returns the path of every value inside a JSON document, containers included. */
 export function pathsOf(document: unknown, above: readonly (string | number)[] = []): Path[] {
   if (typeof document !== 'object' || document === null) return [];
   return Object.entries(document).flatMap(([name, value]) => {
@@ -10,7 +10,7 @@ export function pathsOf(document: unknown, above: readonly (string | number)[] =
   });
 }
 
-/** A copy of the document in which the value at `path` is another one. `undefined` removes it. */
+/** Returns a copy of the document with another value at `path`. `undefined` removes the value. */
 export function withValue<T>(document: T, path: readonly (string | number)[], value: unknown): T {
   const copy = structuredClone(document);
   let parent = copy as unknown as Container;

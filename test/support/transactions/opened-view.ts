@@ -17,7 +17,7 @@ export interface OpenedView {
   readonly apply: (...changes: ViewChange[]) => Promise<void>;
 }
 
-/** A view that was reset and can be served, with a short way to apply changes. */
+/** Opens a view that was reset and can be served, with a short way to apply changes. */
 export async function openedView(open: () => Promise<TransactionsView>): Promise<OpenedView> {
   const view = await open();
   const { generation } = await view.reset('store-1', 0);

@@ -2,7 +2,7 @@ import { projectTransaction } from '../../../projections/transactions.ts';
 import { recordText } from '../../../src/pull/record/record.ts';
 import { confirmedData } from './records.ts';
 
-/** A confirmed transaction as both channels print it, with any member of its event replaced. */
+/** Returns a confirmed transaction as both channels print it, with any member of its event replaced. */
 export function printedRecord(
   id: number,
   overrides: Readonly<Record<string, unknown>> = {},

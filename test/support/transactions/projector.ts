@@ -1,39 +1,40 @@
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import type { Coordination } from '../../../src/base/coordination/coordination.ts';
-import { MemoryCoordination, openMemoryCoordination } from '../../../src/engines/memory/coordination.ts';
-import { MemoryView, openMemoryView } from '../../../src/engines/memory/view.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
 import { PROJECTOR_LEASE, type ProjectorOptions, runProjector } from '../../../src/pull/view/projector.ts';
 import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';
 import { openPushStores, type PushStores } from '../deliveries/push-stores.ts';
+import { memoryCoordination } from '../engines/coordination.ts';
+import { MemoryStores } from '../engines/memory-stores.ts';
 import { until } from '../waiting.ts';
+import { viewInMemory } from './open-view.ts';
 import { rowIn } from './row-in.ts';
 
 export const WAIT_MS = 10_000;
 
-/** What one process that projects does and says. */
+/** A running projector, with its log. */
 export interface RunningProjector {
   readonly ended: Promise<void>;
   readonly lines: readonly Readonly<Record<string, unknown>>[];
-  /** Whether a line with this text was logged, so often at least. */
+  /** True if a line with this text was logged at least this often. */
   readonly said: (text: string, times?: number) => boolean;
   readonly stop: () => Promise<void>;
 }
 
 export type Projection<Store extends EventStore> = ReturnType<typeof projectionOf<Store>>;
 
-/** An event store, a view and leases in memory, on which projectors are started. */
+/** Opens an event store, a view and leases in memory, and starts projectors on them. */
 export function openProjection() {
   return projectionOf(openPushStores());
 }
 
-/** As `openProjection`, on these stores. */
+/** Like `openProjection`, but on these stores. */
 export function projectionOf<Store extends EventStore>(stores: PushStores<Store>) {
   const { clock, store } = stores;
-  const stored = new MemoryView();
-  const view = openMemoryView(stored, clock);
-  const coordination = openMemoryCoordination(new MemoryCoordination(), clock);
+  const stored = new MemoryStores();
+  const view = viewInMemory(clock, stored);
+  const coordination = memoryCoordination(clock);
   onTestFinished(async () => {
     await coordination.close();
     await view.close();
@@ -65,7 +66,7 @@ export function projectionOf<Store extends EventStore>(stores: PushStores<Store>
   return { ...stores, stored, view, coordination, start, holder, shows };
 }
 
-/** An adapter, with what is done before each call of one method; it may throw in its place. */
+/** Returns an adapter with a hook before each call of one method. The hook may throw instead of the method. */
 export function beforeCall<T extends EventStore | TransactionsView | Coordination>(
   target: T,
   method: keyof T,

@@ -7,14 +7,14 @@ export interface ChangedRecord {
   readonly data: Record<string, unknown>;
 }
 
-/** The fields that are null in the sample, filled. */
+/** Values for the fields that are null in the sample. */
 const FILLED: Readonly<Record<string, unknown>> = {
   correction_reference_id: 400,
   'vehicle.chassis_number': 'JAATFR54H',
   'images.odometer': 'photos/501/odometer.jpg',
 };
 
-/** The sample record, once for each of its fields with another value there. Each one is valid too. */
+/** Returns the sample record once for each of its fields, with another valid value in that field. */
 export function recordsThatDifferInOneField(): ChangedRecord[] {
   const sample = confirmedData();
   return pathsOf(sample).flatMap((path) => {

@@ -1,6 +1,6 @@
 /**
- * What the record of a valid event must read, written out from the tables of the specification: slow, and
- * independent of the code that renders. Images are null and the mobile number is shown.
+ * Returns the text that the record of a valid event must have, written from the tables of the specification. It is slow
+ * and independent of the rendering code. Images are null and the mobile number is shown.
  */
 export function expectedRecord(type: string, data: Members, expiresAt: string): string {
   const isExternal = type === 'ExternalTransactionRecorded';
@@ -93,7 +93,7 @@ function amount(value: unknown, decimals: number): string {
   return `${sign}${BigInt(integer)}.${fraction}${'0'.repeat(decimals - fraction.length)}`;
 }
 
-/** `Date` reads the same once the fraction is cut to milliseconds and the offset has its colon. */
+/** Parses a time with `Date`, which works once the fraction is cut to milliseconds and the offset has a colon. */
 function time(value: unknown): string {
   if (value === null) return 'null';
   const text = (value as string).replace(/(\.\d{3})\d+/, '$1').replace(/([+-]\d{2}):?(\d{2})?$/, '$1:$2');

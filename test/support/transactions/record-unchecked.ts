@@ -6,11 +6,11 @@ import type { ServiceProcess } from '../service/service-process.ts';
 
 export interface UncheckedEvent {
   readonly type: string;
-  /** A text is written as it is: data that is not JSON. */
+  /** The data. A text is written as it is, so it need not be JSON. */
   readonly data: unknown;
 }
 
-/** As the operator's core system writes an event: directly to the service's store, unchecked. */
+/** Records an event as the operator's core system does: directly in the service's store, unchecked. */
 export async function recordUnchecked(
   service: ServiceProcess,
   stream: string,

@@ -72,7 +72,7 @@ export function sampleRow({
   };
 }
 
-/** The change of a transaction's first event; its position is its id unless given. */
+/** The change of a transaction's first event. By default its position is its id. */
 export function showing(sample: SampleRow, place: { revision?: number; position?: number } = {}): ViewChange {
   return {
     position: place.position ?? sample.id,
@@ -82,7 +82,7 @@ export function showing(sample: SampleRow, place: { revision?: number; position?
   };
 }
 
-/** As `showing`, with the whole record: that of an external transaction where the id is odd. */
+/** Like `showing`, but with the whole record. If the id is odd, the transaction is external. */
 export function showingRecord(id: number): ViewChange {
   const [type, data] =
     id % 2 === 0

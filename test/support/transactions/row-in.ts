@@ -1,7 +1,7 @@
 import type { TransactionRow } from '../../../projections/transactions.ts';
 import type { ViewReads } from '../../../src/pull/view/transactions-view.ts';
 
-/** What a view has of one transaction; `undefined` where it does not know it. */
+/** Returns a view's row of one transaction; `undefined` if the view does not know it. */
 export async function rowIn(
   view: Pick<ViewReads, 'find'>,
   id: number,

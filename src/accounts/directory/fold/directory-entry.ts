@@ -10,19 +10,19 @@ import {
   unpackAccount,
 } from './packed-account.ts';
 
-/** One account stream as the directory knows it. It changes in place as events are applied. */
+/** One account stream as the directory knows it. The object changes in place as events are applied. */
 export interface DirectoryAccount {
   readonly id: number;
   /**
-   * `undefined` once the account is unreadable: nothing of it is served. To be used at once: it may be packed again, and
-   * what was kept of it would not change with it.
+   * `undefined` once the account is unreadable: nothing of it is served. Don't keep a reference to it: the entry may be
+   * packed in the meantime, and the kept object would no longer change with it.
    */
   readonly account: Account | undefined;
-  /** By prefix; those of an unreadable account as they were last read. */
+  /** The keys by prefix. Those of an unreadable account are as they were last read. */
   readonly keys: ReadonlyMap<string, AccountKey> | undefined;
-  /** As `PackedAccount.masterKeys`: known without a look at the account. */
+  /** See `PackedAccount.masterKeys`; reading it does not unpack the account. */
   readonly masterKeys: readonly string[];
-  /** Of the last event seen. */
+  /** The position and revision of the last event seen. */
   readonly position: number;
   readonly revision: number;
   /** The first event that could not be applied. It stays until the directory is rebuilt. */
@@ -35,9 +35,9 @@ export interface PlacedEvent {
   readonly atMs: number;
 }
 
-/** All that a directory keeps of one account, so that another can continue from it. */
+/** Everything that a directory keeps about one account, so that another directory can continue from it. */
 export interface AccountState extends Omit<DirectoryAccount, 'account' | 'keys' | 'masterKeys'> {
-  /** `undefined` before its first event was applied, and once it is unreadable. */
+  /** `undefined` before the account's first event is applied, and once it is unreadable. */
   readonly packed: PackedAccount | undefined;
   /** Keys of an unreadable account, kept so that their prefixes are still found. */
   readonly lastKeys: ReadonlyMap<string, AccountKey> | undefined;
@@ -45,7 +45,7 @@ export interface AccountState extends Omit<DirectoryAccount, 'account' | 'keys' 
   readonly keyEvents: ReadonlyMap<string, PlacedEvent> | undefined;
 }
 
-/** An account of the directory. It is unpacked when it is looked at, and packed again when others were since. */
+/** An account of the directory. It is unpacked when it is used, and packed again after enough others have been used. */
 export class DirectoryEntry implements DirectoryAccount, AccountState {
   readonly id: number;
   position = 0;
@@ -55,7 +55,7 @@ export class DirectoryEntry implements DirectoryAccount, AccountState {
   keyEvents: Map<string, PlacedEvent> | undefined;
   readonly #unpacked: UnpackedEntries;
   #draft: AccountDraft | undefined;
-  /** As old as the last time that it was packed: `undefined` while the draft is newer. */
+  /** The account as text; `undefined` while the draft is newer. */
   #packed: PackedAccount | undefined;
 
   constructor(id: number, unpacked: UnpackedEntries) {
@@ -86,14 +86,14 @@ export class DirectoryEntry implements DirectoryAccount, AccountState {
     return this.#packed?.disabledWebhooks ?? countDisabledWebhooks(this.#draft);
   }
 
-  /** Takes over the draft, which has changed. */
+  /** Takes over a draft that has changed. */
   evolved(draft: AccountDraft | undefined): void {
     this.#draft = draft;
     this.#packed = undefined;
     if (draft !== undefined) this.#unpacked.used(this);
   }
 
-  /** Keeps what the dispatcher must know of a key's past and the account does not say. */
+  /** Remembers the events of a key's past that the dispatcher needs and that the account does not contain. */
   keep(placed: PlacedEvent): void {
     const effect = deliveryEffect(placed.event);
     if (effect === undefined) return;
@@ -111,17 +111,17 @@ export class DirectoryEntry implements DirectoryAccount, AccountState {
     this.#packed = packed;
   }
 
-  /** Keeps its text alone. */
+  /** Drops the objects and keeps only the text. */
   pack(): void {
     this.#packed = this.packed;
     this.#draft = undefined;
   }
 }
 
-/** The accounts that are unpacked: those that were used last. */
+/** The accounts that are unpacked: the most recently used ones. */
 export class UnpackedEntries {
   readonly #kept: number;
-  /** The one that was used last is the last. */
+  /** The entries in the order of their last use, the most recent one last. */
   readonly #entries = new Set<DirectoryEntry>();
 
   constructor(kept: number) {

@@ -27,7 +27,7 @@ export interface DirectoryKey {
   readonly key: AccountKey;
 }
 
-/** Accounts that stay unpacked: those of a busy minute. */
+/** The number of accounts that stay unpacked: about as many as a busy minute uses. */
 const KEPT_UNPACKED = 4_000;
 
 const ACCOUNT_STREAM = new RegExp(`^${ACCOUNT_STREAMS}(0|[1-9][0-9]*)$`);
@@ -35,12 +35,12 @@ const ACCOUNT_STREAM = new RegExp(`^${ACCOUNT_STREAMS}(0|[1-9][0-9]*)$`);
 /**
  * Every account with its groups, corporates, profiles, keys and webhooks, folded from the account streams.
  *
- * It fails closed, one account at a time: an event that can't be read, can't follow those before it, or is missing marks
- * its account unreadable. Applying an event again changes nothing.
+ * It fails closed, one account at a time: an event that can't be read, can't follow those before it, or is missing
+ * makes its account unreadable. Applying an event again changes nothing.
  */
 export class Directory {
   readonly #entries = new Map<number, DirectoryEntry>();
-  /** By prefix. */
+  /** The account that has each key, by the key's prefix. */
   readonly #owners = new Map<string, DirectoryEntry>();
   readonly #unpacked: UnpackedEntries;
   #position = 0;
@@ -48,22 +48,22 @@ export class Directory {
   #disabledWebhooks = 0;
   #unreadable = 0;
 
-  /** `kept`: accounts that stay unpacked once they were used. */
+  /** `kept`: how many accounts stay unpacked once they were used. */
   constructor({ kept = KEPT_UNPACKED }: { readonly kept?: number } = {}) {
     this.#unpacked = new UnpackedEntries(kept);
   }
 
-  /** Everything up to here has been applied. */
+  /** The position up to which everything has been applied. */
   get position(): number {
     return this.#position;
   }
 
-  /** Grows with each event that was applied, while the position grows with the log. */
+  /** Grows with each applied event, while the position grows with the log. */
   get changes(): number {
     return this.#changes;
   }
 
-  /** Says that the log holds no further account event up to `position`. Never moves back. */
+  /** Notes that the log holds no further account event up to `position`. Never moves back. */
   advance(position: number): void {
     this.#position = Math.max(this.#position, position);
   }
@@ -72,38 +72,40 @@ export class Directory {
     return this.#entries.get(id);
   }
 
-  /** Webhooks of keys that are switched on, and accounts. */
+  /** Counts the disabled webhooks of active keys and the unreadable accounts. */
   get counts(): { readonly disabledWebhooks: number; readonly unreadable: number } {
     return { disabledWebhooks: this.#disabledWebhooks, unreadable: this.#unreadable };
   }
 
-  /** Each is unpacked where its `account` is looked at. */
+  /** All accounts. Reading the `account` of one unpacks it. */
   accounts(): Iterable<DirectoryAccount> {
     return this.#entries.values();
   }
 
-  /** The key with this prefix, switched off or not. That of an unreadable account is as it was last read. */
+  /** The key with this prefix, active or not. A key of an unreadable account is as it was last read. */
   key(prefix: string): DirectoryKey | undefined {
     const entry = this.#owners.get(prefix);
     const key = entry?.keys?.get(prefix);
     return entry === undefined || key === undefined ? undefined : { entry, key };
   }
 
-  /** The last events of keys, of all accounts, in the order of the log. */
+  /** The last `keyEvents` of all accounts, in the order of the log. */
   keyEvents(): PlacedEvent[] {
     const kept = this.#entries.values().flatMap(({ keyEvents }) => keyEvents?.values() ?? []);
     return [...kept].sort((a, b) => a.position - b.position);
   }
 
-  /** To be stored, packed, in the order of `accounts`; accounts that are added while it is read are included. */
+  /**
+   * The packed accounts, to be stored, in the order of `accounts`. Accounts added during the iteration are included.
+   */
   states(): Iterable<AccountState> {
     return this.#entries.values();
   }
 
   /**
-   * Takes over the states of another directory. `position` was that one's position when the first of them was read;
-   * later states may be newer, since the events after `position` are applied again and change nothing twice. Unreadable
-   * accounts must then be folded again, up to `position`.
+   * Takes over the states of another directory. `position` is that directory's position when the first state was read.
+   * Later states may be newer: the events after `position` are applied again, and change nothing the second time. The
+   * caller must then fold unreadable accounts again, up to `position`.
    */
   restore(states: Iterable<AccountState>, position: number): void {
     this.#changes += 1;
@@ -126,8 +128,8 @@ export class Directory {
   }
 
   /**
-   * Applies the next event of an account stream; returns the account where this event made it unreadable. A stream that is not
-   * named after an account is ignored.
+   * Applies the next event of an account stream. Returns the account if this event made it unreadable. A stream that is
+   * not named after an account is ignored.
    */
   apply(event: DirectoryEvent): DirectoryAccount | undefined {
     this.advance(event.position);
@@ -159,7 +161,7 @@ export class Directory {
     return entry;
   }
 
-  /** Keeps the counts, which must not cost a look at every account. */
+  /** Makes a change to an entry and updates the counts, so that reading them does not visit every account. */
   #changing<T>(entry: DirectoryEntry, change: () => T): T {
     const { disabledWebhooks, unreadable } = entry;
     const result = change();
@@ -168,7 +170,7 @@ export class Directory {
     return result;
   }
 
-  /** Why the event can't be applied; `undefined` when it was, or when its account is unreadable already. */
+  /** Returns why the event can't be applied; `undefined` if it was, or if its account was unreadable already. */
   #evolve(entry: DirectoryEntry, { decoded }: DirectoryEvent): string | undefined {
     if (entry.unreadable !== null) return undefined;
     if (!decoded.ok) return decoded.reason;
@@ -186,7 +188,7 @@ export class Directory {
     return undefined;
   }
 
-  /** A key issued on an unreadable account is answered like the account's others, not like an unknown one. */
+  /** Remembers a key issued on an unreadable account, so that it is answered like the account's other keys. */
   #keepPrefix(entry: DirectoryEntry, { decoded }: DirectoryEvent): void {
     if (!decoded.ok || decoded.event.type !== 'KeyIssued') return;
     if (decoded.event.data.account_id !== entry.id) return;
@@ -197,7 +199,7 @@ export class Directory {
   }
 }
 
-/** Whether it was readable before. */
+/** Marks the account unreadable. Returns true if it was readable before. */
 function markUnreadable(
   entry: DirectoryEntry,
   fault: { readonly position: number; readonly reason: string },

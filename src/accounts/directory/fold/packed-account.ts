@@ -1,16 +1,16 @@
 import type { Account } from '../../../domain/account.ts';
 import type { AccountDraft } from '../../../domain/account-evolve.ts';
 
-/** An account as text, a tenth of what its objects take, with what must be known of it without reading the text. */
+/** An account as text, a tenth of the size of its objects, with the facts that are needed without parsing the text. */
 export interface PackedAccount {
-  /** JSON in UTF-8, from `from` up to `to`: many accounts may share the bytes. */
+  /** JSON in UTF-8, from offset `from` up to `to`: many accounts may share the bytes. */
   readonly bytes: Uint8Array;
   readonly from: number;
   readonly to: number;
-  /** Of its keys. */
+  /** The prefixes of its keys. */
   readonly prefixes: readonly string[];
   readonly disabledWebhooks: number;
-  /** Ids of the master keys that it takes to sign for its webhooks. */
+  /** The ids of the master keys that are needed to sign for its webhooks. */
   readonly masterKeys: readonly string[];
 }
 
@@ -48,7 +48,7 @@ export function unpackAccount({ bytes, from, to }: PackedAccount): AccountDraft 
   };
 }
 
-/** Of keys that are switched on. */
+/** Counts the disabled webhooks of active keys. */
 export function countDisabledWebhooks(account: Account | undefined): number {
   let count = 0;
   for (const { active, webhook } of account?.keys.values() ?? [])
@@ -56,7 +56,7 @@ export function countDisabledWebhooks(account: Account | undefined): number {
   return count;
 }
 
-/** Of the webhooks of keys that are switched on. */
+/** The ids of the master keys that encrypt the webhook secrets of active keys. */
 export function masterKeysOf(account: Account | undefined): string[] {
   const ids = new Set<string>();
   for (const { active, webhook, webhookSecret } of account?.keys.values() ?? [])

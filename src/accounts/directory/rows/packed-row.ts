@@ -5,14 +5,14 @@ import type { PackedAccount } from '../fold/packed-account.ts';
 import type { DirectoryRow, NewRow } from './rows.ts';
 
 /**
- * Of the form below, of the checkpoint, and of what accounts are folded to. Raise it when one of them changes: an `Account`
- * with another shape, or an event with another meaning; or when stored rows may lack an event (8, see ADR 0049). Up to
- * version 4 the accounts were stored in parts, without rows.
+ * The version of the row format below, of the checkpoint, and of how events are folded. Raise it when one of them
+ * changes (an `Account` gets another shape, or an event another meaning), or when stored rows may lack an event. Rows
+ * of an older version are rebuilt from the events.
  */
-export const DIRECTORY_VERSION = 9;
+export const DIRECTORY_VERSION = 1;
 const LINE_FEED = 10;
 
-/** The first line of a row, as JSON, without what most accounts lack; the account's text follows. */
+/** The first line of a row, as JSON. Members that most accounts lack are left out. The account's text follows it. */
 interface RowHead {
   readonly unreadable?: AccountState['unreadable'];
   readonly known?: Pick<PackedAccount, 'prefixes' | 'masterKeys'> & { readonly disabledWebhooks?: number };
@@ -45,14 +45,14 @@ export function digestOf(packed: Uint8Array): string {
   return hash('sha256', packed);
 }
 
-/** A row among others in the same bytes. */
+/** A row that shares its bytes with others. */
 export interface RowInBytes extends Omit<DirectoryRow, 'packed'> {
   readonly bytes: Buffer;
   readonly from: number;
   readonly to: number;
 }
 
-/** The account stays packed, in these bytes. */
+/** Reads a row. The account stays packed, in these bytes. */
 export function stateOf({ accountId, revision, position, bytes, from, to }: RowInBytes): AccountState {
   const textFrom = bytes.indexOf(LINE_FEED, from) + 1;
   const line = bytes.toString('utf8', from, textFrom);

@@ -4,14 +4,17 @@ import type { Anchor, MadeFrom } from '../../../event-store/store-identity.ts';
 /** One account as it is stored. */
 export interface DirectoryRow {
   readonly accountId: number;
-  /** Of its last event. */
+  /** The revision and position of its last event. */
   readonly revision: number;
   readonly position: Position;
   /** Written by `rowOf`. */
   readonly packed: Uint8Array;
 }
 
-/** Rows, one after the other in the same bytes: with bytes of their own a hundred thousand take a start twice as long to read. */
+/**
+ * Rows one after the other in shared bytes. With a buffer for each, reading 100,000 rows at a start takes twice as
+ * long.
+ */
 export interface RowsPage {
   readonly places: readonly (readonly [
     accountId: number,
@@ -43,41 +46,41 @@ export function rowsIn({ places, packed }: RowsPage): DirectoryRow[] {
   });
 }
 
-/** What the seal covers of a row. */
+/** The part of a row that the MAC covers. */
 export interface RowDigest extends Omit<DirectoryRow, 'packed'> {
   /** SHA-256 of `packed`, hexadecimal. */
   readonly digest: string;
 }
 
 export interface NewRow extends DirectoryRow, RowDigest {
-  /** Of its keys. */
+  /** The prefixes of its keys. */
   readonly prefixes: readonly string[];
 }
 
-/** What the rows are as of. */
+/** The version and position of the rows. */
 export interface RowsHead extends MadeFrom {
-  /** Of the rows' form: rows of another version are not read. */
+  /** The version of the row format: rows of another version are not read. */
   readonly version: number;
-  /** Every account event up to here is in the rows; they may have later ones too. */
+  /** Every account event up to here is in the rows. They may contain later ones too. */
   readonly position: Position;
   readonly anchor: Anchor;
 }
 
 export interface RowsCheckpoint extends RowsHead {
-  /** Of everything else here and of every row; in the checkpoint of rows that are not complete yet, any unique text. */
-  readonly seal: string;
+  /** The MAC of the rest of this checkpoint and every row; any unique text while the rows are not complete. */
+  readonly mac: string;
 }
 
 /**
- * Keeps the directory between two starts, one row for each account, so that a process need not read the whole log. It may
- * be lost at any time: then it is built from the events. Nothing of it is believed without its seal.
+ * Keeps the directory between two starts, one row for each account, so that a process need not read the whole log. It
+ * may be lost at any time: it is then rebuilt from the events. Nothing in it is trusted without its MAC.
  *
- * - `rows` and `digests` return every row in the order of the account ids, some at a time, each in a short step. They are
- *   not one moment: of a row that is saved meanwhile either state is returned.
- * - `save` replaces the rows of these accounts and the checkpoint in one commit. It returns false and changes nothing
- *   where the checkpoint has another seal than `expected`: another process has saved since.
- * - `clear` puts this checkpoint, then removes every row, in short steps, as long as the checkpoint stays.
- * - `owners` returns the accounts of which a row had the prefix, by one look-up.
+ * - `rows` and `digests` return every row in the order of the account ids, in short steps. They are not a snapshot: a
+ *   row that is saved meanwhile is returned in its old or its new state.
+ * - `save` replaces the rows of these accounts and the checkpoint in one commit. If the MAC of the checkpoint is not
+ *   `expected`, another process has saved since: it returns false and changes nothing.
+ * - `clear` puts this checkpoint, then removes every row in short steps, as long as the checkpoint stays.
+ * - `owners` returns the accounts that have or had a key with the prefix, by one look-up.
  * - After `close` every call rejects with `STORE_CLOSED`.
  */
 export interface DirectoryRows {

@@ -2,13 +2,15 @@ import type { Clock } from '../../../base/clock.ts';
 import type { Log } from '../../../base/log.ts';
 import type { DirectoryContent, StoredDirectory } from './stored-directory.ts';
 
-/** A starting process reads at most about as many again. */
+/** Events after which the directory is saved. A process that starts has to read at most about this many again. */
 const EVENTS_BETWEEN = 1_000;
-/** Fewer events are saved after this time. */
+/** The time after which fewer events than that are saved. */
 const MAX_BETWEEN_MS = 60_000;
-/** After a failure, or where another process saves. */
+/** The wait after a failure, or after another process has saved. */
 const RETRY_AFTER_MS = 60_000;
-/** Of what the last save took: many changes at once must not be saved over and over, which delays applying them. */
+/**
+ * The pause after a save, as a multiple of its duration. Saving too often would delay applying many changes at once.
+ */
 const REST_TIMES = 10;
 
 export interface SaverOptions {
@@ -27,7 +29,7 @@ export class DirectorySaver {
   #unsaved = 0;
   #unsavedSinceMs = 0;
   #notBeforeMs = 0;
-  /** The seal of what is stored and could not be used. */
+  /** The MAC of the stored rows, if they could not be used. */
   #unusable: string | undefined;
   #saving: Promise<void> | undefined;
 
@@ -35,12 +37,12 @@ export class DirectorySaver {
     this.#options = options;
   }
 
-  /** What is stored could not be used: it is replaced at once. */
-  foundUnusable(seal: string): void {
-    this.#unusable = seal;
+  /** Reports that the stored rows could not be used. They are replaced at once. */
+  foundUnusable(mac: string): void {
+    this.#unusable = mac;
   }
 
-  /** Reports applied account events, perhaps none. Starts to save when it is time and `mayBegin`. */
+  /** Reports how many account events were applied, perhaps none. Starts a save if one is due and `mayBegin` is set. */
   applied(events: number, mayBegin: boolean): void {
     const nowMs = this.#options.clock.now();
     if (this.#unsaved === 0) this.#unsavedSinceMs = nowMs;

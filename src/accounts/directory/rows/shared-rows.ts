@@ -2,13 +2,13 @@ import type { AccountState } from '../fold/directory-entry.ts';
 import { rowOf, stateOf } from './packed-row.ts';
 import { type DirectoryRow, pageOf, type RowsHead, type RowsPage } from './rows.ts';
 
-/** Rows in memory that the threads of a process share: the text of an account stands there once. */
+/** Rows in memory that the threads of a process share, so that the text of each account is held only once. */
 export interface SharedRows extends Pick<RowsHead, 'position' | 'anchor'> {
   readonly pages: readonly SharedPage[];
 }
 
 export interface SharedPage {
-  /** Of each row its account id, revision, position and length, as 64-bit floats. */
+  /** The account id, revision, position and length of each row, as 64-bit floats. */
   readonly places: SharedArrayBuffer;
   /** The rows, one after the other. */
   readonly packed: SharedArrayBuffer;
@@ -27,7 +27,7 @@ export function sharedPage({ places, packed }: RowsPage): SharedPage {
   return { places: numbers.buffer, packed: text.buffer };
 }
 
-/** Of a directory that was not read from the store. */
+/** Makes shared rows from a directory that was not read from the store. */
 export function sharedRows(
   states: Iterable<AccountState>,
   at: Pick<SharedRows, 'position' | 'anchor'>,

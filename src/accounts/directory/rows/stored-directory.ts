@@ -2,7 +2,12 @@ import { createHmac, type Hmac } from 'node:crypto';
 import type { Clock } from '../../../base/clock.ts';
 import { world } from '../../../base/world.ts';
 import type { EventStore } from '../../../event-store/event-store.ts';
-import { type Anchor, continuesAfter, misfitOf, storeIdentity } from '../../../event-store/store-identity.ts';
+import {
+  type Anchor,
+  continuesAfter,
+  mismatchOf,
+  storeIdentity,
+} from '../../../event-store/store-identity.ts';
 import type { AccountState } from '../fold/directory-entry.ts';
 import { DIRECTORY_VERSION, digestOf, rowOf } from './packed-row.ts';
 import {
@@ -15,9 +20,9 @@ import {
 } from './rows.ts';
 import { type SharedPage, type SharedRows, sharedPage } from './shared-rows.ts';
 
-/** Of a checkpoint whose rows are not all saved yet. */
+/** The version of a checkpoint whose rows are not all saved yet. */
 const UNFINISHED = 0;
-/** Rows that others save while they are read are read again. */
+/** The number of times that the rows are read again because another process saved some of them meanwhile. */
 const MAX_READS = 5;
 const ROWS_A_COMMIT = 500;
 const ROWS_A_TURN = 5_000;
@@ -25,66 +30,66 @@ const ROWS_A_TURN = 5_000;
 export type Loading =
   | { readonly kind: 'none' }
   | { readonly kind: 'loaded'; readonly loaded: SharedRows }
-  /** The events must be read from the first on, and the rows be saved anew. */
+  /** The events must be read from the first on, and all rows saved again. */
   | { readonly kind: 'unusable'; readonly checkpoint: RowsCheckpoint; readonly reason: string };
 
-/** Keys that the rows are sealed with, derived from the master keys. */
-export interface SealKeys {
-  /** Those to check a seal with; none where there is no master key yet. */
+/** The keys of the rows' MAC, derived from the master keys. */
+export interface MacKeys {
+  /** The keys to check a MAC with; none if there is no master key yet. */
   known(): readonly Buffer[];
-  /** The one to seal with. */
+  /** The key to compute a MAC with. */
   current(): Buffer;
 }
 
 /** A directory as of now. */
 export interface DirectoryContent {
-  /** Every account event up to here is in it. */
+  /** Every account event up to here is included. */
   readonly position: number;
-  /** `undefined` where there was no account event yet. */
+  /** `undefined` if there has been no account event yet. */
   readonly anchor: Anchor | undefined;
   states(): Iterable<AccountState>;
 }
 
-/** The directory as it is stored: what is read of it was sealed by a process with one of the master keys. */
+/** The stored directory. Everything that is read from it was saved by a process with one of the master keys. */
 export class StoredDirectory {
   readonly #rows: DirectoryRows;
-  readonly #keys: SealKeys;
+  readonly #keys: MacKeys;
 
-  constructor(rows: DirectoryRows, keys: SealKeys) {
+  constructor(rows: DirectoryRows, keys: MacKeys) {
     this.#rows = rows;
     this.#keys = keys;
   }
 
-  /** Rejects with `STORE_UNAVAILABLE` while an engine is unavailable. */
+  /** Loads and checks the rows. Rejects with `STORE_UNAVAILABLE` while an engine is unavailable. */
   async load(store: EventStore, clock: Clock): Promise<Loading> {
     for (let reads = 1; ; reads++) {
       const checkpoint = await this.#rows.checkpoint();
       if (checkpoint === undefined || checkpoint.version === UNFINISHED) return { kind: 'none' };
       const keys = this.#keys.known();
       const noKey = keys.length === 0 ? 'there is no master key to check them with' : undefined;
-      const reason = noKey ?? (await misfit(checkpoint, store, clock));
+      const reason = noKey ?? (await mismatch(checkpoint, store, clock));
       if (reason !== undefined) return { kind: 'unusable', checkpoint, reason };
-      const sealing = new Sealing(keys, checkpoint);
+      const macs = new RowsMacs(keys, checkpoint);
       const pages: SharedPage[] = [];
       for await (const page of this.#rows.rows()) {
-        sealing.add(rowsIn(page).map(digested));
+        macs.add(rowsIn(page).map(digested));
         pages.push(sharedPage(page));
       }
-      const { seal, anchor } = checkpoint;
+      const { mac, anchor } = checkpoint;
       const loaded = { position: continuesAfter(checkpoint), anchor, pages };
-      if (sealing.seals().includes(seal)) return { kind: 'loaded', loaded };
-      const isAsBefore = (await this.#rows.checkpoint())?.seal === seal;
+      if (macs.hex().includes(mac)) return { kind: 'loaded', loaded };
+      const isAsBefore = (await this.#rows.checkpoint())?.mac === mac;
       if (!isAsBefore && reads < MAX_READS) continue;
-      const unsealed =
-        'a row or the checkpoint is not as it was saved, or was sealed with another master key';
-      return { kind: 'unusable', checkpoint, reason: unsealed };
+      const changed = 'a row or the checkpoint is not as it was saved, or was saved with another master key';
+      return { kind: 'unusable', checkpoint, reason: changed };
     }
   }
 
   /**
-   * Saves what has changed since the rows were saved, in short steps, each of which leaves rows to start from. Where these
-   * are not sealed, are of another store, or still have the seal with which they were found `unusable`, every account is
-   * saved anew. Returns whether all is saved, by whomever: of several processes at once only one saves, and none replaces rows with older ones.
+   * Saves what has changed since the last save, in short steps, each of which leaves rows to start from. If the stored
+   * rows have no valid MAC, belong to another store, or still have the MAC with which they were found `unusable`, every
+   * account is saved again. Returns true if everything is saved, by this process or another: of several processes only
+   * one saves at a time, and none replaces rows with older ones.
    */
   async save(
     content: () => DirectoryContent,
@@ -93,7 +98,7 @@ export class StoredDirectory {
     const key = this.#keys.current();
     const found = await this.#rows.checkpoint();
     if (found !== undefined && found.version > DIRECTORY_VERSION) return true; // a newer version of the service keeps them
-    const listed = found?.seal === unusable ? undefined : await this.#list(found, storeId);
+    const listed = found?.mac === unusable ? undefined : await this.#list(found, storeId);
     const present = content();
     if (present.anchor === undefined) return true;
     if (listed !== undefined && listed.checkpoint.anchor.position > present.anchor.position) return true;
@@ -108,7 +113,7 @@ export class StoredDirectory {
       storeId,
       position: 0,
       anchor: present.anchor,
-      seal: world.randomUUID(),
+      mac: world.randomUUID(),
     };
     let stored: RowsCheckpoint = listed?.checkpoint ?? begun;
     if (stored === begun) await this.#rows.clear(begun);
@@ -121,17 +126,15 @@ export class StoredDirectory {
       const position = isLast ? present.position : stored.position;
       const head = { version: DIRECTORY_VERSION, storeId, position, anchor };
       const next: RowsCheckpoint =
-        stored.version === UNFINISHED && !isLast
-          ? stored
-          : { ...head, seal: await sealOf(key, head, digests) };
-      if (!(await this.#rows.save(rows, next, stored.seal))) return false;
+        stored.version === UNFINISHED && !isLast ? stored : { ...head, mac: await macOf(key, head, digests) };
+      if (!(await this.#rows.save(rows, next, stored.mac))) return false;
       stored = next;
       await world.nextTurn();
     }
     return true;
   }
 
-  /** The accounts that may have a key with this prefix, to be checked by their streams. */
+  /** The accounts that may have a key with this prefix. The caller checks their streams. */
   owners(prefix: string): Promise<number[]> {
     return this.#rows.owners(prefix);
   }
@@ -140,19 +143,19 @@ export class StoredDirectory {
     return this.#rows.close();
   }
 
-  /** The digests of the rows, if their seal fits. */
+  /** Returns the checkpoint and the digests of the rows, if their MAC is right. */
   async #list(
     checkpoint: RowsCheckpoint | undefined,
     storeId: string,
   ): Promise<{ checkpoint: RowsCheckpoint; digests: Map<number, RowDigest> } | undefined> {
     if (checkpoint?.version !== DIRECTORY_VERSION || checkpoint.storeId !== storeId) return undefined;
-    const sealing = new Sealing(this.#keys.known(), checkpoint);
+    const macs = new RowsMacs(this.#keys.known(), checkpoint);
     const digests = new Map<number, RowDigest>();
     for await (const rows of this.#rows.digests()) {
-      sealing.add(rows);
+      macs.add(rows);
       for (const row of rows) digests.set(row.accountId, row);
     }
-    return sealing.seals().includes(checkpoint.seal) ? { checkpoint, digests } : undefined;
+    return macs.hex().includes(checkpoint.mac) ? { checkpoint, digests } : undefined;
   }
 }
 
@@ -160,31 +163,31 @@ function digested({ accountId, revision, position, packed }: DirectoryRow): RowD
   return { accountId, revision, position, digest: digestOf(packed) };
 }
 
-async function misfit(checkpoint: RowsHead, store: EventStore, clock: Clock): Promise<string | undefined> {
+async function mismatch(checkpoint: RowsHead, store: EventStore, clock: Clock): Promise<string | undefined> {
   if (checkpoint.version !== DIRECTORY_VERSION)
     return `has version ${checkpoint.version} and this program reads ${DIRECTORY_VERSION}`;
-  return misfitOf(checkpoint, { store, storeId: await storeIdentity(store, clock) });
+  return mismatchOf(checkpoint, { store, storeId: await storeIdentity(store, clock) });
 }
 
-async function sealOf(key: Buffer, head: RowsHead, digests: ReadonlyMap<number, RowDigest>): Promise<string> {
-  const sealing = new Sealing([key], head);
+async function macOf(key: Buffer, head: RowsHead, digests: ReadonlyMap<number, RowDigest>): Promise<string> {
+  const macs = new RowsMacs([key], head);
   const inOrder = [...digests.values()].sort((a, b) => a.accountId - b.accountId);
   for (let from = 0; from < inOrder.length; from += ROWS_A_TURN) {
-    sealing.add(inOrder.slice(from, from + ROWS_A_TURN));
+    macs.add(inOrder.slice(from, from + ROWS_A_TURN));
     await world.nextTurn();
   }
-  const [seal = ''] = sealing.seals();
-  return seal;
+  const [mac = ''] = macs.hex();
+  return mac;
 }
 
 /**
- * The HMAC-SHA256 over the checkpoint, and of every row its account, revision, position and digest, in the order of the
- * account ids. Rows of different moments are never sealed together, so none can be removed, or replaced by an older one.
+ * Computes the HMAC-SHA256 over the checkpoint and over the account, revision, position and digest of every row, in the
+ * order of the account ids. Since one MAC covers all rows, none can be removed or replaced by an older one.
  */
-export class Sealing {
+export class RowsMacs {
   readonly #hmacs: readonly Hmac[];
 
-  /** Under each of the keys. */
+  /** Computes one MAC with each of the keys. */
   constructor(keys: readonly Buffer[], { version, storeId, position, anchor }: RowsHead) {
     const { position: at, stream, revision, recordedAtMs } = anchor;
     const head = JSON.stringify([version, storeId, position, at, stream, revision, recordedAtMs]);
@@ -198,8 +201,8 @@ export class Sealing {
     for (const hmac of this.#hmacs) hmac.update(lines);
   }
 
-  /** Hexadecimal, in the order of the keys. */
-  seals(): string[] {
+  /** The MACs in hexadecimal, in the order of the keys. */
+  hex(): string[] {
     return this.#hmacs.map((hmac) => hmac.digest('hex'));
   }
 }

@@ -93,7 +93,7 @@ function parse(bytes: Uint8Array, what: string): unknown {
   }
 }
 
-/** The stream in which the server keeps a group's checkpoint, or links to what it has parked. */
-export function groupStream(group: string, record: 'checkpoint' | 'parked'): string {
-  return `$persistentsubscription-$all::${group}-${record}`;
+/** The stream in which the server keeps links to what a group has parked. */
+export function parkedStream(group: string): string {
+  return `$persistentsubscription-$all::${group}-parked`;
 }

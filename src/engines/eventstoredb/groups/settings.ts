@@ -8,15 +8,9 @@ import {
   START,
   UNBOUNDED,
 } from '@eventstore/db-client';
-import { pause } from '../../../base/pause.ts';
 import type { GroupSettings, GroupStatus } from '../../../event-store/event-store.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
-import { groupStream, toSafe } from '../driver/events.ts';
-import { readEnd } from '../log/reads.ts';
-
-/** The only place where the server shows the filters of its groups. */
-const CONFIGURATION_STREAM = '$persistentSubscriptionConfig';
-const DELETED_POLL_MS = 20;
+import { toSafe } from '../driver/events.ts';
 
 /** Settings that are the same for every group. */
 const FIXED = {
@@ -39,8 +33,7 @@ const FIXED = {
 
 /**
  * As `PersistentSubscriptions.ensureGroup`. The group has no filter on the server, which would lose events when it
- * loads the group again (0049): consumers apply `settings.prefixes`. A group that an earlier version created with a
- * filter is replaced.
+ * loads the group again (0049): consumers apply `settings.prefixes`.
  */
 export async function ensureGroup(
   connection: EventStoreDbConnection,
@@ -51,8 +44,6 @@ export async function ensureGroup(
   const present = (await connection.use((client) => infoAt(client, group)))?.settings;
   if (present === undefined) {
     await connection.use((client) => create(client, group, wanted));
-  } else if (await hasFilter(connection, group)) {
-    await replace(connection, group, wanted);
   } else if (differs(present, wanted)) {
     await connection.use((client) => client.updatePersistentSubscriptionToAll(group, wanted));
   }
@@ -99,37 +90,4 @@ function differs(
   { startFrom: _, ...wanted }: PersistentSubscriptionToAllSettings,
 ): boolean {
   return Object.entries(wanted).some(([name, value]) => present[name as keyof typeof wanted] !== value);
-}
-
-/** False where the server does not show its configuration stream. */
-async function hasFilter(connection: EventStoreDbConnection, group: string): Promise<boolean> {
-  const last = await readEnd(connection, CONFIGURATION_STREAM, 'last');
-  const { entries = [] } = (last?.data ?? {}) as GroupConfiguration;
-  const entry = entries.find(({ stream, group: name }) => stream === '$all' && name === group);
-  return entry?.filter !== undefined && entry.filter !== null;
-}
-
-interface GroupConfiguration {
-  readonly entries?: readonly {
-    readonly stream: string;
-    readonly group: string;
-    readonly filter?: object | null;
-  }[];
-}
-
-/**
- * Deletes the group and creates it without a filter, at the start of the log: its consumers handle the events twice,
- * which changes nothing. After a crash in between there is no group, and the next call creates it.
- */
-async function replace(
-  connection: EventStoreDbConnection,
-  group: string,
-  wanted: PersistentSubscriptionToAllSettings,
-): Promise<void> {
-  await connection.use((client) => client.deletePersistentSubscriptionToAll(group));
-  // The server answers before it has deleted the group's streams, and a new group would use what it still finds.
-  const checkpoint = groupStream(group, 'checkpoint');
-  while ((await readEnd(connection, checkpoint, 'last')) !== undefined)
-    await pause(DELETED_POLL_MS, connection.closed);
-  await connection.use((client) => create(client, group, wanted));
 }

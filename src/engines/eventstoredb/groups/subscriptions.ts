@@ -14,7 +14,7 @@ import {
   type PersistentSubscriptions,
 } from '../../../event-store/event-store.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
-import { groupStream, toRecorded } from '../driver/events.ts';
+import { parkedStream, toRecorded } from '../driver/events.ts';
 import { readEnd, readStream } from '../log/reads.ts';
 import { EventStoreDbGroupConsumer } from './consumer.ts';
 import { ensureGroup, statusOf } from './settings.ts';
@@ -65,7 +65,7 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
   async parked(group: string, limit = MAX_PARKED_READ): Promise<ParkedEvent[]> {
     this.#assertOpen();
     const range = { resolveLinkTos: true, limit };
-    const found = await readStream(this.#options.connection, groupStream(group, 'parked'), parkedOf, range);
+    const found = await readStream(this.#options.connection, parkedStream(group), parkedOf, range);
     return found === 'erased' ? [] : found;
   }
 
@@ -78,7 +78,7 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
   async replayParked(group: string): Promise<number> {
     this.#assertOpen();
     const { connection } = this.#options;
-    const parked = groupStream(group, 'parked'); // a replay truncates it, and it has no gaps
+    const parked = parkedStream(group); // a replay truncates it, and it has no gaps
     const first = (await readEnd(connection, parked, 'first'))?.revision;
     const last = (await readEnd(connection, parked, 'last'))?.revision;
     if (first === undefined || last === undefined) return 0;

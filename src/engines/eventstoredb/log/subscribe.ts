@@ -75,6 +75,8 @@ class CatchUp {
   /** As in `SubscriptionBatch`. The server reports positions of records that no read shows too (0049). */
   #checkpoint: Position = 0;
   #checkpointAtMs = 0;
+  /** Of a look for a checkpoint: it ends the subscription. */
+  #error: unknown;
 
   constructor(connection: EventStoreDbConnection, options: CatchUpOptions, changed: Signal) {
     this.#connection = connection;
@@ -91,6 +93,7 @@ class CatchUp {
     let unreported: Position | undefined;
     while (!signal.aborted) {
       this.#connection.assertOpen();
+      if (this.#error !== undefined) throw this.#error;
       this.#changed.reset();
       await source.gather(batchSize);
       const wasLive = source.isLive;
@@ -98,7 +101,7 @@ class CatchUp {
       if (taken !== undefined) {
         const batch = wasLive || !source.isLive ? taken : await this.#toReported(taken, source.reported);
         const caughtUp = batch.caughtUp && this.#phase === 'live';
-        await this.#moveCheckpoint(batch);
+        this.#moveCheckpoint(batch);
         if (batch.position > position || caughtUp) yield { ...batch, checkpoint: this.#checkpoint, caughtUp };
         position = batch.position;
         checkAtMs = performance.now() + HEARTBEAT_MS;
@@ -134,12 +137,22 @@ class CatchUp {
     return event === undefined || isWanted(event.stream, prefixes) ? batch : { ...batch, position: reported };
   }
 
-  /** To the last event of the batch; to a position that was reported without one, brought back, once a second. */
-  async #moveCheckpoint({ events, position }: Pick<SubscriptionBatch, 'events' | 'position'>): Promise<void> {
+  /**
+   * To the last event of the batch; to a position that was reported without one, brought back, once a second. No batch waits
+   * for that: it takes a round trip, or two.
+   */
+  #moveCheckpoint({ events, position }: Pick<SubscriptionBatch, 'events' | 'position'>): void {
     const last = events.at(-1);
     if (last !== undefined) this.#checkpointAt(last.position);
     if (position <= this.#checkpoint || performance.now() < this.#checkpointAtMs + HEARTBEAT_MS) return;
-    this.#checkpointAt(await this.#shownUpTo(position));
+    this.#checkpointAtMs = performance.now();
+    this.#shownUpTo(position).then(
+      (shown) => this.#checkpointAt(shown),
+      (error: unknown) => {
+        this.#error = error;
+        this.#changed.notify();
+      },
+    );
   }
 
   #checkpointAt(position: Position): Position {
@@ -152,11 +165,12 @@ class CatchUp {
     return lastShownUpTo(this.#connection, position, { retryForMs: 0, signal: this.#options.signal });
   }
 
-  /** Replaces the present subscription, if any. */
+  /** Replaces the present subscription, if any. An event that this one has just read or looked for needs no other look. */
   async #open(position: Position): Promise<EventStoreDbSource> {
     const { prefixes, unparsed } = this.#options;
     const phase = this.#phase;
-    const after = this.#checkpointAt(await this.#shownUpTo(position));
+    const isShown = position === this.#checkpoint;
+    const after = isShown ? position : this.#checkpointAt(await this.#shownUpTo(position));
     this.#source?.close();
     this.#source = new EventStoreDbSource(this.#connection, {
       prefixes,

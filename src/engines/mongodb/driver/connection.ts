@@ -18,9 +18,14 @@ const SELECTION_MS = 1_200;
 const ANSWER_MS = 1_500;
 /** A connection without an answer for this long is closed, and its operations fail. */
 const SOCKET_MS = 30_000;
-/** Not primary, shutting down, stepping down, …: another server will take the operation, or soon this one. */
+/**
+ * For a find or an aggregation of which everything is wanted: it comes in batches of 16 MiB. Unless told otherwise MongoDB
+ * puts 101 documents into the first, also where a limit is given, and every further one is a round trip.
+ */
+export const ONE_BATCH = 1_000_000;
+/** Not primary, shutting down, stepping down, out of time, …: another server will take the operation, or soon this one. */
 const UNAVAILABLE_CODES = new Set([
-  6, 7, 43, 64, 89, 91, 133, 134, 189, 262, 276, 9001, 10107, 11600, 11602, 13435, 13436,
+  6, 7, 43, 50, 64, 89, 91, 133, 134, 189, 262, 276, 9001, 10107, 11600, 11602, 13435, 13436,
 ]);
 const UNAVAILABLE_LABELS = ['RetryableWriteError', 'TransientTransactionError', 'SystemOverloadedError'];
 /** A document that is too large, also after an update, or that fails the collection's validation. */

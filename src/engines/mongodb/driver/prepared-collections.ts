@@ -1,8 +1,13 @@
-import { type Db, type IndexDescription, MongoBulkWriteError, MongoServerError } from 'mongodb';
+import {
+  type Collection,
+  type Db,
+  type IndexDescription,
+  MongoBulkWriteError,
+  MongoServerError,
+} from 'mongodb';
 import { FuelError } from '../../../base/errors.ts';
 import { inTime, type MongoConnection } from './connection.ts';
 
-const VERSIONS = 'schema_versions';
 const PREPARE_TIMEOUT_MS = 10_000;
 /** The server's error code. */
 const DUPLICATE_KEY = 11_000;
@@ -13,10 +18,15 @@ const MAX_TRIES = 5;
 export interface CollectionsPlan {
   /** Names the plan in the collection `schema_versions`. */
   readonly name: string;
+  /** Raised when documents or indexes change. What changes the documents that are there is done in `prepareCollections`. */
   readonly version: number;
   readonly collections: Readonly<Record<string, readonly IndexDescription[]>>;
-  /** Those of earlier versions that nothing uses any more: they are dropped. */
-  readonly removed?: readonly string[];
+}
+
+interface VersionDocument {
+  readonly _id: string;
+  /** The version of which everything is there. */
+  readonly version: number;
 }
 
 /** The collections of one adapter, created with the first use. Closing them leaves the connection open. */
@@ -59,16 +69,11 @@ export class PreparedCollections {
 }
 
 /**
- * Creates the collections and indexes that are missing; safe when several processes do so at once. Rejects with
- * `STORE_NEWER` where a newer version of this service wrote them.
+ * Creates the collections and indexes that are missing, unless this version has done so; safe when several processes do so at
+ * once. Rejects with `STORE_NEWER` where a newer version of this service wrote them.
  */
 export async function prepareCollections(db: Db, plan: CollectionsPlan): Promise<void> {
-  const versions = db.collection<{ _id: string; version: number }>(VERSIONS);
-  const found = await versions.findOneAndUpdate(
-    { _id: plan.name },
-    { $max: { version: plan.version } },
-    { upsert: true, returnDocument: 'before' },
-  );
+  const found = await readVersion(db, plan);
   if (found !== null && found.version > plan.version) {
     throw new FuelError(
       'STORE_NEWER',
@@ -76,27 +81,31 @@ export async function prepareCollections(db: Db, plan: CollectionsPlan): Promise
         'which this version of the service writes: run the newer version',
     );
   }
-  if (plan.removed !== undefined) {
-    const left = db.listCollections({ name: { $in: [...plan.removed] } }, { nameOnly: true });
-    for (const { name } of await left.toArray()) await db.collection(name).drop();
-  }
+  if (found?.version === plan.version) return;
   for (const [name, indexes] of Object.entries(plan.collections)) {
     if (indexes.length > 0) await db.collection(name).createIndexes([...indexes]);
   }
+  const { name: _id, version } = plan;
+  await retryUpsert(() => versionsIn(db).updateOne({ _id }, { $max: { version } }, { upsert: true }));
 }
 
-/** Whether these collections were ever prepared; `current` where preparing them would change nothing. */
+/** Whether these collections were ever prepared; `current` where they have this version, or a newer one. */
 export async function preparedState(
   connection: MongoConnection,
-  plan: CollectionsPlan,
+  plan: Pick<CollectionsPlan, 'name' | 'version'>,
 ): Promise<'missing' | 'of another version' | 'current'> {
-  const found = await inTime(PREPARE_TIMEOUT_MS, () =>
-    connection.use((db) =>
-      db.collection<{ _id: string; version: number }>(VERSIONS).findOne({ _id: plan.name }),
-    ),
-  );
+  const found = await inTime(PREPARE_TIMEOUT_MS, () => connection.use((db) => readVersion(db, plan)));
   if (found === null) return 'missing';
   return found.version >= plan.version ? 'current' : 'of another version';
+}
+
+/** As a majority has it, so that the indexes outlast a failover too. */
+function readVersion(db: Db, { name }: Pick<CollectionsPlan, 'name'>): Promise<VersionDocument | null> {
+  return versionsIn(db).findOne({ _id: name }, { readConcern: 'majority' });
+}
+
+function versionsIn(db: Db): Collection<VersionDocument> {
+  return db.collection('schema_versions');
 }
 
 /** Retries an upsert that failed because another process inserted the same document. */

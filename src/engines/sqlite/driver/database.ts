@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { FuelError } from '../../../base/errors.ts';
 import { backoff } from '../../../base/retry.ts';
 import { damagedFile, isBusy, isDamage, isLocked, toKnownError } from './errors.ts';
-import { existingFile } from './inspect-file.ts';
 import { idOfFile, putAside } from './put-aside.ts';
 
 const MAX_READ_WAIT_MS = 1_000; // readers wait only while another process recovers the log after a crash
@@ -19,7 +18,7 @@ const MAX_LOOKED_THROUGH_BYTES = 16 * 1024 * 1024;
 const LOG_BYTES = 16 * 1024 * 1024; // between checkpoints
 
 export interface OpenOptions {
-  /** Forward-only steps; `user_version` counts those that have run. */
+  /** The schema; what changes it later is added as a further step. `user_version` counts those that have run. */
   readonly migrations: readonly string[];
   /** `full`: a commit survives a power cut. `normal`: a commit may be lost by one, but the file stays intact. */
   readonly durability: 'full' | 'normal';
@@ -27,8 +26,6 @@ export interface OpenOptions {
   readonly pageBytes?: number;
   /** Pages that this connection keeps in memory, besides the cache of the operating system. Default 2. */
   readonly cacheMiB?: number;
-  /** Throws `STORE_UNAVAILABLE` where the file does not exist; it is created otherwise. */
-  readonly mustExist?: boolean;
   /**
    * Set for a file that may be lost at any time: where it is damaged it is put aside under another name, recreated, and
    * this is called. What found the damage rejects with `STORE_UNAVAILABLE`: to be retried from its beginning.
@@ -53,7 +50,7 @@ export class Database {
   constructor(path: string, options: OpenOptions) {
     this.#path = path;
     this.#options = options;
-    this.#db = this.#open(options.mustExist);
+    this.#db = this.#open();
     try {
       this.#prepareFile();
     } catch (error) {
@@ -84,10 +81,8 @@ export class Database {
 
   prepare(sql: string): StatementSync {
     this.assertOpen();
-    return this.#withKnownErrors(
-      this.#orKnown(() => this.#db.prepare(sql)),
-      sql,
-    );
+    const make = (): StatementSync => this.#db.prepare(sql);
+    return this.#withKnownErrors(this.#orKnown(make), make);
   }
 
   exec(sql: string): void {
@@ -112,11 +107,6 @@ export class Database {
     }
   }
 
-  /** As `write`, where no other process has a reason to hold the lock for long: it blocks until then, at most a second. */
-  writeNow<T>(work: () => T): T {
-    return this.#within('BEGIN IMMEDIATE', work);
-  }
-
   /** Runs `work` on one snapshot. It must be short: a long one prevents checkpoints of the write-ahead log. */
   read<T>(work: () => T): T {
     // Nothing was changed; and a commit fails where the work has read around a damaged page.
@@ -134,10 +124,9 @@ export class Database {
     if (this.#db.isOpen) this.#db.close();
   }
 
-  #open(mustExist = false): DatabaseSync {
+  #open(): DatabaseSync {
     try {
-      const file = mustExist ? existingFile(this.#path) : this.#path;
-      return new DatabaseSync(file, { timeout: MAX_LOCK_WAIT_MS });
+      return new DatabaseSync(this.#path, { timeout: MAX_LOCK_WAIT_MS });
     } catch (error) {
       throw toKnownError(this.#path, error);
     }
@@ -177,7 +166,7 @@ export class Database {
   }
 
   /** Most statements run outside of `write` and `read`, and any may find a damaged page, or another file. */
-  #withKnownErrors(statement: StatementSync, sql: string): StatementSync {
+  #withKnownErrors(statement: StatementSync, make: () => StatementSync): StatementSync {
     let present = { statement, db: this.#db };
     for (const name of ['get', 'all', 'run'] as const) {
       const call = StatementSync.prototype[name] as (...values: unknown[]) => unknown;
@@ -185,7 +174,7 @@ export class Database {
         value: (...values: unknown[]): unknown => {
           try {
             this.#assertPresent();
-            if (present.db !== this.#db) present = { statement: this.#db.prepare(sql), db: this.#db };
+            if (present.db !== this.#db) present = { statement: make(), db: this.#db };
             return call.apply(present.statement, values);
           } catch (error) {
             throw this.#known(error);

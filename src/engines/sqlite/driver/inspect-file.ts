@@ -38,7 +38,7 @@ export function inspectFile(
  * Names a file that SQLite opens and does not create. One that this user may only read has no `-wal` after an orderly end:
  * nothing can change it then, and SQLite must not make a `-wal` that it can't remove.
  */
-export function existingFile(path: string, { isReadOnly = false } = {}): URL {
+function existingFile(path: string, { isReadOnly = false } = {}): URL {
   const url = pathToFileURL(path);
   url.searchParams.set('mode', isReadOnly ? 'ro' : 'rw');
   if (isReadOnly && !existsSync(`${path}-wal`)) url.searchParams.set('immutable', '1');

@@ -3,6 +3,7 @@ import type { StatementSync } from 'node:sqlite';
 import { FuelError } from '../../../base/errors.ts';
 import { eventBytes, MAX_BATCH_BYTES } from '../../../event-store/batch-bytes.ts';
 import { MAX_BYTES, tooLong } from '../../../event-store/event-bounds.ts';
+import type { StreamRange } from '../../../event-store/event-store.ts';
 import { type Position, type RecordedEvent, Unreadable } from '../../../event-store/recorded-event.ts';
 import type { Database } from '../driver/database.ts';
 
@@ -31,6 +32,8 @@ export interface EventRow {
 /** Where an event is, as the index has it. */
 export type PlaceRow = Pick<EventRow, 'position' | 'stream' | 'revision'>;
 
+/** SQLite's word for it. */
+const NO_LIMIT = -1;
 /** What SQLite's text is decoded with in place of bytes that are not UTF-8. */
 const REPLACED = '\ufffd';
 const HEAD = ['stream', 'id', 'type'] as const;
@@ -39,6 +42,8 @@ export const NUMBERS = ['revision', 'recorded_at'] as const;
 
 /** Events made of rows; those whose bytes are damaged stand in their place as `Unreadable`. */
 export class EventRows {
+  readonly #ofStream: StatementSync;
+  readonly #placesOf: StatementSync;
   readonly #at: StatementSync;
   readonly #bytesAt: StatementSync;
   readonly #placeAt: StatementSync;
@@ -46,6 +51,9 @@ export class EventRows {
   #lastMetadata: { readonly text: EventRow['metadata']; readonly value: unknown } | undefined;
 
   constructor(db: Database) {
+    const part = 'WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?';
+    this.#ofStream = db.prepare(`SELECT ${EVENT_COLUMNS} FROM events ${part}`);
+    this.#placesOf = db.prepare(`SELECT position, stream, revision FROM ${PLACES} ${part}`);
     this.#at = db.prepare(`SELECT ${EVENT_COLUMNS} FROM events WHERE position = ?`);
     this.#bytesAt = db.prepare(
       `SELECT ${TEXTS.map((column) => `CAST(${column} AS BLOB) AS ${column}`).join()} FROM events WHERE position = ?`,
@@ -64,6 +72,19 @@ export class EventRows {
       ? [this.#bytesIn(row, 'data'), this.#bytesIn(row, 'metadata')]
       : [this.#parse(row, 'data'), this.#metadataIn(row)];
     return { position, stream, revision, id, type, data, metadata, recordedAtMs };
+  }
+
+  /** Where a page is damaged: each event that the index has, by itself. */
+  ofStream(stream: string, { fromRevision = 0, limit = NO_LIMIT }: StreamRange = {}): RecordedEvent[] {
+    let rows: EventRow[];
+    try {
+      rows = this.#ofStream.all(stream, fromRevision, limit) as unknown as EventRow[];
+    } catch (error) {
+      damageIn(error);
+      const places = this.#placesOf.all(stream, fromRevision, limit) as unknown as PlaceRow[];
+      return places.map((place) => this.atPlace(place));
+    }
+    return rows.map((row) => this.recorded(row));
   }
 
   /** The event at a place that the index has. */

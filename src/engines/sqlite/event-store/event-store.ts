@@ -1,12 +1,13 @@
 import type { StatementSync } from 'node:sqlite';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../../base/clock.ts';
 import { Signal } from '../../../base/signal.ts';
+import { world } from '../../../base/world.ts';
 import type {
   Append,
   AppendResult,
   BackwardsBatch,
   Damage,
+  DamageSearch,
   EventStore,
   StreamRange,
   SubscribeOptions,
@@ -14,35 +15,42 @@ import type {
 } from '../../../event-store/event-store.ts';
 import { repeatingJson } from '../../../event-store/new-event.ts';
 import type { Position, RecordedEvent } from '../../../event-store/recorded-event.ts';
+import type { ChangeSignal } from '../../../tables/tables.ts';
 import { CommitWatch } from '../driver/commit-watch.ts';
 import { Database } from '../driver/database.ts';
 import { isRepeated } from '../driver/errors.ts';
-import { eventMigrations } from './event-migrations.ts';
-import { damageIn, EVENT_COLUMNS, type EventRow, EventRows, PLACES, type PlaceRow } from './event-rows.ts';
+import { type EventRow, EventRows } from './event-rows.ts';
 import { type EventText, textsOf } from './event-text.ts';
 import { findDamage } from './find-damage.ts';
 import { type ReadAllOptions, type ReadBackwardsOptions, SqliteLogReader } from './log-reader.ts';
 import { rewriteStream } from './rewrite-stream.ts';
+import { EVENT_MIGRATIONS } from './schema.ts';
 
 const HEARTBEAT_MS = 1_000;
 const BATCH_SIZE = 500;
-/** SQLite's word for it. */
-const NO_LIMIT = -1;
-
-export interface SqliteEventStoreOptions {
-  readonly path: string;
-  readonly clock: Clock;
-}
 
 /** Opens the embedded event store; creates the file where it is missing. Several processes may share it. */
-export function openSqliteEventStore(options: SqliteEventStoreOptions): SqliteEventStore {
-  return new SqliteEventStore(options);
+export function openSqliteEventStore({
+  path,
+  clock,
+}: {
+  readonly path: string;
+  readonly clock: Clock;
+}): SqliteEventStore {
+  const db = new Database(path, { migrations: EVENT_MIGRATIONS, durability: 'full' });
+  return new SqliteEventStore({ db, clock, commits: new CommitWatch(db) });
 }
 
-/** The event store on one SQLite file. A commit survives a power cut. */
+export interface SqliteEventStoreParts {
+  readonly db: Database;
+  readonly clock: Clock;
+  /** Notifies when an event may have been recorded, by this process or another. It is closed with the store. */
+  readonly commits: ChangeSignal & { close(): void };
+}
+
+/** The event store on one SQLite file, or on one in memory. A commit to a file survives a power cut. */
 export class SqliteEventStore implements EventStore {
-  /** Notifies when an event may have been recorded, by this process or another. */
-  readonly commits: CommitWatch;
+  readonly commits: SqliteEventStoreParts['commits'];
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #rows: EventRows;
@@ -51,18 +59,15 @@ export class SqliteEventStore implements EventStore {
   readonly #findErased: StatementSync;
   readonly #hasErased: StatementSync;
   readonly #insert: StatementSync;
-  readonly #readStream: StatementSync;
   readonly #readIds: StatementSync;
   readonly #findId: StatementSync;
-  readonly #readPlaces: StatementSync;
 
-  constructor({ path, clock }: SqliteEventStoreOptions) {
-    const db = new Database(path, { migrations: eventMigrations, durability: 'full' });
+  constructor({ db, clock, commits }: SqliteEventStoreParts) {
     this.#db = db;
+    this.commits = commits;
     this.#clock = clock;
     this.#rows = new EventRows(db);
     this.#reader = new SqliteLogReader(db, this.#rows);
-    this.commits = new CommitWatch(db);
     this.#lastRevision = db.prepare(
       'SELECT revision FROM events WHERE stream = ? ORDER BY revision DESC LIMIT 1',
     );
@@ -72,18 +77,12 @@ export class SqliteEventStore implements EventStore {
     );
     this.#hasErased = db.prepare('SELECT 1 FROM erased_streams LIMIT 1');
     this.#findErased = db.prepare('SELECT 1 FROM erased_streams WHERE stream = ?');
-    this.#readStream = db.prepare(
-      `SELECT ${EVENT_COLUMNS} FROM events WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`,
-    );
     this.#readIds = db.prepare(
       'SELECT id, revision, position FROM events WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?',
     );
     this.#findId = db.prepare(
       `SELECT min(revision) AS revision FROM events
        WHERE stream = ? AND id IN (SELECT value FROM json_each(?))`,
-    );
-    this.#readPlaces = db.prepare(
-      `SELECT position, stream, revision FROM ${PLACES} WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`,
     );
   }
 
@@ -107,7 +106,7 @@ export class SqliteEventStore implements EventStore {
 
   async readStream(stream: string, range?: StreamRange): Promise<RecordedEvent[]> {
     this.#db.assertOpen();
-    return this.#db.read(() => this.#eventsOf(stream, range));
+    return this.#db.read(() => this.#rows.ofStream(stream, range));
   }
 
   async readLast(stream: string): Promise<RecordedEvent | undefined> {
@@ -117,7 +116,7 @@ export class SqliteEventStore implements EventStore {
   }
 
   async readStreams(streams: readonly string[]): Promise<RecordedEvent[][]> {
-    return this.#db.read(() => streams.map((stream) => this.#eventsOf(stream)));
+    return this.#db.read(() => streams.map((stream) => this.#rows.ofStream(stream)));
   }
 
   async isErased(stream: string): Promise<boolean> {
@@ -143,14 +142,14 @@ export class SqliteEventStore implements EventStore {
       while (!signal.aborted) {
         changed.reset();
         const batch = this.readAll({ prefixes, after: position, limit, unparsed });
-        if (batch.position > position || performance.now() - yieldedAtMs >= HEARTBEAT_MS) {
+        if (batch.position > position || world.elapsedMs() - yieldedAtMs >= HEARTBEAT_MS) {
           position = batch.position;
           yield batch;
-          yieldedAtMs = performance.now();
+          yieldedAtMs = world.elapsedMs();
         }
         if (signal.aborted) return;
-        if (batch.caughtUp) await changed.wait(Math.max(0, yieldedAtMs + HEARTBEAT_MS - performance.now()));
-        else await nextTurn(); // reading is synchronous: give the event loop a turn between two batches
+        if (batch.caughtUp) await changed.wait(Math.max(0, yieldedAtMs + HEARTBEAT_MS - world.elapsedMs()));
+        else await world.nextTurn(); // reading is synchronous: give the event loop a turn between two batches
       }
     } finally {
       signal.removeEventListener('abort', notify);
@@ -167,7 +166,7 @@ export class SqliteEventStore implements EventStore {
   async readBackwards(options: ReadBackwardsOptions): Promise<BackwardsBatch> {
     this.#db.assertOpen();
     const batch = this.#reader.readBackwards(options);
-    await nextTurn(); // as in `subscribe`: a caller takes step after step
+    await world.nextTurn(); // as in `subscribe`: a caller takes step after step
     return batch;
   }
 
@@ -189,8 +188,8 @@ export class SqliteEventStore implements EventStore {
     return position <= this.end();
   }
 
-  findDamage(signal?: AbortSignal): Promise<readonly Damage[]> {
-    return findDamage(this.#db, this.#rows, { upTo: this.end(), signal });
+  findDamage({ rest = () => world.nextTurn(), ...search }: DamageSearch = {}): Promise<readonly Damage[]> {
+    return findDamage(this.#db, this.#rows, { ...search, rest, upTo: this.end() });
   }
 
   /** As `head`, read on the calling thread. */
@@ -276,19 +275,6 @@ export class SqliteEventStore implements EventStore {
 
   #isErased(stream: string): boolean {
     return this.#findErased.get(stream) !== undefined;
-  }
-
-  /** Where a page is damaged: each event that the index has, by itself. */
-  #eventsOf(stream: string, { fromRevision = 0, limit = NO_LIMIT }: StreamRange = {}): RecordedEvent[] {
-    let rows: EventRow[];
-    try {
-      rows = this.#readStream.all(stream, fromRevision, limit) as unknown as EventRow[];
-    } catch (error) {
-      damageIn(error);
-      const places = this.#readPlaces.all(stream, fromRevision, limit) as unknown as PlaceRow[];
-      return places.map((place) => this.#rows.atPlace(place));
-    }
-    return rows.map((row) => this.#rows.recorded(row));
   }
 }
 

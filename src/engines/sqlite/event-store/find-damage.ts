@@ -1,15 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import type { StatementSync } from 'node:sqlite';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Rest } from '../../../base/pause.ts';
 import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
+import { damageOf } from '../../../event-store/damage.ts';
 import { MAX_BYTES } from '../../../event-store/event-bounds.ts';
-import type { Damage } from '../../../event-store/event-store.ts';
-import {
-  isDamaged,
-  type Position,
-  type RecordedEvent,
-  Unreadable,
-} from '../../../event-store/recorded-event.ts';
+import type { Damage, DamageSearch } from '../../../event-store/event-store.ts';
+import type { Position, RecordedEvent } from '../../../event-store/recorded-event.ts';
 import type { Database } from '../driver/database.ts';
 import { orDamaged } from '../driver/errors.ts';
 import { damageIn, type EventRows, NUMBERS, PLACES, type PlaceRow, TEXTS } from './event-rows.ts';
@@ -27,17 +23,21 @@ const NOT_IN_INDEX = 'an index of events.db does not have it: a page is damaged'
 export async function findDamage(
   db: Database,
   rows: EventRows,
-  options: { readonly upTo: Position; readonly signal: AbortSignal | undefined },
+  options: Limits & Pick<DamageSearch, 'withoutTexts'>,
 ): Promise<readonly Damage[]> {
-  const search = new DamageSearch(db, rows);
+  const search = new Search(db, rows, options);
   await search.readRows(options);
   await search.readPlaces(options);
   return search.found();
 }
 
-type Limits = Parameters<typeof findDamage>[2];
+interface Limits {
+  readonly upTo: Position;
+  readonly signal?: AbortSignal | undefined;
+  readonly rest: Rest;
+}
 
-class DamageSearch {
+class Search {
   readonly #db: Database;
   readonly #rows: EventRows;
   readonly #statements: ReturnType<typeof prepareStatements>;
@@ -45,10 +45,10 @@ class DamageSearch {
   /** A bit for each position whose row was read and is whole. */
   #whole = new Uint8Array();
 
-  constructor(db: Database, rows: EventRows) {
+  constructor(db: Database, rows: EventRows, { withoutTexts = false }: Pick<DamageSearch, 'withoutTexts'>) {
     this.#db = db;
     this.#rows = rows;
-    this.#statements = prepareStatements(db);
+    this.#statements = prepareStatements(db, withoutTexts);
   }
 
   /** By position, each event once. */
@@ -57,40 +57,38 @@ class DamageSearch {
     return [...byPlace.values()].sort((a, b) => a.position - b.position);
   }
 
-  async readRows({ upTo, signal }: Limits): Promise<void> {
+  async readRows({ upTo, signal, rest }: Limits): Promise<void> {
     this.#whole = new Uint8Array(Math.ceil((upTo + 1) / 8));
     for (let after = 0; after < upTo; after += POSITIONS_A_STEP) {
       signal?.throwIfAborted();
       const to = Math.min(after + POSITIONS_A_STEP, upTo);
       this.#db.read(() => this.#readStep(after, to));
-      await nextTurn();
+      await rest();
     }
   }
 
   /** Judges the rows one by one only where SQLite does not find all of them whole, which takes it a fraction of the time. */
   #readStep(after: Position, to: Position): void {
-    const whole = this.#wholeRows(after, to);
-    if (whole !== undefined) for (const position of whole) this.#mark(position);
+    if (this.#areWhole(after, to))
+      for (let position = after + 1; position <= to; position++) this.#mark(position);
     else for (let position = after + 1; position <= to; position++) this.#judge(this.#rows.at(position));
   }
 
-  /** The positions of the rows; `undefined` where one of them may be damaged. */
-  #wholeRows(after: Position, to: Position): readonly Position[] | undefined {
-    const { step, positions } = this.#statements;
+  /** Whether there is a whole row at each of the positions; also false where one was erased. */
+  #areWhole(after: Position, to: Position): boolean {
     try {
-      const { count, faults, texts } = step.get(after, to) as unknown as Step;
-      // SQLite takes a zero for the end of JSON.
-      if (faults > 0 || (texts !== null && !(isUtf8(texts) && !texts.includes(0)))) return undefined;
-      const found = positions.all(after, to).map(({ position }) => position as Position);
-      return found.length === count ? found : undefined; // each was found by its position too
+      const { count, faults, texts, scanned } = this.#statements.step.get(after, to) as unknown as Step;
+      // Each was found by its position, and in the order of the file too. SQLite takes a zero for the end of JSON.
+      const areFound = count === to - after && scanned === count && faults === 0;
+      return areFound && (texts === null || (isUtf8(texts) && !texts.includes(0)));
     } catch (error) {
       damageIn(orDamaged(this.#db.path, error));
-      return undefined;
+      return false;
     }
   }
 
   /** The index has a place for each event: one without a whole row was lost. */
-  async readPlaces({ upTo, signal }: Limits): Promise<void> {
+  async readPlaces({ upTo, signal, rest }: Limits): Promise<void> {
     const { places } = this.#statements;
     let last = { stream: '', revision: 0 };
     try {
@@ -104,7 +102,7 @@ class DamageSearch {
         const end = step.at(-1);
         if (end === undefined || step.length < PLACES_A_STEP) return;
         last = end;
-        await nextTurn();
+        await rest();
       }
     } catch (error) {
       // The rows that are found nowhere in it were named when they were read.
@@ -116,7 +114,11 @@ class DamageSearch {
     if (event === undefined) return;
     if (this.#isReported(event)) return;
     if (this.#isFound(event)) this.#mark(event.position);
-    else this.#report(event, { reason: NOT_IN_INDEX, isCertain: true });
+    else {
+      const { position, stream, revision } = event;
+      const place = stream === '' ? undefined : { stream, revision };
+      this.#found.push({ position, event: place, reason: NOT_IN_INDEX, isCertain: true });
+    }
   }
 
   #mark(position: Position): void {
@@ -125,14 +127,9 @@ class DamageSearch {
 
   /** Reports the event if it can't be read. */
   #isReported(event: RecordedEvent): boolean {
-    const unreadable = [event.data, event.metadata].find((part) => part instanceof Unreadable);
-    if (unreadable !== undefined)
-      this.#report(event, { reason: unreadable.reason, isCertain: isDamaged(event) });
-    return unreadable !== undefined;
-  }
-
-  #report({ position, stream, revision }: RecordedEvent, why: Pick<Damage, 'reason' | 'isCertain'>): void {
-    this.#found.push({ position, event: stream === '' ? undefined : { stream, revision }, ...why });
+    const damage = damageOf(event);
+    if (damage !== undefined) this.#found.push(damage);
+    return damage !== undefined;
   }
 
   /** As readers look for it: by its stream and, of what is no transaction, by the index of the others. */
@@ -157,19 +154,19 @@ function keyOf({ position, event }: Damage): string {
   return event === undefined ? `${position}` : `${event.stream}@${event.revision}`;
 }
 
-/** How many rows there are, of how many SQLite sees a fault, and the texts of all. */
+/** How many rows there are, by their positions and as they are scanned, of how many SQLite sees a fault, and their texts. */
 interface Step {
   readonly count: number;
   readonly faults: number;
   readonly texts: Uint8Array | null;
+  readonly scanned: number;
 }
 
-type Name = 'step' | 'positions' | 'places' | 'placed' | 'other';
+type Name = 'step' | 'places' | 'placed' | 'other';
 
-function prepareStatements(db: Database): Record<Name, StatementSync> {
+function prepareStatements(db: Database, withoutTexts: boolean): Record<Name, StatementSync> {
   return {
-    step: db.prepare(STEP),
-    positions: db.prepare('SELECT position FROM events WHERE position > ? AND position <= ?'),
+    step: db.prepare(stepSql(withoutTexts)),
     places: db.prepare(
       `SELECT position, stream, revision FROM ${PLACES} WHERE (stream, revision) > (?, ?)
        ORDER BY stream, revision LIMIT ?`,
@@ -181,7 +178,14 @@ function prepareStatements(db: Database): Record<Name, StatementSync> {
   };
 }
 
-const IS_WHOLE = [
+const IS_OF_TRANSACTION = `stream GLOB '${TRANSACTION_STREAMS}*'`;
+const IS_FOUND = [
+  "typeof(stream) = 'text'",
+  `position IS (SELECT position FROM ${PLACES} WHERE stream = e.stream AND revision = e.revision)`,
+  `(${IS_OF_TRANSACTION} OR EXISTS (
+     SELECT 1 FROM events INDEXED BY other_events WHERE position = n AND NOT ${IS_OF_TRANSACTION}))`,
+].join(' AND ');
+const IS_READABLE = [
   ...TEXTS.map((column) => `typeof(${column}) = 'text'`),
   ...NUMBERS.map(
     (column) =>
@@ -190,14 +194,15 @@ const IS_WHOLE = [
   ...(['data', 'metadata'] as const).map(
     (column) => `octet_length(${column}) <= ${MAX_BYTES[column]} AND json_valid(${column})`,
   ),
-  `position IS (SELECT position FROM ${PLACES} WHERE stream = e.stream AND revision = e.revision)`,
-  `(stream GLOB '${TRANSACTION_STREAMS}*' OR EXISTS (
-     SELECT 1 FROM events INDEXED BY other_events WHERE position = n AND stream NOT GLOB '${TRANSACTION_STREAMS}*'))`,
 ].join(' AND ');
 
 /** Rows are looked up one by one, as readers do; downwards, since SQLite would go from one to the next without a look-up. */
-const STEP = `
-  WITH RECURSIVE step(n) AS (VALUES (?2) UNION ALL SELECT n - 1 FROM step WHERE n - 1 > ?1)
-  SELECT count(*) AS count, total(iif(${IS_WHOLE}, 0, 1)) AS faults,
-    CAST(group_concat(concat_ws(' ', ${TEXTS.join()}), ' ') AS BLOB) AS texts
-  FROM step CROSS JOIN events AS e ON position = n`;
+function stepSql(withoutTexts: boolean): string {
+  const isLeftOut = withoutTexts ? IS_OF_TRANSACTION : 'FALSE';
+  return `
+    WITH RECURSIVE step(n) AS (VALUES (?2) UNION ALL SELECT n - 1 FROM step WHERE n - 1 > ?1)
+    SELECT count(*) AS count, total(iif(${IS_FOUND} AND (${isLeftOut} OR (${IS_READABLE})), 0, 1)) AS faults,
+      CAST(group_concat(iif(${isLeftOut}, NULL, concat_ws(' ', ${TEXTS.join()})), ' ') AS BLOB) AS texts,
+      (SELECT count(*) FROM events WHERE position > ?1 AND position <= ?2) AS scanned
+    FROM step CROSS JOIN events AS e ON position = n`;
+}

@@ -3,14 +3,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../../base/clock.ts';
 import { Signal } from '../../../base/signal.ts';
 import type { ConsumeOptions, GroupConsumer, GroupEvent } from '../../../event-store/event-store.ts';
-import type { CommitWatch } from '../driver/commit-watch.ts';
+import type { ChangeSignal } from '../../../tables/tables.ts';
 import type { SqliteGroup } from './group.ts';
 
 export interface SqliteGroupConsumerOptions extends ConsumeOptions {
   readonly group: SqliteGroup;
   readonly clock: Clock;
   /** Commits that may bring work: to the event store, and to the group's file. */
-  readonly watches: readonly CommitWatch[];
+  readonly watches: readonly Pick<ChangeSignal, 'add' | 'remove'>[];
   /** The clock may not run with real time: it is read this often at least. */
   readonly lookAtClockMs: number;
   /** Called when events were returned that other consumers of this process may claim. */
@@ -84,10 +84,13 @@ export class SqliteGroupConsumer implements GroupConsumer {
     }
   }
 
-  /** Waits for a notification, or until `dueMs` by the clock. */
+  /** Waits for a notification, or until `dueMs` by the clock, or until that is set back. */
   async #waitUntil(dueMs: number): Promise<void> {
     const { clock, lookAtClockMs } = this.#options;
+    let leftMs = Number.POSITIVE_INFINITY;
     do {
+      if (dueMs - clock.now() > leftMs) return;
+      leftMs = dueMs - clock.now();
       await this.#changed.wait(Math.min(Math.max(1, dueMs - clock.now()), lookAtClockMs));
     } while (!this.#changed.isNotified && clock.now() < dueMs);
   }

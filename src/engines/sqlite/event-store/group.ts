@@ -15,6 +15,8 @@ export interface SqliteGroupOptions {
 
 /** How often the position is stored while only events come that the group is not for. */
 const MOVED_EVERY_MS = 1_000;
+/** Nobody asks for a longer delay. */
+const MAX_DELAY_MS = 10 * 60_000;
 
 /** What one claim has found. */
 export interface Claim {
@@ -41,13 +43,13 @@ interface GroupRow {
   readonly recorded_at: number | null;
 }
 
-export const subscriptionMigrations = [
+export const SUBSCRIPTION_MIGRATIONS = [
   `CREATE TABLE groups (
      name TEXT PRIMARY KEY,
      prefixes TEXT NOT NULL,        -- JSON array
      ack_timeout_ms INTEGER NOT NULL,
-     max_retries INTEGER NOT NULL,
-     position INTEGER NOT NULL      -- every matching event up to here was acknowledged or has a message
+     position INTEGER NOT NULL,     -- every matching event up to here was acknowledged or has a message
+     recorded_at INTEGER            -- of the event at its position: by it another log is known
    ) STRICT, WITHOUT ROWID;
    -- Events that were handed out; an acknowledged one has no row.
    CREATE TABLE messages (
@@ -62,8 +64,6 @@ export const subscriptionMigrations = [
      PRIMARY KEY (group_name, position)
    ) STRICT, WITHOUT ROWID;
    CREATE INDEX messages_due ON messages (group_name, due_at) WHERE due_at IS NOT NULL;`,
-  'ALTER TABLE groups DROP COLUMN max_retries',
-  'ALTER TABLE groups ADD COLUMN recorded_at INTEGER', // of the event at its position: by it another log is known
 ];
 
 /** One group's messages. Each method is one write transaction, so that two processes never claim the same event. */
@@ -97,6 +97,7 @@ export class SqliteGroup {
       const nowMs = this.#clock.now();
       this.#movedAtMs = nowMs;
       const lease = { holder, leasedUntilMs: nowMs + group.ack_timeout_ms };
+      this.#statements.correct.run(...this.#lateTerms(group, nowMs));
       const held = this.#statements.held.get(this.#name, nowMs, holder)?.held as number;
       const due = this.#takeDue(lease, nowMs, Math.max(0, bufferSize - held));
       const limit = due.more ? 0 : bufferSize - held - due.events.length;
@@ -149,9 +150,11 @@ export class SqliteGroup {
   #lookForNothing(): Claim | undefined {
     this.#db.assertOpen();
     const nowMs = this.#clock.now();
-    const { position, prefixes } = this.#settings();
+    const group = this.#settings();
+    const { position, prefixes } = group;
     const end = this.#store.end();
     const dueMs = this.#nextDueMs();
+    if (this.#statements.late.get(...this.#lateTerms(group, nowMs)) !== undefined) return undefined;
     if (dueMs <= nowMs || end < position || !this.#isKnownLog) return undefined;
     const moveAtMs = end === position ? Infinity : this.#movedAtMs + MOVED_EVERY_MS;
     if (moveAtMs <= nowMs) return undefined;
@@ -159,6 +162,11 @@ export class SqliteGroup {
     const { events, caughtUp } = this.#store.readAll(first);
     if (events.length > 0 || !caughtUp) return undefined;
     return { events: [], leasedUntilMs: nowMs, nextDueMs: Math.min(dueMs, moveAtMs), more: false };
+  }
+
+  /** What is due later than it could be was dated by a clock that was ahead. */
+  #lateTerms({ ack_timeout_ms: ackMs }: GroupRow, nowMs: number): [string, number, number, number] {
+    return [this.#name, nowMs, nowMs + ackMs, nowMs + MAX_DELAY_MS];
   }
 
   #nextDueMs(): number {
@@ -228,6 +236,7 @@ function positionsOf(events: readonly RecordedEvent[]): string {
 }
 
 function prepareStatements(db: Database) {
+  const isLate = "group_name = ?1 AND due_at > max(?2, min(?3, ?4)) AND due_at > iif(state = 'out', ?3, ?4)";
   const ofHolder = "state = 'out' AND holder = ?";
   const end = `WHERE group_name = ? AND position = ? AND ${ofHolder}`;
   return {
@@ -240,6 +249,8 @@ function prepareStatements(db: Database) {
       `SELECT position, retry_count + (state = 'out') AS retry_count FROM messages
        WHERE group_name = ? AND due_at <= ? ORDER BY due_at, position LIMIT ?`,
     ),
+    late: db.prepare(`SELECT 1 FROM messages WHERE ${isLate} LIMIT 1`),
+    correct: db.prepare(`UPDATE messages SET due_at = ?2 WHERE ${isLate}`),
     nextDue: db.prepare(
       'SELECT min(due_at) AS due_at FROM messages WHERE group_name = ? AND due_at IS NOT NULL',
     ),

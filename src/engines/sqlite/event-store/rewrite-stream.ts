@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { world } from '../../../base/world.ts';
 import { jsonText } from '../../../event-store/new-event.ts';
 import type { RecordedEvent } from '../../../event-store/recorded-event.ts';
 import type { Database } from '../driver/database.ts';
@@ -16,7 +16,7 @@ export function rewriteStream(db: Database, events: readonly RecordedEvent[]): P
   return db.write(() => {
     if (stream === undefined || newest.get(stream)?.revision !== last) return false;
     db.prepare('INSERT INTO rewriting VALUES (?)').run(stream);
-    for (const { data, revision } of events) update.run(jsonText(data), randomUUID(), stream, revision);
+    for (const { data, revision } of events) update.run(jsonText(data), world.randomUUID(), stream, revision);
     db.exec('DELETE FROM rewriting');
     return true;
   });

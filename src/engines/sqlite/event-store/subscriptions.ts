@@ -12,7 +12,7 @@ import type { Position } from '../../../event-store/recorded-event.ts';
 import { CommitWatch } from '../driver/commit-watch.ts';
 import { Database, type OpenOptions } from '../driver/database.ts';
 import type { SqliteEventStore } from './event-store.ts';
-import { SqliteGroup, subscriptionMigrations } from './group.ts';
+import { SqliteGroup, SUBSCRIPTION_MIGRATIONS } from './group.ts';
 import { SqliteGroupConsumer } from './group-consumer.ts';
 
 export interface SqliteSubscriptionsOptions {
@@ -43,7 +43,7 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
 
   constructor({ path, store, clock, lookAtClockMs, onPutAside }: SqliteSubscriptionsOptions) {
     // A commit that is lost in a power cut hands its events out again, which consumers must be able to handle anyway.
-    this.#db = new Database(path, { migrations: subscriptionMigrations, durability: 'normal', onPutAside });
+    this.#db = new Database(path, { migrations: SUBSCRIPTION_MIGRATIONS, durability: 'normal', onPutAside });
     this.#store = store;
     this.#clock = clock;
     this.#lookAtClockMs = lookAtClockMs ?? POLL_MS;

@@ -1,12 +1,15 @@
 import { userInfo } from 'node:os';
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { AccountWriter } from '../../../accounts/change-account.ts';
 import { assertNotMoved } from '../../../accounts/moved-store.ts';
+import { bindStore } from '../../../accounts/store-binding.ts';
 import { systemClock } from '../../../base/clock.ts';
 import type { Config } from '../../../base/config/config.ts';
 import { loadConfig, openEngines } from '../../../engines/engines.ts';
+import type { Engines } from '../../../service/engines/engines.ts';
 import { waitUntilApplied } from '../../serve/wait-applied.ts';
-import { type CommandEngines, commandEngines, hasStore } from './command-engines.ts';
+import { hasStore, requireStore } from './known-store.ts';
 import { progressLine } from './long-work.ts';
 import {
   actor,
@@ -23,7 +26,7 @@ import { Output } from './output.ts';
 /** What a command works with. Engines open on first use and are closed when the command ends. */
 export interface Session {
   readonly config: Config;
-  readonly engines: CommandEngines;
+  readonly engines: Engines;
   readonly clock: typeof systemClock;
   readonly out: Output;
   /** Who runs which command: goes into the metadata of every event. */
@@ -59,8 +62,15 @@ type CommandOptions = Partial<Values<typeof CHANGES> & Values<{ reason: typeof r
   Values<{ json: typeof json }>;
 
 export interface Definition<A extends Arguments, O extends Options> extends Usage<A, O> {
-  /** Records events: takes --actor and --wait. A function if only some of its options make it record. */
+  /**
+   * Records events: takes --actor and --wait. A function if only some of its options make it record. The store is bound to
+   * the configuration at the start, and has to be there.
+   */
   readonly changes?: true | ((options: Values<O>) => boolean);
+  /** Makes a store where there is none, and without recording works without one. */
+  readonly begins?: true;
+  /** Refuses what makes no sense before a store is opened. */
+  readonly check?: (args: A, options: Values<O>) => void | Promise<void>;
   /** Takes --reason, which production requires where this holds: of what switches off, withdraws or accepts. */
   readonly asksWhy?: (options: Values<O>, args: A) => boolean;
   /** What it records is to be seen by customers: with --wait it fails where no process writes the view. */
@@ -111,7 +121,7 @@ export function leaf<A extends Arguments = readonly string[], O extends Options 
     refuseTwice(command);
     const read: readonly ((text: string) => unknown)[] = readers ?? [];
     command.action(async () => {
-      const args = command.args.map((text, place) => read[place]?.(text) ?? text);
+      const args = command.args.map((text, place) => (read[place] ?? String)(text));
       process.exitCode = (await run(args as unknown as A, command.opts() as Values<O>, command)) ?? 0;
     });
     for (const add of below) add(command);
@@ -123,7 +133,16 @@ export function command<A extends Arguments = readonly string[], O extends Optio
   definition: Definition<A, O>,
   below: readonly Added[] = [],
 ): Added {
-  const { work: _, ownStoreCheck: __, shown: ___, changes, asksWhy, ...usage } = definition;
+  const {
+    work: _,
+    ownStoreCheck: __,
+    shown: ___,
+    begins: ____,
+    check: _____,
+    changes,
+    asksWhy,
+    ...usage
+  } = definition;
   const options = { ...usage.options, ...(asksWhy && { reason }), json, ...(changes && CHANGES) };
   const run: Leaf<A, Options>['run'] = (args, given, command) =>
     inSession(definition, args, { options: given as never, command });
@@ -143,35 +162,44 @@ function refuseTwice(command: Command): void {
 }
 
 async function inSession<A extends Arguments, O extends Options>(
-  { changes, shown, ownStoreCheck, asksWhy, work }: Definition<A, O>,
+  { changes, begins, check, shown, ownStoreCheck, asksWhy, work }: Definition<A, O>,
   args: A,
   { options, command }: { readonly options: Values<O> & CommandOptions; readonly command: Command },
 ): Promise<number> {
   const config = loadConfig(process.env, 'command');
   if (requiresReason(config) && !options.reason && asksWhy?.(options, args))
     throw wrongUsage('say why with --reason "…", for the auditors: production requires it');
+  await check?.(args, options);
   const clock = systemClock;
-  const opened = await openEngines(config, clock);
+  const engines = await openEngines(config, clock);
   const osUser = loginName(config);
   const author = { actor: options.actor ?? osUser, osUser, command: commandName(command) };
   const out = new Output(options.json === true);
   const records = typeof changes === 'function' ? changes(options) : changes === true;
-  const engines = ownStoreCheck
-    ? { ...opened, bind: async () => undefined }
-    : commandEngines(opened, config, { records, note: (line) => out.note(line) });
   const writer = (): AccountWriter => ({ store: engines.store(), clock, author });
   try {
-    if (records) {
-      const store = hasStore(config, opened) ? opened.store() : undefined;
-      await assertNotMoved({ ...config, ...opened }, store);
-    }
+    if (records) await begin({ config, engines, out }, { begins, ownStoreCheck });
+    else if (!begins && !ownStoreCheck) requireStore(config, engines);
     const session = { config, engines, clock, out, author, writer };
-    const exitCode = (await work(session, args, options)) ?? 0;
+    const exitCode = (await work(session, args, options).finally(() => out.end())) ?? 0;
     const isApplied = !options.wait || (await wait(session, shown));
     return isApplied ? exitCode : 1;
   } finally {
     await engines.close();
   }
+}
+
+/** What a command that records works on: the configuration's own store, that was not moved. */
+async function begin(
+  { config, engines, out }: Pick<Session, 'config' | 'engines' | 'out'>,
+  { begins, ownStoreCheck }: { readonly begins: true | undefined; readonly ownStoreCheck: true | undefined },
+): Promise<void> {
+  const exists = hasStore(config, engines);
+  await assertNotMoved({ ...config, ...engines }, exists ? engines.store() : undefined);
+  if (ownStoreCheck) return;
+  if (!begins) requireStore(config, engines);
+  if (!exists) out.note(`a new store was made in ${resolve(config.FUEL_DATA_DIR)}`);
+  await bindStore(engines.store(), config, { clock: systemClock });
 }
 
 /** False where customers do not see what they should. */

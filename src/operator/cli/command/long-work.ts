@@ -67,14 +67,15 @@ export function progressLine() {
   };
 }
 
-/** The bytes of a file, or of standard input (`-`), until the signal aborts. Throws `REFUSED` if it can't be read. */
-export async function openInput(file: string, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
+/** The bytes of a file, or of standard input (`-`), until the signal aborts. */
+export function openInput(file: string, signal: AbortSignal): AsyncIterable<Buffer> {
   if (file === '-') return addAbortSignal(signal, process.stdin);
-  await requireReadable(file);
   return addAbortSignal(signal, createReadStream(file, { highWaterMark: READ_BYTES }));
 }
 
-async function requireReadable(file: string): Promise<void> {
+/** Throws `REFUSED` for a file that can't be read. */
+export async function requireReadable(file: string): Promise<void> {
+  if (file === '-') return;
   try {
     await access(file, constants.R_OK);
     if (!(await stat(file)).isDirectory()) return;

@@ -1,9 +1,10 @@
-import { isIP } from 'node:net';
 import { InvalidArgumentError, Option } from 'commander';
+import { parseRange } from '../../../base/config/ip-address.ts';
 import { FuelError } from '../../../base/errors.ts';
 import { eventTypes } from '../../../domain/events.ts';
 import { isTextTooLong, MAX_TEXT_CHARACTERS } from '../../../domain/values/bounds.ts';
 import { isEmail } from '../../../domain/values/primitives.ts';
+import { searchable, trimmed } from '../../../domain/values/search-text.ts';
 import { readId, readTime } from '../../answers/filters.ts';
 
 /** An option, `T` to the command. Its flag is its name in the command's table: `rateLimit` is `--rate-limit`. */
@@ -81,10 +82,10 @@ export const text = (shown: string, summary: string) => valued(shown, summary, r
 export const prefix = (summary: string) => valued('prefix', summary, String);
 
 /** For a command that switches something off. */
-export const reason = text('reason', 'why, for the auditors');
-export const personal = flag('who drove too; with --json it is always there');
-export const actor = text('name', 'who does this (default: the login name)');
-export const json = flag('print one JSON document (lists: one a line) and nothing else');
+export const reason = text('reason', 'the reason, which is recorded for auditors');
+export const personal = flag("include the driver's name and number (always in --json)");
+export const actor = text('name', 'who runs the command (default: the login name)');
+export const json = flag('print JSON only: one document, or one per line for lists');
 /** What was `done` in this time. */
 export const sinceUntil = (done: string) => ({
   since: time(`${done} at or after this time`),
@@ -105,15 +106,21 @@ export function readCount(text: string): number {
 }
 
 export function readText(text: string): string {
-  if (text.trim() === '') throw usage('It must not be empty.');
+  if (trimmed(text) === '') throw usage('It must not be empty.');
   if (isTextTooLong(text)) throw usage(`It is longer than ${MAX_TEXT_CHARACTERS} characters.`);
   return text;
+}
+
+/** A text to search for. */
+export function readSearch(text: string): string {
+  if (searchable(text) === '') throw usage('It must have a letter or a digit.');
+  return readText(text);
 }
 
 export function readList(text: string): string[] {
   return text
     .split(',')
-    .map((part) => part.trim())
+    .map(trimmed)
     .filter((part) => part !== '');
 }
 
@@ -124,7 +131,7 @@ export const readEventTypes = listOf(
 
 /** Addresses and CIDR ranges. */
 export const readAllowList = listOf(
-  isAddressOrRange,
+  (entry) => parseRange(entry) !== undefined,
   'is neither an IP address nor a CIDR range such as 203.0.113.0/24.',
 );
 
@@ -138,13 +145,6 @@ function listOf(isGood: (entry: string) => boolean, fault: string): (text: strin
     if (wrong !== undefined) throw usage(`${wrong} ${fault}`);
     return entries;
   };
-}
-
-function isAddressOrRange(entry: string): boolean {
-  const [address = '', bits, ...rest] = entry.split('/');
-  const version = entry.includes('%') || rest.length > 0 ? 0 : isIP(address);
-  if (version === 0 || bits === undefined) return version !== 0;
-  return /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128);
 }
 
 export function usage(what: string): FuelError {

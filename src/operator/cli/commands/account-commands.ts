@@ -6,14 +6,7 @@ import { FuelError } from '../../../base/errors.ts';
 import type { AccountCommand } from '../../../domain/account-commands.ts';
 import type { DomainEvent } from '../../../domain/events.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
-import {
-  ACCOUNT_COLUMNS,
-  accountAnswer,
-  accountLine,
-  accountSections,
-  accountSummary,
-} from '../../answers/account.ts';
-import { time } from '../../answers/columns.ts';
+import { accountAnswer, accountLine, accountSummary } from '../../answers/account.ts';
 import { readId, requirePast } from '../../answers/filters.ts';
 import { unknownAccount } from '../../answers/names.ts';
 import { applyAccounts } from '../../apply/apply-accounts.ts';
@@ -21,9 +14,9 @@ import { bytesOf, linesOf } from '../../apply/export-account.ts';
 import { MAX_LINE_BYTES } from '../../lines/lines.ts';
 import { printChange } from '../command/change.ts';
 import { command, noun, requiresReason, type Session } from '../command/command.ts';
-import { storeOfDryRun } from '../command/command-engines.ts';
 import { sortedAccounts } from '../command/known-names.ts';
-import { longWork, openInput } from '../command/long-work.ts';
+import { storeOfDryRun } from '../command/known-store.ts';
+import { longWork, openInput, requireReadable } from '../command/long-work.ts';
 import * as option from '../command/options.ts';
 
 const list = command({
@@ -35,7 +28,7 @@ const list = command({
   async work({ engines, clock, out }, _, { closed }) {
     const directory = await loadDirectory(engines.store(), engines.directory());
     for (const entry of sortedAccounts(directory))
-      if (closed || !entry.account?.closed) await out.row(ACCOUNT_COLUMNS, accountLine(entry, clock.now()));
+      if (closed || !entry.account?.closed) await out.row(accountLine(entry, clock.now()), 'account');
   },
 });
 
@@ -55,12 +48,8 @@ const show = command({
         : unknownAccount(accountId);
       throw new FuelError('REFUSED', why);
     }
-    const document = accountAnswer(entry, at ?? clock.now());
-    const then = at === undefined ? [] : [{ facts: [['At', time(formatDateTime(at))]] as const }];
-    out.answer({ ...(at !== undefined && { at: formatDateTime(at) }), ...document }, [
-      ...then,
-      ...accountSections(document),
-    ]);
+    const then = at === undefined ? {} : { at: formatDateTime(at) };
+    out.answer({ ...then, ...accountAnswer(entry, at ?? clock.now()) }, { id: 'account' });
   },
 });
 
@@ -71,6 +60,7 @@ const open = command({
   args: [readId],
   options: { name: option.required(option.text('name', "the customer's name")) },
   changes: true,
+  begins: true,
   work: (session, [accountId], { name }) => change(session, { type: 'OpenAccount', accountId, name }),
 });
 
@@ -186,6 +176,8 @@ const apply = command({
     reason: option.reason,
   },
   changes: ({ dryRun }) => dryRun !== true,
+  begins: true,
+  check: ([file]) => requireReadable(file),
   work(session, [file], { dryRun = false, reason }) {
     const { clock, author, out } = session;
     const why = { reason, isAsked: requiresReason(session.config) };
@@ -193,7 +185,7 @@ const apply = command({
       out,
       { again: 'apply the same file again', names: dryRun ? { applied: 'would apply' } : {} },
       async ({ onRefused, endLine, ...parts }) => {
-        const input = await openInput(file, parts.signal);
+        const input = openInput(file, parts.signal);
         const show = async (events: readonly DomainEvent[]): Promise<void> => {
           endLine();
           for (const event of events) {

@@ -2,19 +2,11 @@ import { FuelError } from '../../../base/errors.ts';
 import { pause } from '../../../base/pause.ts';
 import { REDELIVERABLE } from '../../../domain/account-events.ts';
 import { EARLIEST_MS, formatDateTime, LATEST_MS } from '../../../domain/values/date-time.ts';
+import type { DeliverySummary } from '../../../push/queue/delivery.ts';
 import { DELIVERY_STATES } from '../../../push/queue/delivery.ts';
-import type { DeliverySummary } from '../../../push/queue/delivery-reads.ts';
-import { facts, table } from '../../answers/columns.ts';
-import {
-  ATTEMPT_COLUMNS,
-  attemptAnswer,
-  BODY_COLUMN,
-  DELIVERY_COLUMNS,
-  deliveryAnswer,
-  withHeldReasons,
-} from '../../answers/delivery.ts';
+import { attemptAnswer, deliveryAnswer, withHeldReasons } from '../../answers/delivery.ts';
 import { deliveryFilter, requireRange } from '../../answers/filters.ts';
-import { recordAnswer, UNSENT_COLUMNS } from '../../answers/transaction.ts';
+import { recordAnswer } from '../../answers/transaction.ts';
 import { DeliveryChanges } from '../../deliveries/delivery-changes.ts';
 import { listUnsent } from '../../deliveries/list-unsent.ts';
 import {
@@ -91,11 +83,7 @@ const show = command({
       throw new FuelError('REFUSED', `there is no delivery ${id}: fuel delivery list shows them`);
     }
     const attempts = delivery.attempts.map(attemptAnswer);
-    const document = { ...deliveryAnswer(delivery), attempts };
-    out.answer(document, [
-      facts(DELIVERY_COLUMNS, document),
-      table('Attempts', [...ATTEMPT_COLUMNS, BODY_COLUMN], { of: attempts, empty: 'None was recorded.' }),
-    ]);
+    out.answer({ ...deliveryAnswer(delivery), attempts }, { id: 'delivery' });
   },
 });
 
@@ -104,14 +92,13 @@ const redeliver = command({
   summary: 'send deliveries again, under their own ids: those named, or those of a key, 50 a second',
   example: 'fuel delivery redeliver --failed --key a1b2c3d4e5 --since 2026-09-01T00:00:00Z',
   options: {
-    force: option.flag('also those that were delivered'),
-    failed: option.flag('every failed one of --key'),
-    delivered: option.flag('every delivered one of --key'),
-    all: option.flag('both'),
-    key: option.prefix('with --failed, --delivered or --all: of this key'),
+    force: option.flag('redeliver delivered ones too'),
+    failed: option.flag('all failed deliveries of --key'),
+    delivered: option.flag('all delivered deliveries of --key'),
+    key: option.prefix('the key, with --failed, --delivered or --cancel'),
     ...option.sinceUntil('with --key: created'),
-    dryRun: option.flag('with --key: only count them'),
-    cancel: option.flag('end what of the redelivered ones of --key is still to be sent'),
+    dryRun: option.flag('with --key: only count what would be sent'),
+    cancel: option.flag('cancel redeliveries for --key that are still pending'),
   },
   changes: ({ dryRun }) => dryRun !== true,
   asksWhy: ({ cancel }) => cancel === true,
@@ -126,12 +113,11 @@ const redeliver = command({
     const isNamed = ids.length > 0 && wanted.length === 0 && others === undefined;
     if (!isRange && !isCancel && !isNamed) {
       throw option.usage(
-        'name deliveries (with --force where needed), or give --key with --failed, --delivered, --all or --cancel',
+        'name deliveries (with --force where needed), or give --key with --failed, --delivered or --cancel',
       );
     }
     requireRange(options);
     const { engines, writer, out } = session;
-    if (dryRun !== true) await engines.bind();
     if (key === undefined) {
       const again = 'run the same command again';
       return longWork(out, { again, names: NAMES }, ({ endLine: _, ...parts }) =>
@@ -175,7 +161,7 @@ async function printUnsent(
   const parts = { ...deliveryContext(session), view: session.engines.view() };
   let printed = 0;
   for await (const { row, reason } of listUnsent(of, parts)) {
-    await session.out.row(UNSENT_COLUMNS, { ...recordAnswer(accountId, row), reason });
+    await session.out.row({ ...recordAnswer(accountId, row), reason }, 'transaction');
     printed += 1;
     if (printed === limit) return;
   }
@@ -197,14 +183,14 @@ async function follow(
 
 async function print(session: Session, deliveries: readonly DeliverySummary[]): Promise<void> {
   for (const delivery of await withReasons(session, deliveries))
-    await session.out.row(DELIVERY_COLUMNS, deliveryAnswer(delivery));
+    await session.out.row(deliveryAnswer(delivery), 'delivery');
 }
 
 function withReasons<T extends DeliverySummary>(session: Session, deliveries: readonly T[]): Promise<T[]> {
   return withHeldReasons(deliveries, accountOf(session), session.clock.now());
 }
 
-const NAMES = { unchanged: 'already pending' };
+const NAMES = { unchanged: 'already pending', left_out: 'left out' };
 
 async function redeliverKey(
   { engines, writer, clock, out }: Session,
@@ -231,7 +217,7 @@ async function redeliverKey(
   };
   return longWork(out, options, async ({ endLine: _, ...long }) => {
     const deliveries = await countRedeliverable(of, { ...parts, signal: long.signal });
-    if (long.signal.aborted) return { redelivered: 0, unchanged: 0, refused: 0 };
+    if (long.signal.aborted) return { redelivered: 0, unchanged: 0, refused: 0, left_out: 0 };
     const lastDueAtMs = clock.now() + (deliveries * 1_000) / REDELIVERED_PER_SECOND;
     if (deliveries > 0)
       out.note(`${deliveries} deliveries; the last is due at ${formatDateTime(lastDueAtMs)}`);

@@ -4,23 +4,13 @@ import { isUnavailable, reasonOf } from '../../../base/errors.ts';
 import { EARLIEST_MS, LATEST_MS } from '../../../domain/values/date-time.ts';
 import { batchesOf } from '../../../event-store/batch-bytes.ts';
 import type { LastUse } from '../../../pull/request-journal.ts';
-import { facts } from '../../answers/columns.ts';
 import { readId, requireRange } from '../../answers/filters.ts';
-import {
-  edgeKeyAnswer,
-  type KeyAnswer,
-  keyAnswer,
-  REQUEST_COLUMNS,
-  requestAnswer,
-  USED_KEY_COLUMNS,
-  usedKeyAnswer,
-} from '../../answers/key.ts';
+import { edgeKeyAnswer, type KeyAnswer, keyAnswer, requestAnswer, usedKeyAnswer } from '../../answers/key.ts';
 import { readPrefix } from '../../answers/names.ts';
 import { issueKey } from '../../keys/issue-key.ts';
 import { rewrapSecrets } from '../../keys/webhook-secrets.ts';
 import { changeKey, type KeyChange, printChange } from '../command/change.ts';
 import { command, noun, type Session } from '../command/command.ts';
-import { requireStore } from '../command/command-engines.ts';
 import { findAccount, findKey, keyOf, sortedAccounts } from '../command/known-names.ts';
 import { longWork } from '../command/long-work.ts';
 import * as option from '../command/options.ts';
@@ -47,11 +37,10 @@ const issue = command({
   },
   changes: true,
   async work(
-    { config, engines, clock, writer, out },
+    { config, clock, writer, out },
     [accountId],
     { label, allow, rateLimit, driverMobile, webhookUrl },
   ) {
-    if (webhookUrl !== undefined) await engines.bind(); // before the master key is read: a lost one must not be replaced
     const webhook = webhookUrl === undefined ? null : webhookOptions(config, clock, webhookUrl);
     const issued = await issueKey(writer(), {
       accountId,
@@ -96,14 +85,14 @@ const list = command({
       if (unreadable !== null)
         out.note(`account ${id} can't be read, and its keys are not listed: ${unreadable.reason}`);
       for (const key of account?.keys.values() ?? []) {
-        if (edge && out.json) await out.line(edgeKeyAnswer(key), '');
+        if (edge) await out.row(edgeKeyAnswer(key));
         else keys.push(keyAnswer(id, key));
       }
     }
-    for (const some of batchesOf(keys, { most: KEYS_PER_READ, bytesOf: () => 0 })) {
+    for (const some of batchesOf(keys, { maxItems: KEYS_PER_READ, bytesOf: () => 0 })) {
       const prefixes = some.map(({ prefix }) => prefix);
       const uses = await lastUses(prefixes, { engines, out });
-      for (const key of some) await out.row(USED_KEY_COLUMNS, usedKeyAnswer(key, uses.get(key.prefix)));
+      for (const key of some) await out.row(usedKeyAnswer(key, uses.get(key.prefix)));
     }
   },
 });
@@ -116,8 +105,7 @@ const show = command({
   async work({ engines, out }, [prefix]) {
     const { entry, key: found } = await findKey(engines, prefix);
     const uses = await lastUses([prefix], { engines, out });
-    const document = usedKeyAnswer(keyAnswer(entry.id, found), uses.get(prefix));
-    out.answer(document, [facts(USED_KEY_COLUMNS, document)]);
+    out.answer(usedKeyAnswer(keyAnswer(entry.id, found), uses.get(prefix)));
   },
 });
 
@@ -131,8 +119,7 @@ const requests = command({
     requireRange(options);
     await findKey(engines, prefix);
     const range = { sinceMs: options.since ?? EARLIEST_MS, untilMs: options.until ?? LATEST_MS };
-    for await (const row of engines.requests().requestsOf(prefix, range))
-      await out.row(REQUEST_COLUMNS, requestAnswer(row));
+    for await (const row of engines.requests().requestsOf(prefix, range)) await out.row(requestAnswer(row));
   },
 });
 
@@ -188,12 +175,11 @@ const driverMobile = command({
 
 const rewrap = command({
   usage: 'rewrap',
-  summary: 'encrypt webhook secrets anew under the first key of FUEL_MASTER_KEY, so that the others can go',
+  summary:
+    're-encrypt webhook secrets with the first key of FUEL_MASTER_KEY, so that the old keys can be removed',
   example: 'FUEL_MASTER_KEY=new,old fuel key rewrap',
   changes: true,
   async work({ config, engines, writer, out }) {
-    requireStore(config, engines);
-    await engines.bind(); // before the master key is read: a lost one must not be replaced
     const masterKeys = openMasterKeys(config);
     const directory = await loadDirectory(engines.store(), engines.directory());
     return longWork(out, { again: 'run it again' }, async ({ onRefused, ...parts }) => {

@@ -24,7 +24,7 @@ export const addMockCommand = leaf({
     seed: option.withDefault(
       option.valued(
         'n',
-        'the same seed gives the same transactions, key and secret, but for their times',
+        'the same seed gives the same transactions, key and secret; only the times differ',
         readId,
       ),
       DEFAULT_SEED,
@@ -32,7 +32,7 @@ export const addMockCommand = leaf({
     port: option.withDefault(
       option.valued(
         'n',
-        'where the API listens; the next one takes the requests for webhooks; 0: any',
+        'the port of the API; the next port takes requests to send webhooks; 0: any free ports',
         readPort,
       ),
       DEFAULT_PORT,
@@ -47,7 +47,7 @@ export const addMockCommand = leaf({
   },
 });
 
-/** Runs until SIGTERM or SIGINT (exit 0), or until a part fails. */
+/** Runs until SIGTERM, SIGINT or SIGHUP (exit 0), or until a part fails. */
 async function serveMock(options: MockOptions & { readonly port: number }, out: Output): Promise<void> {
   const signal = abortOnInterrupt();
   const { startMock } = await import('../../../customers/mock/mock.ts'); // loads the servers, which no other command needs

@@ -1,24 +1,17 @@
 import { PROCESS_MAX_AGE_MS } from '../../../base/coordination/coordination.ts';
 import { FuelError } from '../../../base/errors.ts';
-import { printableData } from '../../../event-store/codec.ts';
 import { MAX_PARKED_READ } from '../../../event-store/event-store.ts';
 import { recordOperations } from '../../../event-store/operations.ts';
-import type { Place } from '../../../event-store/skipped-events.ts';
+import type { EventRef } from '../../../event-store/recorded-event.ts';
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
 import { DELIVERIES_GROUP } from '../../../push/fan-out/run-fan-out.ts';
-import { NOTICES_GROUP } from '../../../push/notices/notifier.ts';
-import { FOLLOWERS, type GroupName } from '../../../service/ops/followers.ts';
-import { facts } from '../../answers/columns.ts';
+import { FOLLOWERS, type Follower } from '../../../service/ops/followers.ts';
 import { readId } from '../../answers/filters.ts';
-import { roleOf } from '../../answers/followers/follower.ts';
-import { PARKED_COLUMNS, type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/followers/parked.ts';
-import { dataText, withoutDriver } from '../../answers/timeline.ts';
-import { retryParked } from '../../verify/retry-parked.ts';
-import { skipEvent } from '../../verify/skip-event.ts';
+import { type ParkedAnswer, parkedAnswer, parkedBy, roleOf } from '../../answers/follower.ts';
+import { retryParked } from '../../parked/retry-parked.ts';
+import { skipEvent } from '../../parked/skip-event.ts';
 import { command, type Session } from '../command/command.ts';
 import * as option from '../command/options.ts';
-
-type Follower = (typeof FOLLOWERS)[number]['name'];
 
 const follower = option.withDefault(
   option.choice(
@@ -35,28 +28,8 @@ interface Retried {
   readonly still_parked: number | null;
 }
 
-const show = command({
-  usage: 'show <position>',
-  summary: 'show one parked event with its data, and why it could not be applied',
-  example: 'fuel projection parked show 1042',
-  args: [readId],
-  options: { follower, personal: option.personal },
-  async work(session, [wanted], { follower, personal }) {
-    const { engines, out } = session;
-    let event: ParkedAnswer | undefined;
-    for await (const candidate of parkedOf(session, follower)) {
-      if (candidate.position === wanted) event = candidate;
-    }
-    if (event === undefined) throw notParked(wanted);
-    const [recorded] = await engines.store().readStream(event.stream, { fromRevision: event.revision });
-    const data = recorded === undefined ? null : printableData(recorded);
-    const reason = personal ? event.reason : withoutDriver(event.reason, data);
-    out.answer({ ...event, data }, [
-      facts(PARKED_COLUMNS, { ...event, reason }),
-      { facts: [['Data', dataText(data, { personal: personal === true })]] },
-    ]);
-  },
-});
+/** Notices wait, and park nothing. */
+const NOTHING_PARKED: Retried = { retried: 0, still_parked: 0 };
 
 const retry = command({
   usage: 'retry [position]',
@@ -73,11 +46,12 @@ const retry = command({
       throw option.usage(`${follower} tries all of its parked events again: name --all`);
     }
     const only = position === undefined ? undefined : readId(position);
-    await engines.bind();
     const result: Retried =
       follower === VIEW_NAME
         ? await retryParked(engines.store(), engines.view(), { only, author, clock })
-        : await replayParked(session, follower);
+        : follower === DELIVERIES_GROUP
+          ? await replayParked(session)
+          : NOTHING_PARKED;
     if (only !== undefined && result.retried === 0) throw notParked(only);
     const later = `the processes of ${follower} handle them again; what they park again is listed then`;
     const left = result.still_parked === null ? later : `still parked ${result.still_parked}`;
@@ -86,20 +60,17 @@ const retry = command({
   },
 });
 
-/** The notices had parked an account's event too, where they met it. */
 const skip = command({
   usage: 'skip <position>',
   summary:
-    'do without an event that can never be applied: one that made its account unreadable, or a parked one',
+    'permanently skip an event that cannot be applied: one that made its account unreadable, or a parked one',
   example: 'fuel projection parked skip 1042 --reason "written by hand, without a name"',
   args: [readId],
   options: { reason: option.required(option.reason) },
   changes: true,
   async work({ engines, clock, author, out }, [wanted], { reason }) {
-    await engines.bind();
     const parked = await parkedTransactionEvent(engines, wanted);
     const isNew = await skipEvent(engines.store(), wanted, { author, reason, clock, parked });
-    if (parked === undefined) await replayWhereConsumed(engines, NOTICES_GROUP);
     const done =
       parked === undefined ? 'skipped: its account is judged without it' : 'skipped: it is listed no more';
     out.result({ skipped: Number(isNew) }, isNew ? done : 'it was skipped before');
@@ -113,54 +84,56 @@ export const addParkedCommands = command(
     example: 'fuel projection parked',
     options: { follower },
     async work(session, _, { follower }) {
-      for await (const event of parkedOf(session, follower)) {
-        await session.out.row(PARKED_COLUMNS, event);
-      }
+      for await (const event of parkedOf(session, follower)) await session.out.row(event);
     },
   },
-  [show, retry, skip],
+  [retry, skip],
 );
 
 /** A skipped event is still there. */
 async function parkedTransactionEvent(
   engines: Session['engines'],
   position: number,
-): Promise<Place | undefined> {
+): Promise<EventRef | undefined> {
   const [byView] = await engines.view().parked({ after: position - 1, limit: 1 });
   if (byView?.position === position) return byView;
   const parked = await engines.subscriptions().parked(DELIVERIES_GROUP);
   return parked.find(({ event }) => event.position === position)?.event;
 }
 
-async function* parkedOf({ engines, out }: Session, follower: Follower): AsyncGenerator<ParkedAnswer> {
+async function* parkedOf(
+  { engines, out }: Session,
+  follower: Follower['name'],
+): AsyncGenerator<ParkedAnswer> {
   const subscriptions = engines.subscriptions();
   const parts = { store: engines.store(), view: engines.view(), subscriptions };
   for await (const event of parkedBy(follower, parts)) yield parkedAnswer(follower, event);
-  if (follower === VIEW_NAME) return;
+  if (follower !== DELIVERIES_GROUP) return;
   if (((await subscriptions.status(follower))?.parked ?? 0) > MAX_PARKED_READ)
     out.note(`${follower} has parked more: only the oldest ${MAX_PARKED_READ} are listed`);
 }
 
-/** Hands the parked events of a group to its consumers again; recorded before, with the oldest of their positions. */
-async function replayParked({ engines, clock, author }: Session, group: GroupName): Promise<Retried> {
+/** Hands the parked events to the consumers again; recorded before, with the oldest of their positions. */
+async function replayParked({ engines, clock, author }: Session): Promise<Retried> {
   const subscriptions = engines.subscriptions();
-  const positions = (await subscriptions.parked(group)).map(({ event }) => event.position);
+  const positions = (await subscriptions.parked(DELIVERIES_GROUP)).map(({ event }) => event.position);
   if (positions.length > 0) {
-    const data = { projection: group, positions };
+    const data = { projection: DELIVERIES_GROUP, positions };
     await recordOperations(engines.store(), [{ type: 'ParkedRetried', data }], { author, clock });
   }
-  return { retried: await subscriptions.replayParked(group), still_parked: null };
+  return { retried: await subscriptions.replayParked(DELIVERIES_GROUP), still_parked: null };
 }
 
 /**
- * Has the consumers of a group handle again what it has parked, so that it keeps nothing that is done with. Where there
+ * Has the consumers of the deliveries handle again what is parked, so that it keeps nothing that is done with. Where there
  * are none they do so when they start: EventStoreDB loses what was replayed to nobody when it restarts.
  */
-export async function replayWhereConsumed(engines: Session['engines'], group: GroupName): Promise<void> {
+export async function replayWhereConsumed(engines: Session['engines']): Promise<void> {
   const live = await engines.coordination().live(PROCESS_MAX_AGE_MS);
-  if (!live.some(({ roles }) => roles.includes(roleOf(group)))) return;
+  if (!live.some(({ roles }) => roles.includes(roleOf(DELIVERIES_GROUP)))) return;
   const subscriptions = engines.subscriptions();
-  if ((await subscriptions.status(group)) !== undefined) await subscriptions.replayParked(group);
+  if ((await subscriptions.status(DELIVERIES_GROUP)) !== undefined)
+    await subscriptions.replayParked(DELIVERIES_GROUP);
 }
 
 function notParked(position: number): FuelError {

@@ -4,9 +4,8 @@ import { assertViewFits } from '../../../event-store/store-identity.ts';
 import type { RowDifference } from '../../../pull/view/build/compare.ts';
 import { type RebuildResult, rebuildTransactions } from '../../../pull/view/build/rebuild.ts';
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
-import { FOLLOWER_COLUMNS, followerStatus, progressText } from '../../answers/followers/follower.ts';
+import { followerStatus, progressText } from '../../answers/follower.ts';
 import { command, noun } from '../command/command.ts';
-import { requireStore } from '../command/command-engines.ts';
 import { progressLine } from '../command/long-work.ts';
 import { flag, usage } from '../command/options.ts';
 import { abortOnInterrupt } from '../command/output.ts';
@@ -26,7 +25,10 @@ const status = command({
       coordination: engines.coordination(),
       clock,
     };
-    for (const status of await followerStatus(parts)) await out.row(FOLLOWER_COLUMNS, status);
+    const followers = await followerStatus(parts);
+    for (const status of followers) await out.row(status);
+    if (followers.some(({ unfinished_rebuild_percent: percent }) => percent !== undefined))
+      out.note('a rebuild stopped: the same command continues it, with --accept where records differ');
     await assertViewFits(await engines.view().checkpoint(), engines.store(), VIEW_NAME);
   },
 });
@@ -34,17 +36,15 @@ const status = command({
 const rebuild = command({
   usage: 'rebuild <view>',
   summary:
-    'build a view (transactions) anew from the events, beside the one that is served; serve it if its records are ' +
-    'the same. Interrupted, it continues with the next call',
+    'rebuild a view (transactions) from the events while the present one keeps serving, and switch if the records ' +
+    'are the same; run it again to continue after an interruption',
   example: 'fuel projection rebuild transactions',
   args: [String],
-  options: { accept: flag('serve the new view also where its records differ') },
+  options: { accept: flag('switch even if records differ') },
   changes: true,
   asksWhy: ({ accept }) => accept === true,
-  async work({ config, engines, clock, author, out }, [view], { accept = false, reason = BY_OPERATOR }) {
+  async work({ engines, clock, author, out }, [view], { accept = false, reason = BY_OPERATOR }) {
     if (view !== VIEW_NAME) throw usage(`there is no view ${view}: the views are ${VIEW_NAME}`);
-    requireStore(config, engines);
-    await engines.bind();
     const progress = progressLine();
     const result = await rebuildTransactions({
       store: engines.store(),

@@ -11,7 +11,7 @@ import {
 import { createLog } from '../../../base/log.ts';
 import { printableLine } from '../../../base/printable.ts';
 import { loadConfig, showConfig, unknownSettings } from '../../../engines/engines.ts';
-import { sectionsText } from '../../answers/columns.ts';
+import { factLines } from '../../print/document-text.ts';
 import { leaf, noun } from '../command/command.ts';
 import { json, type OptionOf } from '../command/options.ts';
 import { abortOnInterrupt, Output } from '../command/output.ts';
@@ -28,7 +28,7 @@ export const addServeCommand = leaf({
   run: (_, { role }) => serve(role.length === 0 ? ROLES : role),
 });
 
-/** Runs until SIGTERM or SIGINT (exit 0), or until a role fails (exit 1). */
+/** Runs until SIGTERM, SIGINT or SIGHUP (exit 0), or until a role fails (exit 1). */
 async function serve(roles: readonly Role[]): Promise<number> {
   const config = loadConfig(process.env, 'serve', roles);
   // Loaded here: loading the servers takes longer than most commands run.
@@ -74,7 +74,7 @@ const showSettings = leaf({
     });
     const verdict = faults.length === 0 ? ['valid for fuel serve'] : ['not valid for fuel serve:', ...faults];
     const document = { valid: faults.length === 0, settings, faults, unknown };
-    const text = [sectionsText([{ facts }]), '', ...unknown.map(unknownText), ...verdict].join('\n');
+    const text = [...factLines(facts), '', ...unknown.map(unknownText), ...verdict].join('\n');
     new Output(json === true).result(document, text);
     return faults.length === 0 ? 0 : 1;
   },

@@ -8,12 +8,13 @@ import { openEngines, servers, settingsFor } from '../../../engines/engines.ts';
 import { EMBEDDED_FILES } from '../../../engines/sqlite/embedded-files.ts';
 import { openEmbeddedEvents } from '../../../engines/sqlite/engine.ts';
 import { recordOperations } from '../../../event-store/operations.ts';
+import { groupStatus } from '../../../event-store/skipped-events.ts';
+import { DELIVERIES_GROUP } from '../../../push/fan-out/run-fan-out.ts';
 import type { PortName } from '../../../service/engines/engines.ts';
 import { backupDataDir } from '../../backup/backup.ts';
-import { checkBackup } from '../../backup/check-backup.ts';
 import type { CopyReport } from '../../copy/copy-store.ts';
 import { command, noun } from '../command/command.ts';
-import { hasStore, requireStore } from '../command/command-engines.ts';
+import { hasStore, requireStore } from '../command/known-store.ts';
 import { progressLine } from '../command/long-work.ts';
 import { actor, reason, required } from '../command/options.ts';
 import type { Output } from '../command/output.ts';
@@ -21,7 +22,7 @@ import type { Output } from '../command/output.ts';
 const backup = command({
   usage: 'backup <dir>',
   summary:
-    'copy the embedded files, consistently, while the service runs; the copy can be used as FUEL_DATA_DIR',
+    'copy the embedded files while the service runs, and check the copies; the folder can be used as FUEL_DATA_DIR',
   example: 'fuel store backup /backups/2026-09-03',
   args: [String],
   options: { actor },
@@ -41,27 +42,10 @@ const backup = command({
   },
 });
 
-const check = command({
-  usage: 'check-backup <dir>',
-  summary:
-    'say whether a backup of the embedded files is whole: its files, their bytes, and what SQLite finds in them',
-  example: 'fuel store check-backup /backups/2026-09-03',
-  args: [String],
-  ownStoreCheck: true,
-  async work({ out }, [dir]) {
-    const checked = await checkBackup(dir);
-    for (const fault of checked.faults) out.note(fault);
-    const { events, transactions } = checked.positions ?? { events: null, transactions: null };
-    const text = `whole: ${checked.files} files of ${checked.made_at}, events up to ${events}, the view up to ${transactions}`;
-    out.result({ dir, ...checked }, checked.faults.length === 0 ? text : 'not whole: do not rely on it');
-    return checked.faults.length === 0 ? 0 : 1;
-  },
-});
-
 const copy = command({
   usage: 'copy',
   summary:
-    `copy the embedded events into ${targetsFor('store')} and the delivery log into ${targetsFor('queue')}, while ` +
+    `copy the embedded events into ${targetsFor('events')} and the delivery log into ${targetsFor('tables')}, while ` +
     'nothing runs on either; run it again to continue after an interruption',
   example: 'fuel store copy',
   options: { actor },
@@ -71,7 +55,7 @@ const copy = command({
     if (left.includes('store') || left.includes('queue') || left.includes('coordination')) {
       throw new FuelError(
         'REFUSED',
-        `set both ${settingsFor('store')} and ${settingsFor('queue')}: the events and the delivery log are copied together`,
+        `set ${settingsFor('store')}, and ${settingsFor('queue')}: the events and the delivery log are copied together`,
       );
     }
     if (!existsSync(join(config.FUEL_DATA_DIR, EMBEDDED_FILES.events))) {
@@ -99,7 +83,7 @@ const copy = command({
       const to = engines.remote.map(({ address }) => address);
       const mark = { folder: config.FUEL_DATA_DIR, store: events, author, clock };
       // Loaded here, since no other command needs it.
-      const { copyStore, parkedByGroup } = await import('../../copy/copy-store.ts');
+      const { copyStore } = await import('../../copy/copy-store.ts');
       const report = await copyStore({
         source,
         target,
@@ -110,9 +94,11 @@ const copy = command({
       });
       progress.end();
       print(report, out);
-      for (const { group, parked } of await parkedByGroup(source.store, embedded.subscriptions())) {
-        out.note(`${parked} events are parked in the group ${group} here: it receives them again there`);
-      }
+      const { parked } = await groupStatus(source.store, embedded.subscriptions(), DELIVERIES_GROUP);
+      if (parked > 0)
+        out.note(
+          `${parked} events are parked in the group ${DELIVERIES_GROUP} here: it receives them again there`,
+        );
       return report.faults.length === 0 ? 0 : 1;
     } finally {
       progress.end();
@@ -146,8 +132,8 @@ const unmarkStore = command({
 const trustKey = command({
   usage: 'trust-key',
   summary:
-    "accept the present master key as the store's, when the former one is lost for good: webhook secrets under " +
-    'that can not be read any more',
+    'accept the present master key although the store was encrypted with another one that is lost: webhook secrets ' +
+    'under the lost key can no longer be read',
   example: 'fuel store trust-key --reason "master.key lost with the disk of node 1"',
   options: { reason: required(reason), actor },
   ownStoreCheck: true,
@@ -163,7 +149,7 @@ export const addStoreCommands = noun({
   name: 'store',
   summary: 'the stores behind the service',
   example: 'fuel store backup /backups/2026-09-03',
-  commands: [backup, check, copy, unmarkStore, trustKey],
+  commands: [backup, copy, unmarkStore, trustKey],
 });
 
 /** The servers that can serve a port, as a summary names them. */

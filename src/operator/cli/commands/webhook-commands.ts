@@ -4,17 +4,18 @@ import type { Config } from '../../../base/config/config.ts';
 import { silentLog } from '../../../base/log.ts';
 import { printableLine } from '../../../base/printable.ts';
 import type { AccountKey } from '../../../domain/account.ts';
+import { MAX_PER_SECOND, perSecond } from '../../../domain/values/primitives.ts';
 import { createNameLookup } from '../../../push/sender/name-lookup.ts';
 import { resolveName } from '../../../push/targets/resolve-name.ts';
-import { facts } from '../../answers/columns.ts';
 import { outcomeAnswer, outcomeText } from '../../answers/delivery.ts';
 import { readPrefix } from '../../answers/names.ts';
-import { HEALTH_FACTS, WEBHOOK_FACTS, webhookAnswer } from '../../answers/webhook.ts';
+import { paceShown, readPace, webhookAnswer } from '../../answers/webhook.ts';
 import { testWebhook } from '../../deliveries/test-webhook.ts';
 import { setWebhook, type WebhookOptions } from '../../keys/set-webhook.ts';
 import { changeKey, type KeyChange, printChange } from '../command/change.ts';
 import { command, noun, type Session } from '../command/command.ts';
 import { findKey, keyOf } from '../command/known-names.ts';
+import { usage } from '../command/options.ts';
 
 const BY_OPERATOR = 'switched off by the operator';
 
@@ -27,7 +28,6 @@ const set = command({
   async work(session, [prefix, url]) {
     const { config, engines, clock, writer, out } = session;
     const accountId = (await findKey(engines, prefix)).entry.id;
-    await engines.bind(); // before the master key is read: a lost one must not be replaced
     const options = webhookOptions(config, clock, url);
     const { changed, webhookSecret, warning, account } = await setWebhook(
       writer(),
@@ -72,7 +72,8 @@ const enable = command({
       type: 'EnableWebhook',
       ...of,
     }));
-    if (changed) await session.engines.queue().resetHealth(prefix, session.writer().clock.now());
+    const atMs = session.writer().clock.now();
+    if (changed) await session.engines.queue().change({ kind: 'enabled', prefix, atMs }, atMs);
     printChange(session, changed, await answer(accountId, key, session));
   },
 });
@@ -90,6 +91,16 @@ const disable = command({
   },
 });
 
+const rate = command({
+  usage: 'rate <prefix> <n|off>',
+  summary: 'send at most n deliveries a second, from 1 to 1000; off takes the limit away',
+  example: 'fuel webhook rate a1b2c3d4e5 20',
+  args: [readPrefix, readRate],
+  changes: true,
+  work: (session, [prefix, perSecond]) =>
+    change(session, prefix, (of) => ({ type: 'SetWebhookRate', ...of, perSecond })),
+});
+
 const test = command({
   usage: 'test <prefix>',
   summary: 'send one webhook.test now and show what the receiver answers',
@@ -98,7 +109,6 @@ const test = command({
   changes: true,
   async work({ config, engines, writer, out }, [prefix]) {
     const accountId = (await findKey(engines, prefix)).entry.id;
-    await engines.bind();
     // Loaded here, since loading the HTTP client is slow and no other command needs it.
     const { configuredSender } = await import('../../../push/sender/sender.ts');
     const sender = configuredSender(config, silentLog); // what is printed says a fault too
@@ -122,13 +132,15 @@ const test = command({
 
 const show = command({
   usage: 'show <prefix>',
-  summary: "show a key's webhook, whether it is on, and its failures in a row",
+  summary: "show a key's webhook, whether it is on, its failures in a row and its receiver's pace",
   example: 'fuel webhook show a1b2c3d4e5',
   args: [readPrefix],
-  async work({ engines, out }, [prefix]) {
+  async work({ engines, clock, out }, [prefix]) {
     const { entry, key } = await findKey(engines, prefix);
-    const document = webhookAnswer(entry.id, key, await engines.queue().health(prefix));
-    out.answer(document, [facts([...WEBHOOK_FACTS, ...HEALTH_FACTS], document)]);
+    const queue = engines.queue();
+    const document = webhookAnswer(entry.id, key, await queue.health(prefix));
+    const { pace } = await readPace(queue, prefix, clock.now());
+    out.answer({ ...document, pace }, { shown: { ...document, pace: paceShown(pace) } });
   },
 });
 
@@ -136,8 +148,16 @@ export const addWebhookCommands = noun({
   name: 'webhook',
   summary: "a key's webhook: where transactions are pushed to",
   example: 'fuel webhook show a1b2c3d4e5',
-  commands: [set, remove, enable, disable, test, show],
+  commands: [set, remove, enable, disable, rate, test, show],
 });
+
+/** A count, or `null` for off. */
+function readRate(text: string): number | null {
+  if (text === 'off') return null;
+  const value = Number(text);
+  if (/^\d+$/.test(text) && perSecond.is(value)) return value;
+  throw usage(`It must be off, or a whole number from 1 to ${MAX_PER_SECOND}.`);
+}
 
 async function change(session: Session, prefix: string, commandOf: KeyChange): Promise<void> {
   const { changed, accountId, key } = await changeKey(session, prefix, commandOf);

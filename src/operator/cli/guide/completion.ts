@@ -18,34 +18,19 @@ complete -F _fuel fuel`;
 
 const ZSH = `#compdef fuel
 _fuel() {
-  local -a offered
-  offered=(\${(f)"$(fuel completion zsh -- "\${(@)words[2,CURRENT]}" 2>/dev/null)"})
-  if [[ $offered == '${FILE}:' ]]; then
-    _files
-  elif (($#offered)); then
-    _describe word offered
-  fi
+  local -a values
+  values=(\${(f)"$(fuel completion zsh -- "\${(@)words[2,CURRENT]}" 2>/dev/null)"})
+  if [[ $values == '${FILE}' ]]; then _files; else compadd -a values; fi
 }
 if [[ \${funcstack[1]} == _fuel ]]; then _fuel "$@"; else compdef _fuel fuel; fi`;
 
-const FISH = `function __fuel_offers
-  set -l typed (commandline -opc)
-  set -l offered (fuel completion fish -- $typed[2..] (commandline -ct) 2>/dev/null)
-  if string match -q '${FILE}*' -- $offered
-    __fish_complete_path (commandline -ct)
-  else
-    string join \\n -- $offered
-  end
+const FISH = `function __fuel
+  set -l values (fuel completion fish -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)
+  if test "$values" = '${FILE}'; __fish_complete_path (commandline -ct); else; printf '%s\n' $values; end
 end
-complete -c fuel -f -a '(__fuel_offers)'`;
+complete -c fuel -f -a '(__fuel)'`;
 
-/** What stands between a word and its summary; without it only the word is printed. */
-const SHELLS = {
-  bash: { script: BASH, separator: undefined },
-  zsh: { script: ZSH, separator: ':' },
-  fish: { script: FISH, separator: '\t' },
-} as const;
-type Shell = keyof typeof SHELLS;
+const SCRIPTS = { bash: BASH, zsh: ZSH, fish: FISH } as const;
 
 /**
  * Prints a script that asks this command, with the words that were typed, what a shell may offer for the last of them.
@@ -54,8 +39,8 @@ type Shell = keyof typeof SHELLS;
 export function addCompletionCommand(program: Command): void {
   program
     .command('completion')
-    .description('print a script that completes commands and options in a shell')
-    .addArgument(new Argument('<shell>', 'which shell').choices(Object.keys(SHELLS)))
+    .description('print a script that completes commands, options and file names in a shell')
+    .addArgument(new Argument('<shell>', 'which shell').choices(Object.keys(SCRIPTS)))
     .addArgument(new Argument('[words...]', 'print what may stand in place of the last of these instead'))
     .addHelpText(
       'after',
@@ -63,22 +48,14 @@ export function addCompletionCommand(program: Command): void {
         '\n  source <(fuel completion zsh)                                    # in ~/.zshrc, after compinit' +
         '\n  fuel completion fish > ~/.config/fish/completions/fuel.fish',
     )
-    .action((shell: Shell, words: readonly string[]) => {
-      const { script, separator } = SHELLS[shell];
-      const lines = offersFor(program, words).map(({ word, summary = '' }) =>
-        separator === undefined ? word : `${word}${separator}${summary}`,
-      );
-      process.stdout.write(words.length === 0 ? `${script}\n` : lines.map((text) => `${text}\n`).join(''));
+    .action((shell: keyof typeof SCRIPTS, words: readonly string[]) => {
+      const lines = words.length === 0 ? [SCRIPTS[shell]] : offersFor(program, words);
+      process.stdout.write(lines.map((text) => `${text}\n`).join(''));
     });
 }
 
-interface Offer {
-  readonly word: string;
-  readonly summary?: string;
-}
-
 /** What may stand in place of the last of the words after the program's name. */
-export function offersFor(program: Command, words: readonly string[]): Offer[] {
+export function offersFor(program: Command, words: readonly string[]): string[] {
   const isHelp = words[0] === 'help' && words.length > 1;
   const before = words.slice(isHelp ? 1 : 0, -1).filter((word) => word !== '='); // bash splits --name=value there
   let command = program;
@@ -92,20 +69,11 @@ export function offersFor(program: Command, words: readonly string[]): Offer[] {
     else if (sub !== undefined) command = sub;
     else taken += 1;
   }
-  const commands = (taken === 0 ? command.commands : []).map((sub) => ({
-    word: sub.name(),
-    summary: sub.description(),
-  }));
+  const commands = (taken === 0 ? command.commands : []).map((sub) => sub.name());
   if (isHelp) return commands;
   if (option !== undefined) return wordsOf(option);
   if (words.at(-1)?.startsWith('-'))
-    return [
-      ...command.options.map(({ long, flags, description }) => ({
-        word: long ?? flags,
-        summary: description,
-      })),
-      { word: '--help', summary: 'print the help' },
-    ];
+    return [...command.options.map(({ long, flags }) => long ?? flags), '--help'];
   const args = command.registeredArguments;
   const last = args.at(-1);
   const argument = args[taken] ?? (last?.variadic ? last : undefined);
@@ -116,10 +84,9 @@ function isValued({ required, optional }: Option): boolean {
   return required || optional;
 }
 
-/** `<on|off>` names the words, `<file>` and `<dir>` are files. */
-function wordsOf(of: Argument | Option): Offer[] {
+/** `<on|off>` names the words, `<n|off>` a number or a word, `<file>` and `<dir>` are files. */
+function wordsOf(of: Argument | Option): string[] {
   const name = of.name();
-  if (of instanceof Argument && (name === 'file' || name === 'dir')) return [{ word: FILE }];
-  const words = of.argChoices ?? (name.includes('|') ? name.split('|') : []);
-  return words.map((word) => ({ word }));
+  if (of instanceof Argument && (name === 'file' || name === 'dir')) return [FILE];
+  return of.argChoices ?? (name.includes('|') ? name.split('|').filter((word) => word !== 'n') : []);
 }

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AccountState } from '../../../accounts/directory/fold/directory-entry.ts';
 import { type PackedAccount, unpackAccount } from '../../../accounts/directory/fold/packed-account.ts';
+import { searchable } from '../../../domain/values/search-text.ts';
 import type { ConsoleParts } from './console-parts.ts';
 
 /** Of the event loop, before it gets its turn. */
@@ -13,7 +14,7 @@ export interface WebhookRef {
 }
 
 interface Indexed {
-  /** In lower case, for the search. */
+  /** As `searchable`. */
   readonly name: string;
   readonly isClosed: boolean;
   /** Webhooks of active keys of this environment, in the order of their issue. */
@@ -74,7 +75,7 @@ function indexed(accountId: number, packed: PackedAccount, environment: string):
       ? []
       : [{ accountId, prefix, disabledAtMs: webhook.disabled?.sinceMs ?? null }],
   );
-  return { name: name.toLowerCase(), isClosed: closed !== null, webhooks };
+  return { name: searchable(name), isClosed: closed !== null, webhooks };
 }
 
 function listsOf(accounts: readonly Listed[]) {

@@ -3,7 +3,7 @@ import { readThroughSoon } from '../../../engines/sqlite/embedded-files.ts';
 import { certificateEndsAtMs } from '../../../pull/server/certificate.ts';
 import { damagedEvents } from '../../../pull/view/parked-events.ts';
 import type { ViewReads } from '../../../pull/view/transactions-view.ts';
-import type { DeliveryReads, LaneReads } from '../../../push/queue/delivery-reads.ts';
+import type { DeliveryReads } from '../../../push/queue/delivery-queue.ts';
 import type { RunningProcess } from '../../../service/service.ts';
 import type { Repaired } from '../../verify/verify-last-days.ts';
 import { AttemptHistory } from './history.ts';
@@ -17,18 +17,18 @@ export interface Proof extends Repaired {
 export type ConsoleParts = Readonly<ReturnType<typeof consoleParts>>;
 
 export function consoleParts(running: RunningProcess, lastProof: () => Proof | undefined) {
-  const { config, engines, metrics, disk, host, roles } = running;
+  const { config, engines, metrics, disk, holder, roles } = running;
   const attempts = new AttemptHistory();
   metrics.onTaken((thread, counted) => {
     if (thread === 'webhooks') attempts.take(counted);
   });
-  const [view, queue]: [ViewReads, DeliveryReads & LaneReads] = [engines.view(), engines.queue()];
+  const [view, queue]: [ViewReads, DeliveryReads] = [engines.view(), engines.queue()];
   return {
     ...running,
     ...{ attempts, lastProof, view, queue },
     /** Of the shared figures, as this process read them; oldest first. */
     readings: metrics.shared.readings,
-    id: host.holder,
+    id: holder,
     environment: config.FUEL_ENVIRONMENT,
     retentionMs: retentionMs(config),
     store: engines.store(),

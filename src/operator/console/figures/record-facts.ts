@@ -1,34 +1,37 @@
 import { parseDateTime } from '../../../domain/values/date-time.ts';
 
 /** What is shown of a record: ids, times and amounts; no name, no number of a person. */
-const SHOWN = [
-  ['account', 'account_id'],
-  ['corporate', 'corporate.id'],
-  ['corporate group', 'corporate_group.id'],
-  ['corrects transaction', 'correction_reference_id'],
-  ['created', 'created_at'],
-  ['confirmed', 'confirmed_at'],
-  ['fuel type', 'fuel.type.id'],
-  ['liters', 'fuel.liters'],
-  ['price per liter', 'fuel.price_per_liter'],
-  ['amount', 'fuel.amount'],
-  ['fees', 'fees.total_fees'],
-  ['VAT', 'fees.total_vat'],
-  ['total', 'fees.total_amount'],
-  ['station', 'station.id'],
-  ['vehicle', 'vehicle.id'],
-  ['driver', 'driver.id'],
-] as const;
+const SHOWN = {
+  account: 'account_id',
+  corporate: 'corporate.id',
+  corporate_group: 'corporate_group.id',
+  corrects: 'correction_reference_id',
+  created_at: 'created_at',
+  confirmed_at: 'confirmed_at',
+  fuel_type: 'fuel.type.id',
+  liters: 'fuel.liters',
+  price_per_liter: 'fuel.price_per_liter',
+  amount: 'fuel.amount',
+  fees: 'fees.total_fees',
+  vat: 'fees.total_vat',
+  total_amount: 'fees.total_amount',
+  station: 'station.id',
+  vehicle: 'vehicle.id',
+  driver: 'driver.id',
+} as const;
 const DECIMAL = /^-?\d{1,30}(\.\d{1,30})?$/;
 
 /** By name; what is not an id, a time or a decimal is left out, whatever an event holds in its place. */
-export function recordFacts(data: unknown): readonly (readonly [string, string])[] {
-  return SHOWN.flatMap(([name, path]): [string, string][] => {
-    const value = memberOf(data, path);
-    if (typeof value === 'number') return [[name, String(value)]];
-    const isShown = typeof value === 'string' && (DECIMAL.test(value) || parseDateTime(value) !== undefined);
-    return isShown ? [[name, value]] : [];
-  });
+export function recordFacts(data: unknown): Readonly<Record<string, string | number>> {
+  return Object.fromEntries(
+    Object.entries(SHOWN).flatMap(([name, path]): [string, string | number][] => {
+      const value = memberOf(data, path);
+      const isShown =
+        typeof value === 'number' ||
+        (typeof value === 'string' && (DECIMAL.test(value) || parseDateTime(value) !== undefined));
+      return isShown ? [[name, value]] : [];
+    }),
+  );
 }
 
 function memberOf(data: unknown, path: string): unknown {

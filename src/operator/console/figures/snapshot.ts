@@ -1,8 +1,10 @@
 import { PROCESS_MAX_AGE_MS } from '../../../base/coordination/coordination.ts';
+import { trustedTime } from '../../../base/time/trusted-clock.ts';
 import { MAX_BACKLOG_COUNTED } from '../../../service/ops/shared-figures.ts';
-import { type FollowerStatus, followerStatus } from '../../answers/followers/follower.ts';
+import { type FollowerStatus, followerStatus } from '../../answers/follower.ts';
 import { failingWebhooks, MAX_FAILING } from '../../checks/accounts.ts';
-import { judge, type Problem } from '../../checks/table.ts';
+import { look, type Problem } from '../../checks/check.ts';
+import { problemsIn } from '../../checks/table.ts';
 import { accountLists } from './account-lists.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { type Known, known, shared } from './known.ts';
@@ -24,10 +26,11 @@ export function figuresOf(parts: ConsoleParts) {
     shared(() => known(read, () => clock.now()), age);
   return {
     followers: of<readonly FollowerStatus[]>(() => followerStatus(parts, { glance: true })),
-    backlog: of(() => queue.backlog(MAX_BACKLOG_COUNTED)),
+    backlog: of(() => queue.backlog({ nowMs: clock.now(), limit: MAX_BACKLOG_COUNTED })),
     /** The longest streaks first, at most `MAX_FAILING`. */
     failing: of(async () => failingWebhooks(await queue.failingLanes(MAX_FAILING), directory)),
     processes: of(() => coordination.live(PROCESS_MAX_AGE_MS)),
+    trustedAtMs: of(() => trustedTime(coordination)),
     readiness: of(readiness),
     operations: of(operationsTail(parts.store)),
     certificateEndsAtMs: of(certificateEndsAtMs),
@@ -44,6 +47,7 @@ const NAMES: Partial<Record<string, string>> = {
   failing: 'failing webhooks',
   operations: 'repairs',
   certificateEndsAtMs: 'the certificate',
+  trustedAtMs: 'the clock',
   disk: 'the disk',
   lists: 'webhooks that are switched off, and unreadable accounts',
   damage: 'damaged events',
@@ -54,16 +58,10 @@ export async function snapshotOf(figures: Figures, { clock }: Pick<ConsoleParts,
   return { ...Object.fromEntries(await Promise.all(reads)), atMs: clock.now() } as Snapshot;
 }
 
-/** Something that an operator should look at. */
-export interface Attention extends Omit<Problem, 'do'> {
-  /** `bad` does not end before somebody acts. */
-  readonly level: 'bad' | 'warn';
-}
-
 /** What needs attention, the worst first; empty where all is well. */
-export function attentionOf(snapshot: Snapshot, engineNames: readonly string[]): readonly Attention[] {
+export function attentionOf(snapshot: Snapshot, engineNames: readonly string[]): readonly Problem[] {
   const { lists, operations, atMs } = snapshot;
-  const verdicts = judge({
+  const found = problemsIn({
     atMs,
     disk: snapshot.disk.value,
     readiness: snapshot.readiness.value?.checks,
@@ -74,23 +72,17 @@ export function attentionOf(snapshot: Snapshot, engineNames: readonly string[]):
     webhooks: lists.value?.webhooks.length,
     disabled: lists.value?.disabled.map(({ prefix }) => prefix),
     failing: snapshot.failing.value,
-    oldestDueAtMs: snapshot.backlog.value?.nextDueAtMs,
+    backlog: snapshot.backlog.value,
     certificateEndsAtMs: snapshot.certificateEndsAtMs.value,
+    trustedAtMs: snapshot.trustedAtMs.value,
     repairs: (operations.value ?? [])
       .filter(({ type }) => type === 'AgreementRepaired')
       .map(({ data, atMs }) => ({ atMs, what: `${data.what}`, repaired: `${data.repaired}` })),
   });
-  const found = verdicts.flatMap(({ severity, problems }) =>
-    problems.map(({ do: cure, text, ...problem }): Attention => {
-      const level = severity === 'act' ? 'bad' : 'warn';
-      return { ...problem, level, text: cure === undefined ? text : `${text}: ${cure}` };
-    }),
-  );
-  const unknown = Object.entries(snapshot).flatMap(([name, figure]): Attention[] => {
+  const unknown = Object.entries(snapshot).flatMap(([name, figure]): Problem[] => {
     if (typeof figure === 'number' || !('unknown' in figure)) return [];
     const what = NAMES[name] ?? name;
-    const text = `not known: ${what} (${figure.unknown})`;
-    return [{ level: 'warn', id: `unknown-${what}`, text, href: '/', words: ['doctor'] }];
+    return [look(`unknown-${what}`, `not known: ${what} (${figure.unknown})`, ['doctor'], { href: '/' })];
   });
-  return [...found.toSorted((a, b) => Number(a.level === 'warn') - Number(b.level === 'warn')), ...unknown];
+  return [...found, ...unknown];
 }

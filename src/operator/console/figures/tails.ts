@@ -1,7 +1,7 @@
 import type { DirectoryAccount } from '../../../accounts/directory/fold/directory-entry.ts';
 import { accountStream } from '../../../domain/account-events.ts';
 import { OPERATIONS_STREAM } from '../../../domain/operations-events.ts';
-import { membersOf, recordedAtMs } from '../../../event-store/codec.ts';
+import { authorOf, membersOf, recordedAtMs } from '../../../event-store/codec.ts';
 import type { EventStore } from '../../../event-store/event-store.ts';
 import type { RecordedEvent } from '../../../event-store/recorded-event.ts';
 import { auditLine } from '../../audit/audit.ts';
@@ -37,4 +37,35 @@ export function operationsTail(store: Pick<EventStore, 'readStream'>): () => Pro
 function loggedEvent(event: RecordedEvent) {
   const line = auditLine(event);
   return { ...line, atMs: recordedAtMs(event), data: membersOf(line.data) };
+}
+
+/** Members of an account's events that are shown: nothing secret, and nothing that grows. */
+export const ACCOUNT_MEMBERS: readonly string[] = [
+  'prefix',
+  'reason',
+  'url',
+  'profile',
+  'from',
+  'to',
+  'name',
+  'corporate_id',
+  'corporate_group_id',
+  'failed_in_a_row',
+  'failing_since',
+  'last_answers',
+];
+
+/** An event as a page lists it, with these members of its data, or with those that are text or numbers. */
+export function loggedRow(event: LoggedEvent, names?: readonly string[]) {
+  const { at, type, command, data } = event;
+  const details = Object.entries(data).filter(
+    ([name, value]) => names?.includes(name) ?? ['string', 'number'].includes(typeof value),
+  );
+  return {
+    at,
+    event: type,
+    by: authorOf({ metadata: event }),
+    command,
+    details: Object.fromEntries(details),
+  };
 }

@@ -1,8 +1,7 @@
 import type { VNode } from 'preact';
 import { DAY_MS, formatDateTime } from '../../../domain/values/date-time.ts';
-import { type Column, table, time } from '../../answers/columns.ts';
 import { html } from './html.ts';
-import { content } from './parts.ts';
+import { content, listOf } from './parts.ts';
 
 const WIDTH = 300;
 const HEIGHT = 56;
@@ -17,7 +16,7 @@ interface Point {
   readonly values: readonly (number | null)[];
   /** Of a dot: its colour, and what it stands for. */
   readonly tone?: string;
-  readonly label?: string;
+  readonly answer?: string;
 }
 
 export interface Chart {
@@ -40,16 +39,13 @@ export function chart(shown: Chart): VNode {
     kind === 'bars' ? sum(values) : values.reduce((most: number, value) => Math.max(most, value ?? 0), 0);
   const max = points.reduce((most, point) => Math.max(most, highest(point)), 0);
   const every = kind === 'lines' ? Math.max(1, Math.ceil(points.length / MAX_ROWS)) : 1;
-  const rows = points.filter((_, at) => (points.length - 1 - at) % every === 0).reverse();
-  const columns: Column<Point>[] = [
-    { head: 'Time', cell: ({ atMs }) => time(atMs) },
-    ...(kind === 'dots' ? [{ head: 'Answer', cell: ({ label }: Point) => label ?? '' }] : []),
-    ...series.map(({ name }, at) => ({
-      head: name,
-      number: true as const,
-      cell: ({ values }: Point) => values[at] ?? 'unknown',
-    })),
-  ];
+  const rows = points
+    .filter((_, at) => (points.length - 1 - at) % every === 0)
+    .map(({ atMs, values, answer }) => ({
+      time: formatDateTime(atMs),
+      answer,
+      ...Object.fromEntries(series.map(({ name }, at) => [name, values[at] ?? 'unknown'])),
+    }));
   return html`<figure id=${id}>
     <figcaption><strong>${title}</strong> <span class="note">${note}</span></figcaption>
     <div class="chart">
@@ -59,7 +55,7 @@ export function chart(shown: Chart): VNode {
     </div>
     <details id=${`${id}-figures`}>
       <summary>${title} as figures</summary>
-      ${content(table(title, columns, { of: rows, empty: 'No figures yet.' }))}
+      ${content(listOf(title, rows.reverse()))}
     </details>
   </figure>`;
 }

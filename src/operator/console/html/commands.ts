@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { html } from './html.ts';
 
-/** A command for sh, bash, zsh or fish: each word is one argument, whatever is in it, also when it is pasted. */
+/** A command for sh, bash or zsh: each word is one argument, whatever is in it, also when it is pasted. */
 export function commandLine(words: readonly string[]): string {
   return words.map(quoted).join(' ');
 }
@@ -12,8 +12,7 @@ const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
 function quoted(word: string): string {
   if (PLAIN.test(word)) return word;
-  // A backslash stands outside the quotes: fish takes it as an escape between them, the others don't.
-  if (!UNSEEN.test(word)) return `'${word.replace(/['\\]/g, "'\\$&'")}'`;
+  if (!UNSEEN.test(word)) return `'${word.replaceAll("'", "'\\''")}'`;
   // The one form that all of them read; only line feeds at the end are lost.
   return `"$(printf '${word.replace(/[^A-Za-z0-9 ]/gu, octalsOf)}')"`;
 }

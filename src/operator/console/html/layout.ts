@@ -26,15 +26,6 @@ export interface Page {
   readonly outcome?: 'ok' | 'notFound' | 'malformed' | 'unavailable';
 }
 
-const SECTIONS = [
-  { path: '/', name: 'Overview' },
-  { path: '/webhooks', name: 'Webhooks' },
-  { path: '/deliveries', name: 'Deliveries' },
-  { path: '/transactions', name: 'Transaction' },
-  { path: '/accounts', name: 'Accounts' },
-  { path: '/projections', name: 'Projections' },
-] as const;
-
 /** What the browser refreshes of a page. */
 export function renderMain({ title, heading = title, parts, commands: list = [] }: Page): string {
   return render(
@@ -47,10 +38,15 @@ interface Frame {
   readonly path: string;
   readonly environment: string;
   readonly asOfMs: number;
+  readonly sections: readonly { readonly path: string; readonly name: string }[];
 }
 
 /** The whole document around what `renderMain` made. */
-export function document(main: string, { title }: Page, { path, environment, asOfMs }: Frame): string {
+export function document(
+  main: string,
+  { title }: Page,
+  { path, environment, asOfMs, sections }: Frame,
+): string {
   const at = formatDateTime(asOfMs);
   const head = render(html`<head>
     <meta charset="utf-8" />
@@ -66,13 +62,13 @@ export function document(main: string, { title }: Page, { path, environment, asO
     <strong class="brand">fuel console</strong>
     <span class=${`environment ${environment}`}>${environment}</span>
     <nav aria-label="Pages">
-      ${SECTIONS.map(
+      ${sections.map(
         ({ path: to, name }) =>
           html`<a href=${to} aria-current=${isWithin(path, to) ? 'page' : undefined}>${name}</a>`,
       )}
     </nav>
     <form action="/find" method="get" role="search">
-      <input name="q" aria-label="Find an account, key, delivery or transaction" placeholder="Find: id, key, name, plate" autocomplete="off" />
+      <input name="q" aria-label="Find an account, key, delivery or transaction" placeholder="Find: id, key, name" autocomplete="off" />
     </form>
     <span class="as-of">as of <time id="as-of" datetime=${at}>${at.slice(0, 19).replace('T', ' ')}Z</time> <span id="live"></span></span>
     <button type="button" id="pause" aria-pressed="false">Pause</button>

@@ -1,22 +1,36 @@
 import { isValidElement, type VNode } from 'preact';
-import * as answers from '../../answers/columns.ts';
+import * as answers from '../../print/document.ts';
 import type { Known } from '../figures/known.ts';
 import { html, line } from './html.ts';
 
 const MAX_TEXT = 1_000;
-/** Rows of an answer that one page shows. */
+/** Rows of a table that one page shows. */
 const MAX_ROWS = 100;
 /** Figures that are older than this say so. */
 const NEW_MS = 4_000;
 
-/** A value of an answer, or markup. */
+/** A value of a document, or markup. */
 export type Shown = answers.Cell | VNode | readonly Shown[];
-/** What stands by itself on a page: a part of an answer, or markup. */
+/** What stands by itself on a page: a part of a document, or markup. */
 export type Part = Facts | answers.Table | VNode | null;
-
 export interface Facts {
-  readonly caption?: string;
+  readonly caption?: string | undefined;
   readonly facts: readonly (readonly [name: string, value: Shown])[];
+}
+
+/** A document by the rules that the command line prints it by, its parts beside each other where there is room. */
+export function documentOf(document: object, caption?: string, shown: answers.Shown = {}): VNode {
+  const [first, ...others] = answers.partsOf(document, { maxRows: MAX_ROWS, ...shown });
+  const parts = first === undefined ? [] : [caption === undefined ? first : { ...first, caption }, ...others];
+  return html`<div class="grid document">${parts.map(section)}</div>`;
+}
+
+/** A list of documents as a table. */
+export function listOf(caption: string, of: readonly object[], shown: answers.Shown = {}): answers.Table {
+  return {
+    ...answers.tableOf(caption.split(/\W/)[0]?.toLowerCase() ?? '', of, { maxRows: MAX_ROWS, ...shown }),
+    caption,
+  };
 }
 
 /** Text, a time, a badge or a link. */
@@ -25,10 +39,13 @@ export function show(cell: Shown): VNode | string | number {
   if (typeof cell === 'string') return withTimes(line(cell, MAX_TEXT));
   if (isValidElement(cell)) return cell;
   if ('state' in cell) return html`<span class=${`badge ${cell.tone}`}>${line(cell.state)}</span>`;
-  if ('percent' in cell) return meter(cell.percent);
   if ('noun' in cell) return linkTo(cell);
-  if (!('time' in cell)) return html`${cell.map((part) => html`${show(part)} `)}`;
-  return timeOf(cell.time);
+  if ('time' in cell) return timeOf(cell.time);
+  if (!('members' in cell)) return html`${cell.map((part) => html`${show(part)} `)}`;
+  return html`${cell.members.map(
+    ([name, value], at) =>
+      html`${at === 0 ? '' : ', '}<span class="name">${line(name)}</span> ${show(value)}`,
+  )}`;
 }
 
 function timeOf(iso: string): VNode {
@@ -43,21 +60,17 @@ function withTimes(text: string): VNode | string {
   return parts.length === 1 ? text : html`${parts.map((part, at) => (at % 2 === 0 ? part : timeOf(part)))}`;
 }
 
-function meter(percent: number): VNode {
-  return html`${percent} % <meter min="0" low="10" high="50" max="100" optimum="0" value=${percent} aria-label=${`${percent} % failed`}></meter>`;
-}
-
 const PATHS = {
   account: '/accounts',
   key: '/keys',
-  webhook: '/webhooks',
   delivery: '/deliveries',
   transaction: '/transactions',
 } as const satisfies Record<answers.Noun, string>;
 
-function linkTo({ noun, id, text }: answers.Link): VNode {
-  const name = noun === 'delivery' ? `${text.slice(0, 8)}…` : line(text);
-  return html`<a href=${`${PATHS[noun]}/${encodeURIComponent(String(id).toWellFormed())}`}>${
+function linkTo({ noun, id }: { readonly noun: answers.Noun; readonly id: string | number }): VNode {
+  const text = String(id);
+  const name = noun === 'delivery' ? `${line(text, 8)}` : line(text);
+  return html`<a href=${`${PATHS[noun]}/${encodeURIComponent(text.toWellFormed())}`}>${
     typeof id === 'number' ? name : html`<code>${name}</code>`
   }</a>`;
 }
@@ -70,7 +83,6 @@ export function href(path: string, query: Readonly<Record<string, string | undef
   return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
 }
 
-/** A part as a page shows it: what is of an answer by the columns that the command line shows too. */
 export function section(part: Part): VNode | null {
   if (part === null || isValidElement(part)) return part;
   return html`<section>${content(part)}</section>`;
@@ -84,39 +96,26 @@ export function grid(...parts: readonly Part[]): VNode {
 export function content(part: Facts | answers.Table): VNode {
   if (!('facts' in part)) return table(part);
   const { caption, facts } = part;
-  return html`${caption === undefined ? null : html`<h2>${caption}</h2>`}<dl class="facts">
-    ${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd>${show(value)}</dd></div>`)}
+  return html`${caption === undefined ? null : html`<h2>${line(caption)}</h2>`}<dl class="facts">
+    ${facts.map(([name, value]) => html`<div><dt>${line(name)}</dt><dd>${show(value)}</dd></div>`)}
   </dl>`;
 }
 
-/** A phone leaves such a cell out. */
-const NOTHING: ReadonlySet<string> = new Set(['', '–']);
-
-/** A table that its caption names. */
-function table({ caption, columns, count, rows, empty }: answers.Table): VNode {
+/** A table that its caption names. A phone leaves out a cell with nothing. */
+function table({ caption = '', columns, count, rows }: answers.Table): VNode {
   const classOf = (at: number, cell?: answers.Cell): string | undefined =>
-    cell !== undefined && NOTHING.has(answers.textOf(cell))
-      ? 'nothing'
-      : columns[at]?.number
-        ? 'number'
-        : undefined;
-  const body =
-    count === 0
-      ? html`<tr><td colspan=${columns.length} class="empty">${empty}</td></tr>`
-      : rows(MAX_ROWS).map(
-          ({ id, cells }) =>
-            html`<tr id=${id}>${cells.map(
-              (cell, at) =>
-                html`<td class=${classOf(at, cell)} data-head=${columns[at]?.head}>${show(cell)}</td>`,
-            )}</tr>`,
-        );
-  return html`<div class="scrolls" tabindex="0" role="region" aria-label=${caption}>
+    cell === answers.NOTHING ? 'nothing' : columns[at]?.isNumber ? 'number' : undefined;
+  const cellOf = (cell: answers.Cell, at: number): VNode =>
+    html`<td class=${classOf(at, cell)} data-head=${line(columns[at]?.head ?? '')}>${show(cell)}</td>`;
+  return html`<div class="scrolls" tabindex="0" role="region" aria-label=${line(caption)}>
     <table>
-      <caption>${caption}</caption>
-      <thead><tr>${columns.map(({ head }, at) => html`<th scope="col" class=${classOf(at)}>${head}</th>`)}</tr></thead>
-      <tbody>${body}</tbody>
+      <caption>${line(caption)}</caption>
+      <thead><tr>${columns.map(({ head }, at) => html`<th scope="col" class=${classOf(at)}>${line(head)}</th>`)}</tr></thead>
+      <tbody>${rows.map(({ id, cells }) => html`<tr id=${line(id)}>${cells.map(cellOf)}</tr>`)}${
+        count === 0 ? html`<tr><td class="empty">none</td></tr>` : null
+      }</tbody>
     </table>
-  </div>${count > MAX_ROWS ? note(`The first ${MAX_ROWS} of ${number(count)}.`) : null}`;
+  </div>${count > rows.length ? note(`The first ${rows.length} of ${number(count)}.`) : null}`;
 }
 
 export function note(text: Shown): VNode {
@@ -131,10 +130,6 @@ export function problem(content: unknown): VNode {
 /** A number with its thousands apart; one that was counted up to a limit says so. */
 export function number(value: number, upTo = Infinity): string {
   return `${value.toLocaleString('en-US')}${value >= upTo ? ' or more' : ''}`;
-}
-
-export function plural(value: number, one: string, many = `${one}s`): string {
-  return `${number(value)} ${value === 1 ? one : many}`;
 }
 
 /** What is known of something, or that it is not and why: never 0 in its place. */
@@ -153,15 +148,13 @@ export function partOf<T>(
   part: (value: T) => Facts | answers.Table,
 ): VNode {
   if ('unknown' in found) return html`<section><h2>${caption}</h2><p>${unknown(found.unknown)}</p></section>`;
-  const isOld = atMs - found.atMs >= NEW_MS;
-  const asOf = isOld ? note(['As of', answers.time(found.atMs)]) : null;
+  const asOf = atMs - found.atMs >= NEW_MS ? note(['As of', answers.time(found.atMs)]) : null;
   return html`<section>${content(part(found.value))}${asOf}</section>`;
 }
 
 export interface Field {
   readonly name: string;
   readonly label: string;
-  readonly size: number;
   readonly placeholder?: string;
   /** All that it may be, besides nothing. */
   readonly choices?: readonly string[];
@@ -176,9 +169,9 @@ export function form(options: {
   readonly all?: string;
 }): VNode {
   const { action, fields, given, submit, all } = options;
-  const input = ({ name, size, placeholder, choices }: Field): VNode =>
+  const input = ({ name, placeholder, choices }: Field): VNode =>
     choices === undefined
-      ? html`<input name=${name} value=${given[name] ?? ''} placeholder=${placeholder} size=${size} autocomplete="off" />`
+      ? html`<input name=${name} value=${given[name] ?? ''} placeholder=${placeholder} autocomplete="off" />`
       : html`<select name=${name}>
           <option value="">any</option>
           ${choices.map((choice) => html`<option value=${choice} selected=${given[name] === choice}>${choice}</option>`)}

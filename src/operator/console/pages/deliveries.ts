@@ -1,35 +1,25 @@
 import type { VNode } from 'preact';
-import { redactedRecord } from '../../../../projections/record.ts';
-import { envelopeBody } from '../../../push/message/envelope.ts';
 import { type Attempt, DELIVERY_STATES, type Delivery } from '../../../push/queue/delivery.ts';
-import type { DeliveryPlace } from '../../../push/queue/delivery-reads.ts';
-import { type Facts, facts, state, table } from '../../answers/columns.ts';
-import {
-  ATTEMPT_COLUMNS,
-  attemptAnswer,
-  attemptName,
-  DELIVERY_COLUMNS,
-  deliveryAnswer,
-  withHeldReasons,
-} from '../../answers/delivery.ts';
+import type { DeliveryPlace } from '../../../push/queue/delivery-queue.ts';
+import { attemptAnswer, attemptName, deliveryAnswer, withHeldReasons } from '../../answers/delivery.ts';
 import { DELIVERY_FIELDS, type DeliveryField, readDeliveryFilter } from '../../answers/filters.ts';
 import { unknownName } from '../../answers/names.ts';
-import { archivedText } from '../../answers/transaction.ts';
+import { factsOf, state } from '../../print/document.ts';
 import { type Command, cmd } from '../html/commands.ts';
-import { block, html, line } from '../html/html.ts';
+import { block, html } from '../html/html.ts';
 import { malformed, notFound, type Page, type PageContext } from '../html/layout.ts';
-import { content, type Field, form, next, note, number } from '../html/parts.ts';
+import { content, documentOf, type Field, form, listOf, next, note, number } from '../html/parts.ts';
 
 const ON_A_PAGE = 25;
 /** What one page reads of the log at most: some milliseconds. */
 const MAX_READ = 2_000;
 const FIELDS: readonly (Field & { readonly name: DeliveryField })[] = [
-  { name: 'state', label: 'State', size: 14, choices: DELIVERY_STATES },
-  { name: 'key', label: 'Key', size: 14, placeholder: 'a1b2c3d4e5' },
-  { name: 'account', label: 'Account', size: 14, placeholder: '7' },
-  { name: 'transaction', label: 'Transaction', size: 14, placeholder: '70001' },
-  { name: 'since', label: 'Created since', size: 14, placeholder: '2026-01-01T00:00:00.000Z' },
-  { name: 'until', label: 'until', size: 14, placeholder: '2027-01-01T00:00:00.000Z' },
+  { name: 'state', label: 'State', choices: DELIVERY_STATES },
+  { name: 'key', label: 'Key', placeholder: 'a1b2c3d4e5' },
+  { name: 'account', label: 'Account', placeholder: '7' },
+  { name: 'transaction', label: 'Transaction', placeholder: '70001' },
+  { name: 'since', label: 'Created since', placeholder: '2026-01-01T00:00:00.000Z' },
+  { name: 'until', label: 'until', placeholder: '2027-01-01T00:00:00.000Z' },
 ];
 type Given = Readonly<Partial<Record<DeliveryField, string>>>;
 
@@ -57,11 +47,7 @@ export async function deliveriesPage({ parts, query }: PageContext): Promise<Pag
     title: 'Deliveries',
     parts: [
       above,
-      table('Deliveries, newest first', DELIVERY_COLUMNS, {
-        of: deliveries.map(deliveryAnswer),
-        idOf: ({ id }) => id,
-        empty: isShort ? 'None among those that were looked through.' : 'No delivery matches.',
-      }),
+      listOf('Deliveries, newest first', deliveries.map(deliveryAnswer), { id: 'delivery' }),
       isShort
         ? note(
             `Looked through ${number(MAX_READ)} deliveries of the log. A time or a key leaves fewer to look through.`,
@@ -69,7 +55,7 @@ export async function deliveriesPage({ parts, query }: PageContext): Promise<Pag
         : null,
       next(
         '/deliveries',
-        { ...given, after: place && `${place.createdAtMs}-${place.id}` },
+        { ...given, after: place && `${place.createdAtMs}-${place.transactionId}-${place.prefix}` },
         isShort ? 'Look through older ones' : `Next ${ON_A_PAGE}`,
       ),
     ],
@@ -78,8 +64,9 @@ export async function deliveriesPage({ parts, query }: PageContext): Promise<Pag
 }
 
 function readPlace(text: string | undefined): DeliveryPlace | undefined {
-  const [, ms, id] = /^(\d{1,15})-(.+)$/.exec(text ?? '') ?? [];
-  return ms === undefined || id === undefined ? undefined : { createdAtMs: Number(ms), id };
+  const [, ms, id, prefix] = /^(\d{1,15})-(\d{1,16})-(.+)$/.exec(text ?? '') ?? [];
+  if (prefix === undefined) return undefined;
+  return { createdAtMs: Number(ms), transactionId: Number(id), prefix };
 }
 
 function commandsOf(given: Given): Command[] {
@@ -107,61 +94,34 @@ export async function deliveryPage({ parts, name: id }: PageContext): Promise<Pa
   const { directory, clock } = parts;
   const [held = delivery] = await withHeldReasons([delivery], (of) => directory.account(of), clock.now());
   const { attempts, cycle, dueAtMs } = delivery;
-  const sent = html`<div><h3>Sent</h3>${content({ facts: sentHeaders(delivery) })}${block(sentBody(delivery))}</div>`;
   return {
     title: `Delivery ${id}`,
     heading: [`Delivery ${id}`, state(delivery.state)],
     parts: [
-      { facts: [...facts(DELIVERY_COLUMNS, deliveryAnswer(held)).facts, ['Redeliveries', cycle - 1]] },
+      documentOf({ ...deliveryAnswer(held), redeliveries: cycle - 1 }),
       dueAtMs === null ? null : note('At the next attempt, or then the lease of the present one ends.'),
       html`<h2>Attempts, newest first</h2>`,
       ...(attempts.length === 0
         ? [html`<section>No attempt was recorded.</section>`]
-        : attempts.toReversed().map((attempt, at) => attemptSection(attempt, { sent, isLast: at === 0 }))),
+        : attempts.toReversed().map((attempt, at) => attemptSection(attempt, at === 0))),
     ],
     commands: commandsOfOne(delivery),
   };
 }
 
-/** With what was sent, but for its driver and signature, beside the receiver's answer, which is text of a stranger. */
-function attemptSection(
-  attempt: Attempt,
-  { sent, isLast }: { readonly sent: VNode; readonly isLast: boolean },
-): VNode {
-  const { cycle, number, outcome } = attempt;
-  const { answer } = outcome;
-  const shown = attemptAnswer(attempt);
-  const headers = Object.entries(answer?.headers ?? {});
+/** With the receiver's answer, which is text of a stranger. */
+function attemptSection(attempt: Attempt, isLast: boolean): VNode {
+  const { cycle, number } = attempt;
+  const { headers, body, ...shown } = attemptAnswer(attempt);
+  const some = Object.fromEntries(Object.entries(headers ?? {}).slice(0, MAX_HEADERS));
   return html`<section id=${`attempt-${cycle}-${number}`}>
     <h3>${attemptName(shown)}</h3>
-    ${content(facts(ATTEMPT_COLUMNS, shown))}
+    ${content({ facts: factsOf(shown) })}
     <details id=${`answer-${cycle}-${number}`} open=${isLast}>
-      <summary>What was sent, and what the receiver wrote</summary>
-      <div class="grid">
-        ${sent}
-        <div><h3>Answered</h3>${
-          answer === null
-            ? note('No answer came.')
-            : html`${content({ facts: headers.slice(0, MAX_HEADERS).map(([header, value]) => [line(header), line(value)]) })}${block(answer.body)}`
-        }</div>
-      </div>
+      <summary>What the receiver answered</summary>
+      ${body === null ? note('No answer came.') : html`${content({ facts: Object.entries(some) })}${block(body)}`}
     </details>
   </section>`;
-}
-
-function sentHeaders({ id, type }: Delivery): Facts['facts'] {
-  return [
-    ['X-Service-Event', type],
-    ['X-Service-Delivery', id],
-    ['X-Service-Signature', 'made for each attempt'],
-  ];
-}
-
-/** Image URLs are made for each attempt too. */
-function sentBody({ id, type, createdAtMs, record }: Delivery): string {
-  if (record.head === '') return 'The transaction was erased: nothing of it is kept.';
-  const recordText = archivedText(redactedRecord(record));
-  return envelopeBody({ id, type, createdAtMs, recordText });
 }
 
 function commandsOfOne({ id, state: name, transactionId }: Delivery): Command[] {

@@ -1,16 +1,15 @@
 import type { VNode } from 'preact';
-import type { LiveProcess } from '../../../base/coordination/coordination.ts';
-import type { Reading } from '../../../service/ops/shared-figures.ts';
-import { MAX_BACKLOG_COUNTED } from '../../../service/ops/shared-figures.ts';
-import { type Column, table, time } from '../../answers/columns.ts';
-import { duration, FOLLOWER_COLUMNS } from '../../answers/followers/follower.ts';
+import { formatDateTime } from '../../../domain/values/date-time.ts';
+import { MAX_BACKLOG_COUNTED, type Reading } from '../../../service/ops/shared-figures.ts';
+import type { Problem } from '../../checks/check.ts';
+import { duration, time } from '../../print/document.ts';
 import type { AttemptMinute } from '../figures/history.ts';
-import { type Attention, attentionOf, type Snapshot, snapshotOf } from '../figures/snapshot.ts';
+import { attentionOf, type Snapshot, snapshotOf } from '../figures/snapshot.ts';
 import { chart } from '../html/charts.ts';
 import { cmd, copied } from '../html/commands.ts';
 import { html } from '../html/html.ts';
 import type { Page, PageContext } from '../html/layout.ts';
-import { grid, number, orUnknown, partOf, plural, type Shown, show } from '../html/parts.ts';
+import { grid, listOf, number, orUnknown, partOf, type Shown, show } from '../html/parts.ts';
 
 export async function overviewPage({ parts, figures }: PageContext): Promise<Page> {
   const snapshot = await snapshotOf(figures, parts);
@@ -24,7 +23,7 @@ export async function overviewPage({ parts, figures }: PageContext): Promise<Pag
     heading: 'Overview',
     parts: [
       attentionList(found),
-      grid(followersTable(snapshot), deliveryFacts(snapshot, parts), proofFacts(snapshot)),
+      grid(followersTable(snapshot), figuresOf(snapshot, parts)),
       html`<div class="charts">
         ${attemptCharts(parts.attempts.minutes(), parts.roles)}
         ${historyCharts(parts.readings)}
@@ -40,14 +39,21 @@ export async function overviewPage({ parts, figures }: PageContext): Promise<Pag
   };
 }
 
-function attentionList(found: readonly Attention[]): VNode {
+function attentionList(found: readonly Problem[]): VNode {
   if (found.length === 0)
     return html`<section class="well" id="attention">All is well: nothing needs attention.</section>`;
   return html`<ul class="attention" id="attention" aria-label="What needs attention">
     ${found.map(
-      ({ level, id, text, href = '/projections', words }) => html`<li id=${`attention-${id}`} class=${level}>
-        ${show({ state: level === 'bad' ? 'act' : 'look', tone: level })}
-        <span>${show(text)} – <a href=${href}>more</a></span>
+      ({
+        ok,
+        id,
+        detail,
+        do: cure,
+        href = '/projections',
+        words,
+      }) => html`<li id=${`attention-${id}`} class=${ok ? 'warn' : 'bad'}>
+        ${show(ok ? { state: 'look', tone: 'warn' } : { state: 'act', tone: 'bad' })}
+        <span>${show(cure === `fuel ${words.join(' ')}` ? detail : `${detail}: ${cure}`)} – <a href=${href}>more</a></span>
         ${copied(words)}
       </li>`,
     )}
@@ -56,12 +62,10 @@ function attentionList(found: readonly Attention[]): VNode {
 
 export function followersTable({ followers, atMs }: Pick<Snapshot, 'followers' | 'atMs'>): VNode {
   const caption = 'Followers of the events';
-  return partOf(followers, { caption, atMs }, (of) =>
-    table(caption, FOLLOWER_COLUMNS, { of, idOf: ({ name }) => name, empty: 'none' }),
-  );
+  return partOf(followers, { caption, atMs }, (of) => listOf(caption, of));
 }
 
-function deliveryFacts({ backlog, failing, lists, atMs }: Snapshot, parts: PageContext['parts']) {
+function figuresOf({ backlog, failing, lists, operations, atMs }: Snapshot, parts: PageContext['parts']) {
   const to = (path: string, text: Shown): VNode => html`<a href=${path}>${show(text)}</a>`;
   const counted = (name: 'pending' | 'held'): Shown =>
     orUnknown(backlog, (of) => to(`/deliveries?state=${name}`, number(of[name], MAX_BACKLOG_COUNTED)));
@@ -71,32 +75,29 @@ function deliveryFacts({ backlog, failing, lists, atMs }: Snapshot, parts: PageC
   });
   const { disabledWebhooks } = parts.directory.counts;
   const webhooks = orUnknown(lists, (of) => number(of.webhooks.length));
-  const accounts = orUnknown(lists, (of) => plural(of.accounts.length, 'account'));
+  const accounts = orUnknown(lists, (of) => number(of.accounts.length));
   const failed = orUnknown(failing, ({ length }) => `${length} failing`);
   const ofWebhooks: Shown = [
     ...[to('/webhooks', webhooks), '·', to('/webhooks?state=disabled', `${disabledWebhooks} switched off`)],
     ...['·', to('/webhooks?state=failing', failed)],
   ];
-  return {
-    caption: 'Deliveries',
-    facts: [
-      ['pending', counted('pending')],
-      ['oldest due', due],
-      ['held', counted('held')],
-      ['webhooks', ofWebhooks],
-      ['failed', to('/deliveries?state=failed', 'the newest that failed')],
-      ['accounts', to('/accounts', accounts)],
-    ] as const,
-  };
-}
-
-function proofFacts({ operations }: Snapshot) {
   const proven = orUnknown(operations, (list) => {
     const last = list.find(({ type }) => type === 'LogProven');
     if (last === undefined) return 'not among the newest operations';
     return [time(last.atMs), `its first ${number(Number(last.data.size))} events are what was sealed`];
   });
-  return { caption: 'The log', facts: [['proven', proven]] as const };
+  return {
+    caption: 'Deliveries and accounts',
+    facts: [
+      ['Pending', counted('pending')],
+      ['Oldest due', due],
+      ['Held', counted('held')],
+      ['Webhooks', ofWebhooks],
+      ['Failed', to('/deliveries?state=failed', 'the newest that failed')],
+      ['Accounts', to('/accounts', accounts)],
+      ['Log proven', proven],
+    ] as const,
+  };
 }
 
 function attemptCharts(minutes: readonly AttemptMinute[], roles: readonly string[]): VNode {
@@ -153,20 +154,14 @@ function historyCharts(readings: readonly Reading[]): VNode {
 
 function processTable({ processes, atMs }: Snapshot, self: string): VNode {
   const caption = 'Processes alive';
-  const columns: readonly Column<LiveProcess>[] = [
-    { head: 'Process', cell: ({ id }) => [id, id === self ? '(this one)' : ''] },
-    { head: 'Host', cell: ({ host }) => host },
-    { head: 'Pid', number: true, cell: ({ pid }) => pid },
-    { head: 'Roles', cell: ({ roles }) => roles.join(', ') },
-    { head: 'Since', cell: ({ startedAtMs }) => time(startedAtMs) },
-    {
-      head: 'Accounts applied to',
-      number: true,
-      cell: ({ directoryPosition }) => directoryPosition ?? 'not caught up',
-    },
-  ];
-  const empty = 'None has reported itself in the last six seconds.';
   return partOf(processes, { caption, atMs }, (of) =>
-    table(caption, columns, { of, idOf: ({ id }) => id, empty }),
+    listOf(
+      caption,
+      of.map(({ id, host, pid, roles, startedAtMs, directoryPosition }) => ({
+        id: id === self ? `${id} (this one)` : id,
+        ...{ host, pid, roles, since: formatDateTime(startedAtMs) },
+        accounts_applied_to: directoryPosition ?? 'not caught up',
+      })),
+    ),
   );
 }

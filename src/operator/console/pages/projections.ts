@@ -1,17 +1,17 @@
 import { printableData } from '../../../event-store/codec.ts';
 import { MAX_PARKED_LOOKED_AT } from '../../../event-store/skipped-events.ts';
-import { state, table, time } from '../../answers/columns.ts';
-import type { FollowerStatus } from '../../answers/followers/follower.ts';
-import { PARKED_COLUMNS, type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/followers/parked.ts';
+import type { FollowerStatus } from '../../answers/follower.ts';
+import { type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/follower.ts';
 import { withoutDriver } from '../../answers/timeline.ts';
+import { factsOf, state, time } from '../../print/document.ts';
 import type { Proof } from '../figures/console-parts.ts';
 import { known } from '../figures/known.ts';
 import { type Snapshot, snapshotOf } from '../figures/snapshot.ts';
+import { loggedRow } from '../figures/tails.ts';
 import { type Command, cmd } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
 import type { Page, PageContext } from '../html/layout.ts';
-import { orUnknown, partOf, type Shown, section, unknown } from '../html/parts.ts';
-import { loggedTable } from './account.ts';
+import { listOf, orUnknown, partOf, type Shown, section, unknown } from '../html/parts.ts';
 import { followersTable } from './overview.ts';
 
 const MAX_OPERATIONS = 20;
@@ -38,23 +38,18 @@ export async function projectionsPage({ parts, figures }: PageContext): Promise<
         ${section(agreement(parts, snapshot))}
         ${partOf(snapshot.readiness, { caption: ready, atMs }, ({ checks }) => ({
           caption: ready,
-          facts: Object.entries(checks).map(
-            ([name, holds]) => [name, holds ? state('yes', 'good') : state('no', 'bad')] as const,
-          ),
+          facts: factsOf(checks),
         }))}
       </div>`,
-      partOf(parked, { caption, atMs }, (of) =>
-        table(caption, PARKED_COLUMNS, {
-          of,
-          idOf: ({ follower, position }) => `${follower}-${position}`,
-          empty: 'None.',
-        }),
-      ),
+      partOf(parked, { caption, atMs }, (of) => listOf(caption, of)),
       partOf(operations, { caption: newest, atMs }, (all) =>
-        loggedTable(newest, all.slice(0, MAX_OPERATIONS)),
+        listOf(
+          newest,
+          all.slice(0, MAX_OPERATIONS).map((event) => loggedRow(event)),
+        ),
       ),
     ],
-    commands: commandsOf(followers, parked.value ?? []),
+    commands: commandsOf(followers),
   };
 }
 
@@ -98,17 +93,13 @@ function agreement({ lastProof, roles, startedAtMs }: PageContext['parts'], { op
   };
 }
 
-function commandsOf(followers: readonly FollowerStatus[], events: readonly ParkedAnswer[]): Command[] {
+function commandsOf(followers: readonly FollowerStatus[]): Command[] {
   const ofParked = followers
     .filter(({ parked }) => parked > 0)
     .flatMap(({ name }): Command[] => {
       const of = name === 'transactions' ? [] : ['--follower', name];
-      const first = events.find(({ follower }) => follower === name);
       return [
         cmd(`What ${name} parked, all of it`)`projection parked ${of}`,
-        ...(first === undefined
-          ? []
-          : [cmd('The first of them with its data')`projection parked show ${first.position} ${of}`]),
         cmd(`Try the parked events of ${name} again`)`projection parked retry --all ${of}`,
       ];
     });

@@ -1,44 +1,44 @@
 import { type Clock, sinceBoot } from '../../../base/clock.ts';
-import { SharedTable, tableMemory } from '../counts/shared-table.ts';
-import { type RateVerdict, type RateWindows, WINDOW_SECONDS } from './rate-windows.ts';
+import { type RateWindows, WINDOW_SECONDS } from './rate-windows.ts';
 
 const WINDOW_MS = WINDOW_SECONDS * 1_000;
-/** Keys that are counted at once: with more of them windows that end first may be forgotten. */
+/** The number of windows kept at once, which take about 30 MB. */
 const MAX_IDS = 250_000;
 
 export interface MemoryWindowsOptions {
+  /** How many ids are counted at once. Beyond that, the windows that end first are forgotten. */
   readonly maxIds?: number;
-  /** From `windowsMemory` with the same `maxIds`, where threads share the windows. */
-  readonly memory?: SharedArrayBuffer | undefined;
-  /** The same in all threads, and never set back. */
+  /** A clock that never goes back. */
   readonly clock?: Clock;
 }
 
-export function windowsMemory(maxIds = MAX_IDS): SharedArrayBuffer {
-  return tableMemory(maxIds);
+interface Window {
+  readonly endsAtMs: number;
+  count: number;
 }
 
-/** Windows of this process, exact over all threads that share their memory. */
+/** Creates rate windows for this process alone. */
 export function createMemoryRateWindows(options: MemoryWindowsOptions = {}): RateWindows {
-  const { maxIds = MAX_IDS, memory = windowsMemory(maxIds), clock = sinceBoot } = options;
-  const windows = new SharedTable(memory, {
-    isAlive: ({ timeMs: endsAtMs }) => endsAtMs > clock.now(),
-  });
+  const { maxIds = MAX_IDS, clock = sinceBoot } = options;
+  /** All windows have the same length, so the first one in the map ends first. */
+  const windows = new Map<string, Window>();
+  const begin = (id: string, nowMs: number): void => {
+    windows.delete(id); // so that the new window becomes the last one
+    for (const [first, { endsAtMs }] of windows) {
+      if (endsAtMs > nowMs && windows.size < maxIds) break;
+      windows.delete(first);
+    }
+    windows.set(id, { endsAtMs: nowMs + WINDOW_MS, count: 1 });
+  };
   return {
     async hit(id, limit) {
-      return windows.change(id, (window): RateVerdict => {
-        const leftMs = window.timeMs - clock.now();
-        if (leftMs <= 0) {
-          window.count = 1;
-          window.timeMs = clock.now() + WINDOW_MS;
-          return { allowed: true };
-        }
-        if (window.count >= limit) {
-          return { allowed: false, retryAfterSeconds: Math.max(1, Math.ceil(leftMs / 1_000)) };
-        }
-        window.count += 1;
-        return { allowed: true };
-      });
+      const nowMs = clock.now();
+      const window = windows.get(id);
+      const leftMs = window === undefined ? 0 : window.endsAtMs - nowMs;
+      if (window === undefined || leftMs <= 0) begin(id, nowMs);
+      else if (window.count < limit) window.count += 1;
+      else return { allowed: false, retryAfterSeconds: Math.max(1, Math.ceil(leftMs / 1_000)) };
+      return { allowed: true };
     },
   };
 }

@@ -1,9 +1,9 @@
-/** Windows last this long from their first counted request. */
+/** The length of a window from its first counted request. */
 export const WINDOW_SECONDS = 60;
 
 export type RateVerdict =
   | { readonly allowed: true }
-  /** Whole seconds until the window ends, at least 1. */
+  /** The whole seconds until the window ends, at least 1. */
   | { readonly allowed: false; readonly retryAfterSeconds: number };
 
 /**
@@ -11,7 +11,7 @@ export type RateVerdict =
  *
  * - `hit` counts one request if fewer than `limit` were counted in the id's window, and otherwise refuses it without
  *   counting. Concurrent hits never let more than `limit` pass.
- * - Another `limit` applies from the next hit on, in the current window.
+ * - A different `limit` applies from the next hit on, in the current window.
  */
 export interface RateWindows {
   hit(id: string, limit: number): Promise<RateVerdict>;

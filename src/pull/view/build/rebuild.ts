@@ -1,5 +1,4 @@
 import { RENDERING_VERSION } from '../../../../projections/transactions.ts';
-import type { Clock } from '../../../base/clock.ts';
 import type { Coordination } from '../../../base/coordination/coordination.ts';
 import { whileHolding } from '../../../base/coordination/while-holding.ts';
 import { FuelError } from '../../../base/errors.ts';
@@ -71,7 +70,7 @@ async function rebuild(options: RebuildOptions): Promise<RebuildResult> {
   const { store, view, clock, accept, log, onProgress } = options;
   const storeId = await storeIdentity(store, clock);
   const served = await servedView(options, storeId);
-  const left = await view.building();
+  const left = await view.checkpoint('built');
   const unusable =
     left !== undefined && !(await fits(left, { store, storeId })) ? left.generation : undefined;
   const begun = await view.startBuild({ storeId, servesFrom: await store.head(), unusable });
@@ -82,7 +81,7 @@ async function rebuild(options: RebuildOptions): Promise<RebuildResult> {
   let outcome = 'interrupted' as RebuildResult['outcome'];
 
   const handle: Follower['handle'] = async (batch, until) => {
-    if ((await applyBatch(view, generation, batch)) === 'reset') return 'restart';
+    if ((await applyBatch({ store, view }, generation, batch)) === 'reset') return 'restart';
     events += batch.events.length;
     const progress = { ...begun, position: batch.checkpoint, since: { ...begun.since, events } };
     onProgress?.(buildProgress(progress, clock.now()));
@@ -127,14 +126,14 @@ async function servedView(
 }
 
 async function positionOf(view: TransactionsView, generation: number): Promise<Position> {
-  const checkpoint = await view.building();
+  const checkpoint = await view.checkpoint('built');
   if (checkpoint?.generation === generation) return continuesAfter(checkpoint);
   throw new FuelError('REFUSED', 'the view that was being built was dropped, or is served by now');
 }
 
 /** Of a damaged event the served view may be all that is left. */
 async function assertWhole({ store, view, signal }: RebuildOptions): Promise<void> {
-  const [damage] = await damagedEvents(store, () => view, signal);
+  const [damage] = await damagedEvents(store, () => view, { signal });
   if (damage === undefined) return;
   throw new FuelError(
     'STORE_DAMAGED',
@@ -180,7 +179,6 @@ async function fits(
 }
 
 /** Whether a process builds a view now. */
-export async function isBuilding(coordination: Pick<Coordination, 'holder'>, clock: Clock): Promise<boolean> {
-  const lease = await coordination.holder(BUILD_LEASE);
-  return lease !== undefined && lease.expiresAtMs > clock.now();
+export async function isBuilding(coordination: Pick<Coordination, 'holder'>): Promise<boolean> {
+  return (await coordination.holder(BUILD_LEASE)) !== undefined;
 }

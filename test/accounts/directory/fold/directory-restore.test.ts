@@ -7,7 +7,7 @@ import { contentOf } from '../../../support/accounts/directory-content.ts';
 
 const other = 'klmnopqrst';
 
-/** The events of account 7, each at ten times its revision, and one; `undefined` is one that can not be read. */
+/** The events of account 7, each at position 10 × revision + 1. `undefined` is an unreadable event. */
 const inStream = (...events: readonly (AccountEvent | undefined)[]): DirectoryEvent[] =>
   events.map((event, revision) => ({
     position: revision * 10 + 1,
@@ -22,7 +22,7 @@ function directoryOf(...events: readonly (AccountEvent | undefined)[]): Director
   return directory;
 }
 
-/** As they are read from a store: copies, since the other directory keeps its own. */
+/** Returns copies of the states, as if read from a store, since the other directory keeps its own. */
 const statesOf = (directory: Directory): AccountState[] =>
   [...directory.states()].map(({ id, position, revision, unreadable, packed, lastKeys, keyEvents }) =>
     structuredClone({ id, position, revision, unreadable, packed, lastKeys, keyEvents }),

@@ -13,7 +13,7 @@ import { evolve, foldAccount } from '../../../support/accounts/evolve.ts';
 const unreadableEvent = { ok: false, reason: 'unknown event type Foo' } as const;
 const readable = (event: AccountEvent) => ({ ok: true, event, atMs: 1_000 }) as const;
 
-/** An event at a revision; its position is ten times as much, and one. */
+/** An event at a revision. Its position is 10 × revision + 1. */
 function at(
   revision: number,
   what: AccountEvent | typeof unreadableEvent,
@@ -107,7 +107,7 @@ describe('an account becomes unreadable, and the others do not,', () => {
     expect(directory.apply(at(2, unreadableEvent))).toBe(directory.account(7));
     expect(directory.apply(at(2, unreadableEvent))).toBeUndefined();
     expect(directory.apply(at(3, unreadableEvent))).toBeUndefined();
-    expect(directory.apply(at(9, groupAdded()))).toBeUndefined(); // behind a gap
+    expect(directory.apply(at(9, groupAdded()))).toBeUndefined(); // after a gap
   });
 
   test('but not by a fault of the program', () => {

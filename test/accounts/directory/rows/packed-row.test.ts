@@ -14,6 +14,7 @@ import {
   onKey,
   opened,
   profileSet,
+  rateSet,
   webhookSet,
 } from '../../../support/accounts/account-samples.ts';
 import { contentOf } from '../../../support/accounts/directory-content.ts';
@@ -21,7 +22,7 @@ import { contentOf } from '../../../support/accounts/directory-content.ts';
 const ANCHOR = { position: 10, stream: 'account-7', revision: 0, recordedAtMs: 5_000 };
 const PREFIXES = ['aaaaaaaaaa', 'bbbbbbbbbb'];
 
-/** What one process knows of the account streams, by the events that it received. */
+/** A process's knowledge of the account streams, from the events that it received. */
 class Follower {
   readonly directory = new Directory({ kept: 1 });
   readonly reactions = new AccountReactions();
@@ -36,7 +37,7 @@ class Follower {
     return this;
   }
 
-  /** As threads get them; between two accounts it applies an event of `meanwhile`. */
+  /** Returns the rows as threads get them, and applies an event of `meanwhile` between two accounts. */
   shared(position: number, meanwhile: readonly DirectoryEvent[] = []) {
     return sharedRows(this.#states(meanwhile), { position, anchor: ANCHOR });
   }
@@ -61,7 +62,7 @@ class Follower {
   }
 }
 
-/** A process that begins with the rows; `log` is where it reads unreadable accounts again. */
+/** A process that starts with the rows. It reads unreadable accounts again from `log`. */
 function restored(shared: ReturnType<Follower['shared']>, log: readonly DirectoryEvent[]) {
   const follower = new Follower();
   const states = [...statesOf(shared)];
@@ -130,6 +131,7 @@ describe('the bytes of a row', () => {
       corporateAdded(3),
       keyIssued({ label: 'ERP', allow_list: ['203.0.113.7'], driver_mobile: true }),
       webhookSet(),
+      rateSet(),
       ...[onKey('WebhookDisabled'), onKey('WebhookEnabled'), onKey('WebhookDisabled')],
       keyIssued({ prefix: 'klmnopqrst', environment: 'production' }),
     ];
@@ -152,8 +154,8 @@ describe('the bytes of a row', () => {
     return directory;
   }
 
-  // One that fails says that an account has another shape, or other text. Processes that run now would take the
-  // stored rows for what they are not: raise DIRECTORY_VERSION and record the example of the new version.
+  // If this fails, an account has another shape or other text. Running processes would misread the stored
+  // rows: raise DIRECTORY_VERSION and record the example of the new version.
   test('are those of the example recorded for their version, and are read back', () => {
     const name = `directory-rows-v${DIRECTORY_VERSION}.txt`;
     const recorded = readFileSync(new URL(`./examples/${name}`, import.meta.url), 'utf8');

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { EventStoreDbConnection } from '../../../../src/engines/eventstoredb/driver/connection.ts';
-import { groupStream } from '../../../../src/engines/eventstoredb/driver/events.ts';
+import { parkedStream } from '../../../../src/engines/eventstoredb/driver/events.ts';
 import { readEnd } from '../../../../src/engines/eventstoredb/log/reads.ts';
 import { startEventStoreDbDouble } from '../../../support/event-store/eventstoredb-double/eventstoredb-double.ts';
 import { eventStoreDbAt } from '../../../support/event-store/eventstoredb-under-test.ts';
@@ -34,7 +34,7 @@ async function groupWithParked(...names: string[]) {
   };
   const parked = async () => {
     const events = await subscriptions.parked('g');
-    const stream = groupStream('g', 'parked');
+    const stream = parkedStream('g');
     const firstLink = (await readEnd(connection, stream, 'first'))?.revision;
     const lastLink = (await readEnd(connection, stream, 'last'))?.revision;
     const count = firstLink === undefined || lastLink === undefined ? 0 : lastLink - firstLink + 1;

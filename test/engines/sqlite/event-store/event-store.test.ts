@@ -14,6 +14,7 @@ import { leavesOutTransactions, readAllSql } from '../../../../src/engines/sqlit
 import type { SubscriptionBatch } from '../../../../src/event-store/event-store.ts';
 import { Unreadable } from '../../../../src/event-store/recorded-event.ts';
 import { eventStoreContract } from '../../../contracts/event-store.contract.ts';
+import { MemoryLog, openMemoryEventStore } from '../../../support/engines/memory-log.ts';
 import { collect, named, nameOf, record } from '../../../support/event-store/store-events.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
@@ -38,9 +39,15 @@ async function appendElsewhere(path: string, stream: string, count: number): Pro
   await promisify(execFile)(process.execPath, [APPENDER, path, stream, String(count)]);
 }
 
-eventStoreContract(async () =>
-  openSqliteEventStore({ path: join(temporaryFolder(), 'events.db'), clock: new FakeClock() }),
-);
+describe('in a file', () => {
+  eventStoreContract(async () =>
+    openSqliteEventStore({ path: join(temporaryFolder(), 'events.db'), clock: new FakeClock() }),
+  );
+});
+
+describe('in memory', () => {
+  eventStoreContract(async () => openMemoryEventStore(new MemoryLog(), new FakeClock()));
+});
 
 describe('the embedded event store', () => {
   test('refuses to change or delete an event, on any connection', async () => {

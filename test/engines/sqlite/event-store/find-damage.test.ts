@@ -6,6 +6,7 @@ import { systemClock } from '../../../../src/base/clock.ts';
 import { FuelError } from '../../../../src/base/errors.ts';
 import { damageIn } from '../../../../src/engines/sqlite/event-store/event-rows.ts';
 import { openSqliteEventStore } from '../../../../src/engines/sqlite/event-store/event-store.ts';
+import { damageOf } from '../../../../src/event-store/damage.ts';
 import { Unreadable } from '../../../../src/event-store/recorded-event.ts';
 import { flipBytes, flipPage } from '../../../support/event-store/flip-bytes.ts';
 import { named } from '../../../support/event-store/store-events.ts';
@@ -138,6 +139,13 @@ describe('a search for damage', () => {
     expect(unreadable).toEqual(expect.arrayContaining([900, 901, 902, 903, 904, 905]));
     expect(unreadable.length).toBeLessThan(texts.length);
     expect((await store.findDamage()).map(({ position }) => position)).toEqual(unreadable);
+    // Who reads all events of transactions finds the rest of it.
+    const without = await store.findDamage({ withoutTexts: true });
+    const { events } = store.readAll({ prefixes: ['transaction-'], after: 0, limit: 10_000 });
+    const found = [...without, ...events.flatMap((event) => damageOf(event) ?? [])];
+    const together = new Set(found.map(({ position }) => position));
+    expect([...together].sort((one, other) => one - other)).toEqual(unreadable);
+    expect(without.length).toBeLessThan(unreadable.length);
   });
 
   test('names the rows that can not be looked up, though they follow the one before', async () => {
@@ -169,13 +177,13 @@ describe('a search for damage', () => {
           if (++asked === step) throw new Error(`ended at ${step}`);
         },
       }) as AbortSignal;
-    await store.findDamage(abortedAt(Infinity));
+    await store.findDamage({ signal: abortedAt(Infinity) });
     clearImmediate(handle);
     expect(asked).toBe(15);
     expect(turns).toBeGreaterThan(11);
     for (const step of [1, 12, 13, 15]) {
       asked = 0;
-      await expect(store.findDamage(abortedAt(step))).rejects.toThrow(`ended at ${step}`);
+      await expect(store.findDamage({ signal: abortedAt(step) })).rejects.toThrow(`ended at ${step}`);
     }
   });
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Signal } from '../../../../src/base/signal.ts';
 import { Database } from '../../../../src/engines/sqlite/driver/database.ts';
-import { SqliteGroup, subscriptionMigrations } from '../../../../src/engines/sqlite/event-store/group.ts';
+import { SqliteGroup, SUBSCRIPTION_MIGRATIONS } from '../../../../src/engines/sqlite/event-store/group.ts';
 import type { GroupEvent } from '../../../../src/event-store/event-store.ts';
 import { consume, openForTest, SETTINGS } from '../../../support/event-store/embedded-subscriptions.ts';
 import { nameOf, record } from '../../../support/event-store/store-events.ts';
@@ -165,7 +165,7 @@ test('due events are claimed a few MiB at a time, as new ones are', async () => 
     await record(store, `transaction-${index}`, `${index} ${'x'.repeat(100_000)}`);
   }
   const db = new Database(join(folder, 'subscriptions.db'), {
-    migrations: subscriptionMigrations,
+    migrations: SUBSCRIPTION_MIGRATIONS,
     durability: 'normal',
   });
   onTestFinished(() => db.close());

@@ -50,6 +50,33 @@ describe('the embedded persistent subscriptions', () => {
     await events.return(undefined);
   });
 
+  test('hand out the events of a process that was killed while the clock was ahead', async () => {
+    const folder = temporaryFolder();
+    const { store, subscriptions } = openForTest(folder, { now: () => Date.now() - 3_600_000 });
+    await subscriptions.ensureGroup('g', { ...SETTINGS, ackTimeoutMs: 60_000 });
+    await record(store, 'transaction-1', 'a');
+    const files = [join(folder, 'events.db'), join(folder, 'subscriptions.db')];
+    await once(spawn(process.execPath, [CLAIMER, ...files, 'g']), 'exit');
+    const events = consume(subscriptions);
+    expect((await events.next()).value).toMatchObject({ event: { data: { name: 'a' } }, retryCount: 1 });
+    await events.return(undefined);
+  });
+
+  test('hand out a retried event at once where the clock is set back while they wait', async () => {
+    const clock = new FakeClock();
+    const { store, subscriptions } = openForTest(temporaryFolder(), clock);
+    await subscriptions.ensureGroup('g', SETTINGS);
+    await record(store, 'transaction-1', 'a');
+    const events = consume(subscriptions);
+    const { value } = await events.next();
+    await events.consumer.retry(value, { reason: 'later', delayMs: 30_000 });
+    const next = events.next();
+    await sleep(60);
+    clock.advance(-3_600_000);
+    expect((await next).value).toMatchObject({ event: { data: { name: 'a' } } });
+    await events.return(undefined);
+  });
+
   test('share a group between two openings of the files, and hand out no event twice', async () => {
     const folder = temporaryFolder();
     const clock = new FakeClock();

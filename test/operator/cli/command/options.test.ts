@@ -85,13 +85,17 @@ describe('an option of the command line', () => {
         '203.0.113.0/1e1',
         '203.0.113.0/0024',
         '203.0.113.7,x',
+        '010.0.0.1',
+        '::ffff:127.0.0.1/32',
+        '203.0.113.0/08',
       ],
     ];
     refuses(readAllowList, wrong);
   });
 
   test('that lists e-mail addresses takes what has one @ and no blank', () => {
-    expect(readEmails('a@example.com, b+c@x.example')).toEqual(['a@example.com', 'b+c@x.example']);
+    const taken = ['a@example.com', 'b+c@x.example', "o'brien.@localhost", 'büro@bücher.example'];
+    expect(readEmails(taken.join(', '))).toEqual(taken);
     const wrong = [
       'a',
       '@example.com',
@@ -100,6 +104,15 @@ describe('an option of the command line', () => {
       'a b@example.com',
       'a@example.com,b',
       'a@exam ple.com',
+      'a@example.com>',
+      '<a@example.com',
+      'mailto:a@example.com',
+      "'a@example.com'",
+      '"a"@example.com',
+      'a@example.com.',
+      'a@example..com',
+      'a\u200bb@example.com',
+      'a\u0007@example.com',
     ];
     refuses(readEmails, wrong);
   });

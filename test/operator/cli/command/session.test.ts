@@ -1,5 +1,5 @@
-import { readdirSync, readlinkSync } from 'node:fs';
-import { afterEach, expect, test, vi } from 'vitest';
+import { existsSync, readdirSync, readlinkSync } from 'node:fs';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Output } from '../../../../src/operator/cli/command/output.ts';
 import { commandLine } from '../../../support/service/command-line.ts';
 
@@ -57,4 +57,59 @@ test('a secret that could not be written is reported as lost', async () => {
   });
   process.stdout.removeAllListeners('error');
   for (const listener of before) process.stdout.on('error', listener as () => void);
+});
+
+describe('a command that changes something', () => {
+  test.each([
+    'account integration 7 on',
+    'key off abcdefghij',
+    'webhook test abcdefghij',
+    'delivery redeliver --cancel --key abcdefghij',
+    'import void 2026-09-03-1a2b3c4d --reason x',
+    'transaction erase 1 --yes --reason x',
+    'driver redact 7 --account 7 --reason x',
+    'projection rebuild transactions',
+    'projection parked retry --all',
+    'verify --repair',
+    'key rewrap',
+  ])('is refused where there is no store, and makes none: fuel %s', async (line) => {
+    const { fuel } = commandLine({}, { hasStore: false });
+    expect(await fuel(...line.split(' '))).toMatchObject({
+      ...{ code: 1, stdout: '' },
+      stderr: expect.stringMatching(/^fuel: REFUSED: there is no store in /),
+    });
+    expect(existsSync(process.env.FUEL_DATA_DIR ?? '')).toBe(false);
+  });
+
+  test.each(['transaction import', 'account apply'])(
+    'may begin a store, and does not for a file that can not be read: fuel %s',
+    async (line) => {
+      const { fuel, file } = commandLine({}, { hasStore: false });
+      const refused = await fuel(...line.split(' '), '/nowhere/file');
+      expect([refused.code, existsSync(process.env.FUEL_DATA_DIR ?? '')]).toEqual([1, false]);
+      const begun = await fuel(...line.split(' '), file('empty', ''));
+      expect([begun.code, begun.stderr]).toEqual([0, expect.stringMatching(/^a new store was made in /)]);
+    },
+  );
+
+  test('records nothing in a store of another environment; one that only shows it works', async () => {
+    const { fuel, eventsOf } = commandLine({}, { hasStore: false });
+    await fuel('account', 'open', '7', '--name', 'Seven');
+    const before = await eventsOf('operations');
+    vi.stubEnv('FUEL_ENVIRONMENT', 'production');
+    vi.stubEnv('FUEL_MASTER_KEY', `${'A'.repeat(42)}E=`);
+    for (const args of [
+      ['account', 'integration', '7', 'on'],
+      ['projection', 'rebuild', 'transactions'],
+      ['verify', '--repair'],
+    ])
+      expect(await fuel(...args)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('STORE_MISMATCH'),
+      });
+    expect((await fuel('account', 'list')).code).toBe(0);
+    vi.stubEnv('FUEL_ENVIRONMENT', 'staging');
+    expect(await eventsOf('operations')).toEqual(before);
+    expect(before.map(({ type }) => type)).toEqual(['StoreNamed', 'EnvironmentSet', 'MasterKeyAdded']);
+  });
 });

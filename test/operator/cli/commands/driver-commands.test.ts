@@ -29,6 +29,9 @@ describe('fuel driver', () => {
       deliveries: 0,
     });
     expect((await fuel('driver', 'find', '78', '--account', '7', '--json')).lines).toMatchObject([{ id: 3 }]);
+    expect((await fuel('driver', 'find', '15550100', '--json')).lines).toHaveLength(2);
+    expect((await fuel('driver', 'find', '555010', '--json')).lines).toEqual([]); // an id
+    expect((await fuel('driver', 'find', '\u200f-')).code).toBe(2);
     const nobody = await fuel('driver', 'find', 'nobody');
     expect([nobody.code, nobody.stdout, nobody.stderr]).toEqual([
       0,
@@ -36,6 +39,17 @@ describe('fuel driver', () => {
       'no transaction has such a driver\n',
     ]);
     expect((await fuel('driver', 'find', '77', '--account', '8')).code).toBe(1);
+  });
+
+  test.each([
+    ['José Quint', 'Jose\u0301 Quint', null],
+    ['Ana Field', 'Ana\u00a0Field', null],
+    ['سامي نور', 'سامي \u200fنور\u200e', null],
+    ['+905550100001', 'Lee Moss', '+90 555 010 00 01'],
+  ])('find %s finds what looks like it', async (text, name, mobile_number) => {
+    const { append, done } = commandLine();
+    await append('transaction-1', [confirmed(1, { driver: { id: 801, name, mobile_number } })]);
+    expect(await done('driver', 'find', text)).toMatchObject({ id: 1, name });
   });
 
   test('redact counts in a dry run, changes all of it once, and leaves no byte in the files', async () => {

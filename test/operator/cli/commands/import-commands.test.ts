@@ -31,8 +31,8 @@ describe('fuel import', () => {
     expect(again.json).toEqual({ recorded: 0, unchanged: 2, refused: 1 });
     const { stdout } = await fuel('import', 'list', '--limit', '1');
     expect(stdout.trimEnd().split('\n')).toEqual([
-      expect.stringMatching(/^Import +Began +By +Recorded +Refused +File$/),
-      expect.stringMatching(new RegExp(` 0 +1  ${path}$`)),
+      expect.stringMatching(/^Id +At +Ended +Actor +Source +Recorded +Unchanged +Refused +Accounts$/),
+      expect.stringMatching(new RegExp(`  ${path} +0 +2 +1 `)),
     ]);
     expect((await fuel('import', 'list', '--since', '2999-01-01T00:00:00Z')).stdout).toBe('');
   });
@@ -52,8 +52,10 @@ describe('fuel import', () => {
       ...{ voided: 2, already: 0, pushed: 0 },
     });
     const { stdout } = await fuel('import', 'show', id);
-    expect(stdout).toMatch(/^Import +\d{4}.*\nBegan.*\nBy +ada\nRecorded +2\nRefused +1\n/);
-    expect(stdout).toMatch(/ +9 +1 +0\n$/);
+    expect(stdout).toMatch(
+      /^Id +\d{4}.*\nAt.*\nEnded.*\nActor +ada\nSource.*\nRecorded +2\n.*\nRefused +1\n/,
+    );
+    expect(stdout).toMatch(/^By account\n.*\n +7 .*\n +9 +1 +0$/m);
   });
 
   test('void in a dry run says what it would do, and does it only without', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { EventStoreDbConnection } from '../../../../src/engines/eventstoredb/driver/connection.ts';
-import { groupStream } from '../../../../src/engines/eventstoredb/driver/events.ts';
+import { parkedStream } from '../../../../src/engines/eventstoredb/driver/events.ts';
 import { readEnd } from '../../../../src/engines/eventstoredb/log/reads.ts';
 import { DELIVERIES_GROUP } from '../../../../src/push/fan-out/run-fan-out.ts';
 import { describeWithMongodb, freshDatabase, mongodbUrl } from '../../../support/engines/mongodb.ts';
@@ -116,7 +116,7 @@ describeWithMongodb('with engines', () => {
     await parkedIn(parts);
     const connection = new EventStoreDbConnection(url);
     onTestFinished(() => connection.close());
-    const firstLink = () => readEnd(connection, groupStream(DELIVERIES_GROUP, 'parked'), 'first');
+    const firstLink = () => readEnd(connection, parkedStream(DELIVERIES_GROUP), 'first');
     const erase = ['transaction', 'erase', '3', '--reason', 'asked for', '--yes'];
     await parts.done(...erase);
     expect(await firstLink()).toMatchObject({ revision: 0 });

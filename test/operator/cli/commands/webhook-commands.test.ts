@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { DeliveryQueue } from '../../../../src/push/queue/delivery-queue.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../../../support/accounts/account-samples.ts';
-import { claimOptions, failed, newDelivery } from '../../../support/deliveries/deliveries.ts';
+import {
+  answered,
+  claimOptions,
+  failed,
+  newDelivery,
+  retryAt,
+} from '../../../support/deliveries/deliveries.ts';
 import { commandLine } from '../../../support/service/command-line.ts';
 
 const other = 'klmnopqrst';
@@ -17,6 +23,7 @@ describe('fuel webhook', () => {
     const { done, account } = commandLine();
     await account(opened(), keyIssued(), keyIssued({ prefix: other }), webhookSet());
     const health = { failed_in_a_row: 0, failing_since: null, last_answers: [] };
+    const pace = { under_way: 0, answer_ms: null, waiting: 0, asked_to_wait_until: null };
     const url = 'https://example.com/hook';
     const set_at = '2026-09-01T00:00:00.000Z';
     const on = {
@@ -27,10 +34,12 @@ describe('fuel webhook', () => {
       since: null,
       url,
       set_at,
+      rate_per_second: null,
       health,
     };
-    expect(await done('webhook', 'show', PREFIX)).toEqual(on);
+    expect(await done('webhook', 'show', PREFIX)).toEqual({ ...on, pace });
     expect(await done('webhook', 'show', other)).toEqual({
+      pace,
       ...{
         prefix: other,
         account: 7,
@@ -39,6 +48,7 @@ describe('fuel webhook', () => {
         since: null,
         url: null,
         set_at: null,
+        rate_per_second: null,
         health,
       },
     });
@@ -75,6 +85,43 @@ describe('fuel webhook', () => {
       health: healthy,
     });
     expect((await fuel('webhook', 'enable', PREFIX)).stdout).toMatch(/nothing to change/);
+  });
+
+  test('rate sets an upper bound of deliveries a second, which show names, and off ends it', async () => {
+    const { fuel, done, account, eventsOf } = commandLine();
+    await account(opened(), keyIssued(), webhookSet());
+    expect((await fuel('webhook', 'show', PREFIX)).stdout).toMatch(/^Rate per second +–$/m);
+    expect(await done('webhook', 'rate', PREFIX, '20')).toMatchObject({ changed: true, rate_per_second: 20 });
+    expect((await eventsOf('account-7')).at(-1)).toMatchObject({
+      type: 'WebhookRateSet',
+      data: { account_id: 7, prefix: PREFIX, per_second: 20 },
+    });
+    expect((await fuel('webhook', 'show', PREFIX)).stdout).toMatch(/^Rate per second +20$/m);
+    expect(await done('webhook', 'rate', PREFIX, '20')).toMatchObject({ changed: false });
+    expect(await done('webhook', 'rate', PREFIX, 'off')).toMatchObject({ rate_per_second: null });
+    for (const wrong of ['0', '1001', '1.5', '', 'on'])
+      expect((await fuel('webhook', 'rate', PREFIX, wrong)).stderr).toMatch(
+        /It must be off, or a whole number from 1 to 1000\./,
+      );
+  });
+
+  test('show says how many deliveries wait for the pace of their receiver, and until when it asked', async () => {
+    const { fuel, done, account, withEngines } = commandLine();
+    await account(opened(), keyIssued(), webhookSet());
+    const nowMs = Date.now();
+    await withEngines(async (engines) => {
+      const queue = engines.queue();
+      const [claim] = await queue.enqueue([newDelivery(1, { prefix: PREFIX })], claimOptions(nowMs));
+      if (claim === undefined) throw new Error('the delivery was not claimed');
+      await queue.report([retryAt(claim, nowMs, nowMs + 600_000, answered(429, '120'))]);
+      await queue.enqueue([2, 3].map((n) => newDelivery(n, { prefix: PREFIX })));
+    });
+    const until = new Date(nowMs + 250 + 120_000).toISOString();
+    const pace = { under_way: 0, answer_ms: 250, waiting: 2, asked_to_wait_until: until };
+    expect(await done('webhook', 'show', PREFIX)).toMatchObject({ pace });
+    const { stdout } = await fuel('webhook', 'show', PREFIX);
+    expect(stdout).toMatch(/^ +Answer +250 ms$/m);
+    expect(stdout).toMatch(/^ +Waiting +2$/m);
   });
 
   test('set shows a new secret only once, and warns of a name that does not resolve', async () => {

@@ -36,7 +36,7 @@ function rows(...held: readonly TransactionRow[]) {
 
 async function comparing(served: ReturnType<typeof rows>, built: ReturnType<typeof rows>, on?: object) {
   const { store, append } = openPushStores();
-  for (const id of [1, 2]) await append(`transaction-${id}`, confirmed(id)); // at positions 1 and 2
+  for (const id of [1, 2]) await append(`transaction-${id}`, confirmed(id)); // these are at positions 1 and 2
   const of = (generation?: number) => (generation === BUILT ? built : served);
   const view: Pick<ViewReads, 'find' | 'rowsAfter'> = {
     find: (ids, generation) => of(generation).find(ids),

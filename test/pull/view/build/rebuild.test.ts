@@ -10,9 +10,11 @@ import {
   rebuildTransactions,
 } from '../../../../src/pull/view/build/rebuild.ts';
 import type { BuildProgress } from '../../../../src/pull/view/checkpoint.ts';
+import type { Made } from '../../../../src/pull/view/generations.ts';
 import { PROJECTOR_LEASE } from '../../../../src/pull/view/projector.ts';
 import { interposed, Steps } from '../../../support/interposed.ts';
 import { confirmed, voided } from '../../../support/transactions/e2e-samples.ts';
+import { alterServed } from '../../../support/transactions/open-view.ts';
 import { WHOLE } from '../../../support/transactions/opened-view.ts';
 import { beforeCall, openProjection, WAIT_MS } from '../../../support/transactions/projector.ts';
 import { showing } from '../../../support/transactions/records.ts';
@@ -20,7 +22,7 @@ import { until } from '../../../support/waiting.ts';
 
 const log = pino({ level: 'silent' });
 
-/** Transactions 1 to 3 in the log, of which 2 was voided, and a way to rebuild the view of them. */
+/** Records transactions 1 to 3 (2 is voided), with a way to rebuild the view. */
 async function recorded() {
   const opened = openProjection();
   const { store, view, coordination, clock, append, stored } = opened;
@@ -39,15 +41,11 @@ async function recorded() {
     });
   const ids = async (): Promise<number[]> => (await view.page(WHOLE)).rows.map(({ id }) => id);
   const operations = async () => (await store.readStream(OPERATIONS_STREAM)).slice(1);
-  /** The served view as whoever can write to its engine may change it. */
-  const served = () => {
-    if (stored.served === undefined) throw new Error('no view is served');
-    return stored.served;
-  };
-  return { ...opened, rebuild, progress, ids, operations, served };
+  const alter = (change: (made: Made) => Made) => alterServed((plan) => stored.open(plan, clock), change);
+  return { ...opened, rebuild, progress, ids, operations, alter };
 }
 
-/** As `recorded`, with all of it in the view. */
+/** Like `recorded`, but with everything in the view. */
 async function projected() {
   const opened = await recorded();
   const { stop } = opened.start();
@@ -56,7 +54,7 @@ async function projected() {
   return opened;
 }
 
-/** Rebuilds event by event, with something done before each step that changes the build, or compares. */
+/** Rebuilds event by event, with a hook before each step that changes the build or compares. */
 async function stepping(
   { store, view, rebuild }: Awaited<ReturnType<typeof recorded>>,
   { before }: Steps,
@@ -132,16 +130,15 @@ describe('a rebuild', () => {
   });
 
   test('names the records that differ, and serves the new view only where that is accepted', async () => {
-    const { rebuild, start, shows, ids, served, operations, view } = await recorded();
+    const { rebuild, start, shows, ids, operations, view } = await recorded();
     const { stop } = start();
     await shows(3);
     await stop();
     const { generation = 0 } = (await view.checkpoint()) ?? {};
     await view.apply([showing({ id: 9 })], { generation, position: 0 });
-    const { rows } = served();
-    rows.delete(1);
-    const third = rows.get(3);
-    if (third?.shown) rows.set(3, { ...third, shown: { ...third.shown, fees: '{}' } });
+    await view.replace(1, []);
+    const third = (await view.find([3])).get(3)?.shown;
+    if (third) await view.replace(3, [showing({ ...third, fees: '{}' })]);
     const refused = await rebuild();
     expect(refused.outcome).toBe('differs');
     expect(refused.comparison).toMatchObject({
@@ -193,23 +190,23 @@ describe('a rebuild', () => {
   });
 
   test('of records that are rendered otherwise now serves the new ones without a comparison', async () => {
-    const { rebuild, start, shows, served, ids, view } = await recorded();
+    const { rebuild, start, shows, alter, ids, view } = await recorded();
     const { stop } = start();
     await shows(3);
     await stop();
-    served().checkpoint = { ...served().checkpoint, rendering: RENDERING_VERSION - 1 };
+    await alter((made) => ({ ...made, rendering: RENDERING_VERSION - 1 }));
     expect(await ids()).toEqual([3, 1]);
     expect(await rebuild()).toMatchObject({ outcome: 'switched', comparison: undefined });
     expect(await view.checkpoint()).toMatchObject({ rendering: RENDERING_VERSION });
   });
 
   test('does not compare with a view that is not complete yet', async () => {
-    const { rebuild, start, shows, served, ids } = await recorded();
+    const { rebuild, start, shows, alter, ids, view } = await recorded();
     const { stop } = start();
     await shows(3);
     await stop();
-    served().checkpoint = { ...served().checkpoint, servesFrom: 1_000 };
-    served().rows.delete(1);
+    await alter((made) => ({ ...made, servesFrom: 1_000 }));
+    await view.replace(1, []);
     expect(await rebuild()).toMatchObject({ outcome: 'switched', comparison: undefined });
     expect(await ids()).toEqual([3, 1]);
   });
@@ -233,12 +230,12 @@ describe('a rebuild', () => {
   });
 
   test('ends with the error with which the view that it compares with can not be followed', async () => {
-    const { rebuild, start, shows, append, view, served, operations } = await recorded();
+    const { rebuild, start, shows, append, view, operations } = await recorded();
     const { stop } = start();
     await shows(3);
     await stop();
     await append('transaction-4', confirmed(4));
-    const { generation } = served().checkpoint;
+    const generation = (await view.checkpoint())?.generation;
     const broken = beforeCall(view, 'apply', (_, to) => {
       if ((to as { generation: number }).generation === generation) throw new TypeError('a fault');
     });
@@ -256,12 +253,12 @@ describe('a rebuild', () => {
       const { ids, rebuild, view, operations } = opened;
       await expect(stepping(opened, new Steps(most))).rejects.toThrow('ended before');
       expect([most, await ids()]).toEqual([most, [3, 1]]);
-      const build = await view.building();
+      const build = await view.checkpoint('built');
       expect(await operations()).toEqual([]);
       expect(await rebuild()).toMatchObject({ outcome: 'switched', comparison: { differing: 0 } });
       expect([most, await ids()]).toEqual([most, [3, 1]]);
       if (build !== undefined) expect((await view.checkpoint())?.generation).toBe(build.generation);
-      expect(await view.building()).toBeUndefined();
+      expect(await view.checkpoint('built')).toBeUndefined();
       expect(await operations()).toHaveLength(1);
     }
   });
@@ -275,7 +272,7 @@ describe('a rebuild', () => {
     const result = await rebuild({ signal: stopping.signal, onProgress: () => stopping.abort() });
     expect(result.outcome).toBe('interrupted');
     expect(await ids()).toEqual([3, 1]);
-    const build = await view.building();
+    const build = await view.checkpoint('built');
     expect(build?.position).toBe(build?.servesFrom);
     expect((await rebuild()).outcome).toBe('switched');
     expect((await view.checkpoint())?.generation).toBe(build?.generation);

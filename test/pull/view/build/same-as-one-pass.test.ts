@@ -1,11 +1,10 @@
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { openSqliteView } from '../../../../src/engines/sqlite/view/view.ts';
 import type { NewEvent } from '../../../../src/event-store/event-store.ts';
-import { projectEvent } from '../../../../src/pull/record/project-event.ts';
+import { changesOf, erasureOf } from '../../../../src/pull/record/project-event.ts';
 import { openPushStores } from '../../../support/deliveries/push-stores.ts';
 import { confirmed, voided } from '../../../support/transactions/e2e-samples.ts';
+import { viewInMemory } from '../../../support/transactions/open-view.ts';
 import { rowIn } from '../../../support/transactions/row-in.ts';
 
 /** One event of a stream: legal or not, readable or not. */
@@ -32,7 +31,7 @@ function eventOf(id: number, kind: Kind): Omit<NewEvent, 'id' | 'metadata'> {
 test('any batches, repeated from any point and by two processes at once, with an erasure meanwhile, make the view that one pass makes', async () => {
   const drawn = fc.record({
     events: histories,
-    /** Of each step: which of two processes takes it, how many events, and how many of them it had applied before. */
+    /** The steps: which of two processes takes it, how many events, and how many of them it had applied before. */
     steps: fc.array(fc.tuple(fc.nat(1), fc.integer({ min: 1, max: 5 }), fc.nat({ max: 6 })), {
       maxLength: 12,
     }),
@@ -41,25 +40,25 @@ test('any batches, repeated from any point and by two processes at once, with an
   });
   await fc.assert(
     fc.asyncProperty(drawn, async ({ events, steps, erasedId, erasedAt }) => {
-      const { store, append, folder, clock, read } = await stores();
+      const { store, append, clock, read } = await stores();
       for (const [id, kind] of events) await append(`transaction-${id}`, eventOf(id, kind));
       const log = await read();
-      const open = (name: string) => openSqliteView({ path: join(folder, name), clock });
+      const open = () => viewInMemory(clock);
       const erase = async (view: ReturnType<typeof open>) => {
-        if (erasedId !== null) await view.erase(erasedId);
+        if (erasedId !== null) await view.replace(erasedId, [erasureOf(erasedId)]);
       };
 
-      const onePass = open('one.db');
+      const onePass = open();
       const served = await onePass.reset('store', 0);
       const whole = { generation: served.generation, position: log.length };
-      await onePass.apply(log.map(projectEvent), whole);
+      await onePass.apply(await changesOf(store, log), whole);
       await erase(onePass);
 
-      const other = open('other.db');
+      const other = open();
       await other.reset('store', 0);
       const { generation } = await other.startBuild({ storeId: 'store', servesFrom: log.length });
-      const batch = (from: number, to: number) => {
-        const applied = log.slice(from, to).map(projectEvent);
+      const batch = async (from: number, to: number) => {
+        const applied = await changesOf(store, log.slice(from, to));
         return other.apply(applied, { generation, position: Math.min(to, log.length) });
       };
       const reached = [0, 0];
@@ -88,7 +87,7 @@ test('any batches, repeated from any point and by two processes at once, with an
   );
 }, 60_000);
 
-/** An event store in a folder of its own; positions are 1, 2, … in the order of the log. */
+/** An event store in a separate folder. Positions are 1, 2, … in the order of the log. */
 async function stores() {
   const opened = openPushStores();
   const read = async () => {

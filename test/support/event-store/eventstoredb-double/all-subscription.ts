@@ -13,19 +13,19 @@ export interface ReadContext {
   readonly atEndOfLog: () => Promise<void>;
 }
 
-/** The server reads so many matching events at a time while it catches up. */
+/** How many matching events the server reads at a time while it catches up. */
 const PAGE = 32;
-/** What is reported to a live subscription waits in a buffer; with more than this the server reads the log again. */
+/** The size of the buffer of a live subscription. If it is full, the server reads the log again. */
 const LIVE_BUFFER = 32;
 
-/** Where the server says that it is: `prepare` is 0 where the event that begins at `commit` need not be handed out. */
+/** The position that the server reports. `prepare` is 0 if the event at `commit` need not be handed out. */
 interface Place {
   readonly commit: number;
   readonly prepare: number;
 }
 
 /**
- * A subscription to `$all`: catch-up in pages, `CaughtUp`, then live; KurrentDB catches up again where it is behind. With
+ * A subscription to `$all`: catch-up in pages, `CaughtUp`, then live. KurrentDB catches up again if it is behind. With
  * a filter it sends checkpoints every `interval × window` events that it looked at, and at the end of a page while it
  * catches up: not merely because it has reached the log's end.
  */
@@ -53,7 +53,7 @@ class Following {
   readonly #window: number;
   readonly #checkpointEvery: number;
   readonly #passes: EventFilter;
-  /** Where the next page begins. */
+  /** The start of the next page. */
   #from: Place;
   #next: number;
   #looked = 0;
@@ -92,7 +92,7 @@ class Following {
       this.#from = this.#place();
     }
     await atEndOfLog();
-    // It reads once more what was recorded meanwhile, and sends no checkpoint for it.
+    // The server reads once more what was recorded meanwhile, and sends no checkpoint for it.
     for (let record = this.#record; record !== undefined; ) {
       if (this.#passes(record)) await this.#sendEvent(record);
       this.#next++;
@@ -120,7 +120,7 @@ class Following {
     return this.#context.log.index.records[this.#next];
   }
 
-  /** Before the next record, which may not be written yet. */
+  /** Returns the place before the next record, which may not be written yet. */
   #place(): Place {
     return { commit: this.#record?.position ?? this.#context.log.end, prepare: 0 };
   }
@@ -138,14 +138,15 @@ class Following {
   }
 }
 
-/** At an event that was handed out, or that the filter leaves out. */
+/** Returns the place of an event that was handed out or that the filter leaves out. */
 function at(position: number): Place {
   return { commit: position, prepare: position };
 }
 
 /**
- * The index after the first event that `$all` shows at or after the position. The server takes that event for the one
- * which the subscriber has seen: where the position is a hidden record's, it is another one, which is never sent.
+ * Returns the index after the first event that `$all` shows at or after the position. The server takes that event for
+ * the one which the subscriber has seen. If the position is that of a hidden record, it is a different event, which is
+ * never sent.
  */
 function startOf(log: DoubleLog, options: streams.ReadReq.Options.AllOptions | undefined): number {
   if (options === undefined || options.hasStart()) return 0;
@@ -182,13 +183,15 @@ function readPage(
   return { events, looked, isEnd: false };
 }
 
-/** Drops a live subscription as the server does when the caller reads more slowly than events come. */
+/** Drops a live subscription, as the server does when the caller reads more slowly than events come. */
 export function dropAsTooSlow(call: ReadCall): void {
   const why = 'Consumer too slow to handle event while live. Client resubscription required.';
   call.emit('error', fault(status.ABORTED, `Operation timed out: ${why}`));
 }
 
-/** Every event from the index on as it is written, until the caller leaves; on KurrentDB also until many come at once. */
+/**
+ * Yields every event from the index on as it is written, until the caller leaves or, on KurrentDB, many come at once.
+ */
 async function* liveFrom(log: DoubleLog, call: ReadCall, from: number): AsyncGenerator<LogRecord> {
   let notify = (): void => undefined;
   const wake = (): void => notify();

@@ -15,7 +15,7 @@ export type SubscriptionCall = ServerDuplexStream<persistent.ReadReq, persistent
 
 const TICKS_PER_MS = 10_000;
 
-/** An error in the server's words; the client reads `exception` in the trailers. */
+/** An error with the server's text. The client reads `exception` in the trailers. */
 export function fault(
   code: status,
   details: string,
@@ -50,7 +50,7 @@ export function noGroups(): ServiceError {
   return fault(status.NOT_FOUND, 'Subscription group  on stream $all does not exist.');
 }
 
-/** As the node at the port says it, which follows a leader. */
+/** The error of a node that follows the leader at this port. */
 export function notLeader(leaderPort: number): ServiceError {
   return fault(status.NOT_FOUND, 'Leader info available', {
     exception: 'not-leader',
@@ -76,7 +76,7 @@ export function toReadEvent({ event, link }: Resolved): streams.ReadResp.ReadEve
   return answer;
 }
 
-/** In a persistent subscription: a replayed event has its link's position. */
+/** An event in a persistent subscription. A replayed event has its link's position. */
 export function toSubscriptionEvent(
   { event, link }: Resolved,
   retryCount: number,
@@ -90,7 +90,7 @@ export function toSubscriptionEvent(
   return answer.setCommitPosition(position);
 }
 
-/** Writes no faster than the caller reads. Returns whether the caller is still connected. */
+/** Writes no faster than the caller reads. Returns true if the caller is still connected. */
 export async function send<Answer>(
   call: ServerWritableStream<unknown, Answer> | ServerDuplexStream<unknown, Answer>,
   answer: Answer,

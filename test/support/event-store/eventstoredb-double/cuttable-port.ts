@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A port in front of another one, whose connections can be cut or frozen as when a node dies or hangs. */
+/** A port in front of another one. Its connections can be cut or frozen, as when a node dies or hangs. */
 export class CuttablePort {
   /** 0 until it listens. */
   port = 0;
@@ -16,7 +16,7 @@ export class CuttablePort {
     this.#server = createServer((socket) => this.#join(socket));
   }
 
-  /** Listens on 127.0.0.1; port 0 takes a free one. */
+  /** Listens on 127.0.0.1. Port 0 takes a free port. */
   static async open({
     port,
     target,
@@ -31,7 +31,7 @@ export class CuttablePort {
     return front;
   }
 
-  /** No byte passes any more; new connections are accepted and get no answer. */
+  /** Stops passing bytes. New connections are accepted and get no answer. */
   freeze(): void {
     this.#isFrozen = true;
     for (const [near, far] of this.#pairs) {
@@ -48,7 +48,7 @@ export class CuttablePort {
     }
   }
 
-  /** Cuts every connection and accepts no other. */
+  /** Cuts every connection and accepts no more. */
   async close(): Promise<void> {
     this.#server.close();
     for (const pair of this.#pairs) for (const socket of pair) socket.destroy();

@@ -25,7 +25,9 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** An event in the embedded store; its content is beside that, in a file of its id, where the store would not take it. */
+/**
+ * An event in the embedded store. If the store would refuse its content, that is in a separate file named by its id.
+ */
 interface Envelope {
   readonly is_json: boolean;
   readonly content?: Content;
@@ -51,7 +53,7 @@ const MAX_CONTENT_BYTES = 256 * 1024;
 const BYTES_PER_EVENT = 1_000;
 const FIRST_BYTE = 2_137;
 
-/** The log on an embedded event store with no other writer; all of it is in memory too. */
+/** The log on an embedded event store without other writers. All of it is in memory too. */
 export class DoubleLog {
   readonly index = new StreamIndex();
   readonly server: KindOfServer;
@@ -87,8 +89,8 @@ export class DoubleLog {
   }
 
   /**
-   * Resolves once the events are on disk; never after `close`, as a dead node never answers. Requests are decided in
-   * the order in which they came.
+   * Resolves once the events are on disk, but never after `close`, since a dead node never answers. Requests are
+   * decided in the order in which they came.
    */
   write(request: WriteRequest): Promise<WriteResult> {
     return new Promise((resolve, reject) => {
@@ -98,7 +100,7 @@ export class DoubleLog {
     });
   }
 
-  /** Streams whose events are written, and not yet committed: appends are judged by them, and no read shows them. */
+  /** Streams whose events are written but not yet committed. They count for appends, and no read shows them. */
   readonly uncommitted = new Set<string>();
 
   /** The events that a reader of the stream gets. */
@@ -108,13 +110,13 @@ export class DoubleLog {
     return inMemory === undefined ? this.index.readable(stream) : { kind: 'found', records: [inMemory] };
   }
 
-  /** Writes the tombstone: the stream takes no event again. Its events stay in the log. */
+  /** Writes the tombstone, so that the stream never accepts another event. Its events stay in the log. */
   async tombstone(stream: string, expected: Expected): Promise<WriteResult> {
     const event = systemRecord('$streamDeleted', '', { isJson: false });
     return this.write({ stream, expected, events: [event] });
   }
 
-  /** Truncates all of the stream; it may be written again. */
+  /** Truncates the whole stream. It may be written again. */
   async softDelete(stream: string): Promise<WriteResult> {
     const metadata = systemRecord('$metadata', `{"$tb":${TOMBSTONE_REVISION}}`);
     return this.write({ stream: `$$${stream}`, expected: 'any', events: [metadata] });
@@ -126,7 +128,7 @@ export class DoubleLog {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Where the next event will begin. */
+  /** The position of the next event. */
   get end(): number {
     return FIRST_BYTE + (this.#sequence + 1) * BYTES_PER_EVENT;
   }
@@ -164,7 +166,7 @@ export class DoubleLog {
         for (const { reject } of batch) reject(error);
       }
     }
-    this.#committing = undefined; // at once: a caller that was answered may write before a `finally` would run
+    this.#committing = undefined; // done here, since a caller that was answered may write before a `finally` would run
   }
 
   async #commit(requests: readonly WriteRequest[]): Promise<WriteResult[]> {
@@ -220,7 +222,7 @@ export class DoubleLog {
 
   #add(event: ProposedRecord, place: PlaceInLog): LogRecord {
     const { stream, sequence, createdMs, isRecent } = place;
-    // A writer's event of this type has a revision as any other.
+    // An event of this type from a writer has an ordinary revision.
     const isTombstone = event.type === '$streamDeleted' && !event.isJson;
     const revision = isTombstone ? TOMBSTONE_REVISION : BigInt(this.index.all(stream).length);
     const position = FIRST_BYTE + sequence * BYTES_PER_EVENT;

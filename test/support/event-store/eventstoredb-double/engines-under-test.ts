@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, inject, onTestFinished } from 'vitest';
 import { type EventStoreDbDouble, startEventStoreDbDouble } from './eventstoredb-double.ts';
 import { KINDS } from './kinds.ts';
 
-/** Opens a client of the engine under test, which is disposed when the test is over; `url` is the engine's. */
+/** Opens a client of the engine under test, which is disposed when the test is over. `url` is that of the engine. */
 export type OpenClient = (() => EventStoreDBClient) & { readonly url: string };
 
 /**
- * Runs the same tests on the double of each kind and, where there is one, on a real server, so that the double behaves
+ * Runs the same tests on the double of each kind and, if there is one, on a real server, so that the double behaves
  * like it. Streams must have unique names: the real server's log is shared.
  */
 export function describeBoth(name: string, tests: (client: OpenClient) => void): void {
@@ -35,7 +35,7 @@ export function openClient(url: string): EventStoreDBClient {
   return client;
 }
 
-/** A name that no other test uses. */
+/** Returns a name that no other test uses. */
 export function unique(prefix: string): string {
   return `${prefix}-${crypto.randomUUID().slice(0, 8)}`;
 }

@@ -8,7 +8,7 @@ export type EventFilter = (record: LogRecord) => boolean;
 export interface FilterSettings {
   readonly context: 'streamid' | 'eventtype';
   readonly type: 'prefix' | 'regex';
-  /** The expression, or the prefixes with commas between. */
+  /** The expression, or the prefixes separated by commas. */
   readonly data: string;
   readonly isAllStream: true;
 }
@@ -35,7 +35,7 @@ export function isHidden({ stream }: LogRecord): boolean {
   return stream === UNLISTED || HIDDEN.test(stream);
 }
 
-/** Which events of `$all` pass: without settings all that it shows. */
+/** Makes the filter for events of `$all`. Without settings all that it shows pass. */
 export function eventFilter(settings: FilterSettings | undefined): EventFilter {
   const passes = settings === undefined ? () => true : named(settings);
   return (record) => !isHidden(record) && passes(record);

@@ -14,13 +14,13 @@ import { createGrpcServer, type RefusedCall } from './services.ts';
 import type { AppendFault } from './writes.ts';
 
 export interface DoubleOptions {
-  /** EventStoreDB unless given. */
+  /** The kind of server; by default EventStoreDB. */
   readonly kind?: Kind;
-  /** The folder of the log; a temporary one that `stop` removes unless given. */
+  /** The folder of the log; by default a temporary one that `stop` removes. */
   readonly folder?: string;
-  /** A free one unless given. */
+  /** The port; by default a free one. */
   readonly port?: number;
-  /** How often groups look for events that were not answered in time. The real server does so each second. */
+  /** How often groups look for events that were not answered in time. The real server does so every second. */
   readonly tickMs?: number;
 }
 
@@ -99,7 +99,7 @@ export class EventStoreDbDouble {
     this.#front = await CuttablePort.open({ port, target });
   }
 
-  /** As a killed node: connections are cut. What was answered is on disk, for the next start in the folder. */
+  /** Stops like a killed node: connections are cut. Answered appends are on disk for the next start in the folder. */
   async stop(): Promise<void> {
     await this.#front?.close();
     this.#server.forceShutdown();
@@ -108,7 +108,7 @@ export class EventStoreDbDouble {
     if (this.#temporary !== undefined) rmSync(this.#temporary, { recursive: true, force: true });
   }
 
-  /** As a node that hangs: it accepts connections and answers nothing, not even keep-alives. */
+  /** Hangs: it accepts connections and answers nothing, not even keep-alives. */
   freeze(): void {
     this.#front?.freeze();
   }
@@ -117,39 +117,39 @@ export class EventStoreDbDouble {
     this.#front?.thaw();
   }
 
-  /** The next appends are recorded and never answered. */
+  /** Records this many appends without ever answering them. */
   leaveUnanswered(appends: number): void {
     this.failAppends(...Array.from({ length: appends }, () => 'unanswered' as const));
   }
 
-  /** The faults of the next appends, one after the other. */
+  /** Lets the next appends fail, one with each fault. */
   failAppends(...faults: readonly AppendFault[]): void {
     this.#faults.push(...faults);
   }
 
-  /** From now on this node follows the one at the port: what asks for the leader is refused. */
+  /** Makes this node follow the leader at the port: requests for the leader are refused from now on. */
   follow(leaderPort: number): void {
     this.#leaderPort = leaderPort;
   }
 
-  /** The next calls of this kind are refused, one with each error. */
+  /** Refuses the next calls of this kind, one with each error. */
   refuse(call: RefusedCall, ...errors: readonly ServiceError[]): void {
     this.#refusals.push(...errors.map((error) => ({ call, error })));
   }
 
-  /** One is run for each subscription that has read the log to its end and does not listen yet. */
+  /** Runs one of these for each subscription that has read the log to its end and does not listen yet. */
   beforeListening(...works: readonly (() => Promise<unknown>)[]): void {
     this.#atEndOfLog.push(...works);
   }
 
-  /** Ends the live subscriptions to the log as those of too slow consumers. Returns how many there were. */
+  /** Ends the live subscriptions to the log like those of too slow consumers. Returns how many there were. */
   dropFollowers(): number {
     const followers = [...this.#followers];
     for (const follower of followers) dropAsTooSlow(follower);
     return followers.length;
   }
 
-  /** As a leader that has written the stream's events and waits for the majority of its cluster; call the result to commit. */
+  /** Acts like a leader that has written the stream's events and waits for its cluster. Call the result to commit. */
   withhold(stream: string): () => void {
     this.#log.uncommitted.add(stream);
     return () => void this.#log.uncommitted.delete(stream);
@@ -160,7 +160,7 @@ export class EventStoreDbDouble {
     return this.#followers.size;
   }
 
-  /** Writes what a leader does, which no read of the log shows. */
+  /** Writes the events of a new leader, which no read of the log shows. */
   async becomeLeader(): Promise<void> {
     for (const stream of this.#log.server.epochs) {
       await this.record(stream, systemRecord('$epoch-information', '{}'));

@@ -2,7 +2,7 @@ import type { DoubleLog } from './double-log.ts';
 import { type GroupSettings, parsePosition, positionText } from './group-settings.ts';
 import { jsonOf, type LogRecord, systemRecord } from './log-record.ts';
 
-/** A group's checkpoint, in a separate stream: every event up to it was answered. */
+/** A group's checkpoint, in a separate stream. Every event up to it was answered. */
 export class GroupCheckpoint {
   readonly #log: DoubleLog;
   readonly #settings: GroupSettings;
@@ -23,12 +23,12 @@ export class GroupCheckpoint {
     this.#position = last === undefined ? undefined : parsePosition(String(jsonOf(last)));
   }
 
-  /** Its position; `undefined` where none was written yet. */
+  /** The position of the checkpoint; `undefined` if none was written yet. */
   get position(): number | undefined {
     return this.#position;
   }
 
-  /** Counts an event that the group has read, handed out or filtered. */
+  /** Counts an event that the group has read, whether it was handed out or filtered. */
   looked({ position }: LogRecord): number {
     this.#positions.push(position);
     return this.#marked + this.#positions.length;

@@ -6,7 +6,7 @@ export interface GroupSettings {
   readonly stream: '$all';
   readonly group: string;
   readonly filter: FilterSettings | undefined;
-  /** Where it begins without a checkpoint, including the event there. */
+  /** The start without a checkpoint. The event there is included. */
   readonly startPosition: string;
   readonly resolveLinkTos: boolean;
   readonly extraStatistics: boolean;
@@ -88,7 +88,7 @@ export function toSubscriptionInfo(
   return info;
 }
 
-/** As the server writes positions in texts; empty where there is none. */
+/** A position as the server writes it in texts; empty if there is none. */
 export function positionText(position: number | undefined): string {
   return position === undefined ? '' : `C:${position}/P:${position}`;
 }

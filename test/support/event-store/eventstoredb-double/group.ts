@@ -7,13 +7,13 @@ import { type GroupSettings, type GroupStatistics, parsePosition } from './group
 import type { LogRecord, Resolved } from './log-record.ts';
 import { ParkedStream } from './parked-stream.ts';
 
-/** An event that is handed out, or waits to be. */
+/** An event that is handed out or waits for that. */
 interface Message {
-  /** The event's, or the link's where it is replayed: the id that consumers answer with. */
+  /** The id that consumers answer with: that of the event or, if it is replayed, of the link. */
   readonly id: string;
   readonly resolved: Resolved;
   readonly retryCount: number;
-  /** Its number among the events that the group has read; none for a replayed one. */
+  /** Its number among the events that the group has read; `undefined` for a replayed one. */
   readonly sequence: number | undefined;
   readonly sentTo: GroupClient | undefined;
   readonly expiresMs: number;
@@ -47,7 +47,7 @@ export class Group {
   #next: number;
   /** The next record whose writing is to be counted. */
   #nextLive: number;
-  /** Never handed out: see `#firstOfPage`. */
+  /** The event that is never handed out; see `#firstOfPage`. */
   readonly #skipped: LogRecord | undefined;
   #sent = 0;
 
@@ -70,14 +70,14 @@ export class Group {
     this.#push();
   }
 
-  /** Its unanswered events are handed out again at once, whatever their retry counts. */
+  /** Removes a client. Its unanswered events are handed out again at once, whatever their retry counts. */
   remove(client: GroupClient): void {
     this.#clients = this.#clients.filter((other) => other !== client);
     for (const message of this.#out.values()) if (message.sentTo === client) this.#again(message);
     this.#push();
   }
 
-  /** As on the server, any client may answer another one's event. */
+  /** Acknowledges events. As on the server, a client may answer another client's event. */
   ack(ids: readonly string[]): void {
     for (const id of ids) this.#end(id);
     this.#settle();
@@ -115,7 +115,7 @@ export class Group {
     return { clients, ...counts, parked: this.#parked.count(), checkpoint, known };
   }
 
-  /** Stops handing out; clients see it by `isDropped`. */
+  /** Stops handing out events. `isDropped` tells clients why. */
   close({ isDropped }: { readonly isDropped: boolean }): void {
     clearInterval(this.#timer);
     this.#forgetLog();
@@ -134,8 +134,8 @@ export class Group {
   }
 
   /**
-   * Takes the first event that it reads for the one at its checkpoint, and leaves it out. Where the checkpoint is that
-   * of an event that the filter leaves out, it is another one, which is lost.
+   * Takes the first event that it reads for the one at its checkpoint, and leaves it out. If the checkpoint is that
+   * of an event that the filter leaves out, it is a different event, which is lost.
    */
   #firstOfPage(): LogRecord | undefined {
     const { readBatchSize, maxCheckPointCount } = this.settings;
@@ -144,8 +144,8 @@ export class Group {
   }
 
   /**
-   * With a filter, an event that is left out counts as ended as it is written, also where earlier events wait for a
-   * client: its place becomes the checkpoint, and after a restart these are lost.
+   * With a filter, an event that is left out counts as ended as soon as it is written, even while earlier events wait
+   * for a client. Its place becomes the checkpoint, and the earlier events are lost after a restart.
    */
   #committed(): void {
     const { records } = this.#log.index;
@@ -171,7 +171,7 @@ export class Group {
         const expiresMs = Date.now() + this.settings.messageTimeout;
         this.#out.set(message.id, { ...message, sentTo: client, expiresMs });
         client.inFlight++;
-      } // of two events with the same id both are handed out, and one answer is expected
+      } // if two events have the same id, both are handed out and one answer is expected
       const event = toSubscriptionEvent(message.resolved, message.retryCount);
       client.call.write(new persistent.ReadResp().setEvent(event));
     }
@@ -199,7 +199,7 @@ export class Group {
     else this.#park(message, `Reached retry count of ${maxRetryCount}`);
   }
 
-  /** In the order of the log; replayed ones last. */
+  /** Queues a message again, in the order of the log. Replayed ones come last. */
   #again(message: Message): void {
     this.#end(message.id);
     const again = { ...message, retryCount: message.retryCount + 1 };
@@ -231,7 +231,7 @@ export class Group {
     this.#push();
   }
 
-  /** The first event that is handed out or waits to be. */
+  /** Returns the first event that is handed out or waits for that. */
   #lowest(): number {
     const sequences = [...this.#out.values(), ...this.#retry].map(({ sequence }) => sequence ?? Infinity);
     return Math.min(...sequences);

@@ -65,15 +65,15 @@ export class Groups {
     return infoOf(this.#find(options?.getGroupName()));
   }
 
-  /** Where there is no group at all, the server answers with the error for a missing group without a name. */
+  /** Lists the groups. If there is none, the server answers with the error for a missing group without a name. */
   list(): persistent.SubscriptionInfo[] {
     if (this.#groups.size === 0) throw noGroups();
     return [...this.#groups.values()].map(infoOf);
   }
 
   /**
-   * Serves one consumer until it leaves. Errors are passed to the call: throwing while it is read would end it without
-   * an answer.
+   * Serves one consumer until it leaves. Errors are passed to the call, since throwing while it is read would end it
+   * without an answer.
    */
   read(call: SubscriptionCall): void {
     let group: Group | undefined;
@@ -102,7 +102,7 @@ export class Groups {
     return group;
   }
 
-  /** As when the process dies: hands out and writes nothing more. */
+  /** Stops like a dead process: hands out and writes nothing more. */
   close(): void {
     for (const group of this.#groups.values()) group.close({ isDropped: false });
   }

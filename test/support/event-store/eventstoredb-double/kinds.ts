@@ -5,22 +5,25 @@ import { type LogRecord, systemRecord, UNLISTED } from './log-record.ts';
 export const KINDS = ['EventStoreDB', 'KurrentDB'] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** In what EventStoreDB 23.10 and KurrentDB 25 differ for a client; test/…/double-kinds.test.ts runs on real ones too. */
+/**
+ * The differences of EventStoreDB 23.10 and KurrentDB 25 for a client. test/…/double-kinds.test.ts runs on real ones
+ * too.
+ */
 export interface KindOfServer {
   readonly version: string;
   /** The streams that a node writes to when it becomes the leader; a single node does so at each start. */
   readonly epochs: readonly string[];
   /** The type of a group's checkpoints. */
   readonly checkpointType: string;
-  /** Streams that it keeps in memory alone, which `$all` does not have. */
+  /** Streams that it keeps only in memory, and that `$all` does not contain. */
   readonly inMemory: Readonly<Record<string, LogRecord>>;
-  /** Whether a subscription takes the first event from its position on for the one that was seen, and skips it. */
+  /** True if a subscription takes the first event from its position on for the one that was seen, and skips it. */
   readonly skipsFirst: boolean;
-  /** Whether a subscription with a filter reports, before it is live, the end: where the next event will begin. */
+  /** True if a subscription with a filter reports the end, where the next event will begin, before it is live. */
   readonly reportsEnd: boolean;
-  /** Whether a replay hands out links whose event was erased. */
+  /** True if a replay hands out links whose event was erased. */
   readonly replaysGone: boolean;
-  /** Answers to a position at which no record begins. */
+  /** The answer to a position at which no record begins. */
   readonly invalidRead: () => ServiceError;
   readonly invalidSubscription: () => ServiceError;
 }
@@ -50,7 +53,7 @@ export const SERVERS: Readonly<Record<Kind, KindOfServer>> = {
   },
 };
 
-/** Its position is no place in the log. */
+/** A record in memory. Its position is not a place in the log. */
 function inMemory(stream: string, event: ReturnType<typeof systemRecord>): LogRecord {
   return { ...event, stream, position: 0, revision: 0n, createdMs: Date.now() };
 }

@@ -1,6 +1,6 @@
 /** One event as the double keeps it, with its original bytes, which may not be JSON. */
 export interface LogRecord {
-  /** Commit and prepare position in one: they are equal for events that are written at once. */
+  /** The commit and prepare position, which are equal for events that are written at once. */
   readonly position: number;
   readonly stream: string;
   readonly revision: bigint;
@@ -14,7 +14,7 @@ export interface LogRecord {
 
 export type ProposedRecord = Pick<LogRecord, 'id' | 'type' | 'isJson' | 'data' | 'metadata'>;
 
-/** An event, with the link that was resolved to it, or a link whose event is gone. */
+/** An event with the link that was resolved to it, or a link whose event is gone. */
 export interface Resolved {
   readonly event: LogRecord | undefined;
   readonly link: LogRecord | undefined;
@@ -24,8 +24,8 @@ export interface Resolved {
 export const TOMBSTONE_REVISION = 2n ** 63n - 1n;
 
 /**
- * Where the double keeps records that are in no stream at all, as those of KurrentDB's epochs: live positions are
- * reported on them, and neither `$all` nor a stream shows them.
+ * The stream in which the double keeps records that are in no stream at all, like those of KurrentDB's epochs: live
+ * positions are reported on them, and neither `$all` nor a stream shows them.
  */
 export const UNLISTED = '$unlisted';
 
@@ -39,7 +39,7 @@ export function systemRecord(
   return { id, type, isJson, data: Buffer.from(data), metadata: Buffer.from(metadata) };
 }
 
-/** What JSON.parse makes of a system event's data. */
+/** Parses the data of a system event. */
 export function jsonOf(record: LogRecord): unknown {
   return JSON.parse(Buffer.from(record.data).toString('utf8'));
 }

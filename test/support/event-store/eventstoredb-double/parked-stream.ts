@@ -1,7 +1,7 @@
 import type { DoubleLog } from './double-log.ts';
 import { type Resolved, systemRecord } from './log-record.ts';
 
-/** Who may read and write the parked stream; written with its truncation. */
+/** The access rights of the parked stream, written with its truncation. */
 const ACL = { $r: '$admins', $w: '$admins', $d: '$admins', $mr: '$admins', $mw: '$admins' };
 
 /** A group's parked events: a stream of links, truncated when they are replayed. */

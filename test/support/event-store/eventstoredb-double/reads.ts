@@ -57,7 +57,7 @@ async function readStream(
   await hand(call, { ...limit, records });
 }
 
-/** Forwards from the position; backwards from the event before it. */
+/** Reads `$all` forwards from the position, or backwards from the event before it. */
 function allFrom(
   log: DoubleLog,
   options: streams.ReadReq.Options.AllOptions,

@@ -22,7 +22,7 @@ const SERVICES: Readonly<Record<string, Readonly<Record<string, readonly string[
   'server_features.serverfeatures': { getsupportedmethods: [] },
 };
 
-/** The features that the server reports, as far as the double has them. */
+/** Returns the features that the server reports, as far as the double has them. */
 export function supportedMethods(version: string): features.SupportedMethods {
   const methods = Object.entries(SERVICES).flatMap(([service, byName]) =>
     Object.entries(byName).map(([name, list]) =>

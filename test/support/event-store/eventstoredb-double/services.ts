@@ -29,9 +29,9 @@ export type RefusedCall = 'info' | 'join' | 'features';
 export interface Backend extends ReadContext {
   readonly groups: Groups;
   readonly nextFault: () => AppendFault | undefined;
-  /** With what the call is refused. */
+  /** The error with which the call is refused, if any. */
   readonly nextRefusal: (call: RefusedCall) => ServiceError | undefined;
-  /** Where the leader is that this node follows; `undefined`: it leads. */
+  /** The port of the leader that this node follows; `undefined` if it leads. */
   readonly leaderPort: () => number | undefined;
   /** The address that the node reports. */
   readonly port: () => number;
@@ -121,7 +121,7 @@ function addGroupService(server: Server, { groups, nextRefusal }: Backend): void
   });
 }
 
-/** A cluster of one: this node leads it. */
+/** A cluster of one node, led by this one. */
 function cluster(port: number): gossip.ClusterInfo {
   const endPoint = new gossip.EndPoint().setAddress('127.0.0.1').setPort(port);
   const member = new gossip.MemberInfo()

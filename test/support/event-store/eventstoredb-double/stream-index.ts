@@ -4,9 +4,9 @@ export type Expected = 'any' | 'no_stream' | 'stream_exists' | bigint;
 
 export type Decision =
   | { readonly kind: 'write'; readonly softDeleted: boolean }
-  /** These events are recorded there already; `last` is the last of them. */
+  /** These events are already recorded there. `last` is the last of them. */
   | { readonly kind: 'idempotent'; readonly last: LogRecord }
-  /** `current` is -1 where there is no stream. */
+  /** The revision is wrong. `current` is -1 if there is no stream. */
   | { readonly kind: 'wrong'; readonly current: bigint }
   | { readonly kind: 'deleted' };
 
@@ -20,14 +20,16 @@ interface StreamMetadata {
   readonly $maxCount?: number;
 }
 
-/** The truncation that a soft delete writes, as a number it is parsed to. */
+/** The truncation that a soft delete writes, as the number that parsing gives. */
 const SOFT_DELETED = Number(TOMBSTONE_REVISION);
 
-/** All events in memory: in the order of the log, and by stream. Decides writes as the server's own index does. */
+/** All events in memory, in the order of the log and by stream. It decides writes like the server's own index. */
 export class StreamIndex {
   readonly records: LogRecord[] = [];
   readonly #streams = new Map<string, LogRecord[]>();
-  /** As in the server, only events written since the start are found by id alone, each at its first place. */
+  /**
+   * The events written since the start by id, each at its first place. As in the server, only these are found by id.
+   */
   readonly #recent = new Map<string, LogRecord>();
 
   add(record: LogRecord, { isRecent }: { readonly isRecent: boolean }): void {
@@ -38,7 +40,7 @@ export class StreamIndex {
     if (isRecent && !this.#recent.has(record.id)) this.#recent.set(record.id, record);
   }
 
-  /** Every event of the stream, those that are truncated and the tombstone too. */
+  /** Returns every event of the stream, including truncated ones and the tombstone. */
   all(stream: string): readonly LogRecord[] {
     return this.#streams.get(stream) ?? [];
   }
@@ -58,15 +60,15 @@ export class StreamIndex {
     return this.#metadata(stream).$tb === SOFT_DELETED;
   }
 
-  /** The event with what it links to, where that is asked for. */
+  /** Returns the event with its link's target, if that is asked for. */
   resolved(record: LogRecord, resolveLinks: boolean): Resolved {
     if (!resolveLinks || record.type !== '$>') return { event: record, link: undefined };
     return { event: this.#linked(record), link: record };
   }
 
   /**
-   * The index in `records` of the event at the position, or their length where it lies after all. As the server
-   * does, it reads nowhere but where an event begins.
+   * Returns the index in `records` of the event at the position, or their length if it is after all of them. Like the
+   * server it only accepts positions where an event begins.
    */
   indexAt(position: number): number | undefined {
     const place = this.indexFrom(position);
@@ -74,7 +76,7 @@ export class StreamIndex {
     return found === undefined || found.position === position ? place : undefined;
   }
 
-  /** The index in `records` of the first event at or after the position. */
+  /** Returns the index in `records` of the first event at or after the position. */
   indexFrom(position: number): number {
     let low = 0;
     let high = this.records.length;
@@ -119,7 +121,7 @@ export class StreamIndex {
     return { kind: 'idempotent', last };
   }
 
-  /** The event that a link (`revision@stream`) points to; `undefined` where it can't be read any more. */
+  /** Returns the event that a link (`revision@stream`) points to; `undefined` if it can't be read any more. */
   #linked(link: LogRecord): LogRecord | undefined {
     const text = Buffer.from(link.data).toString('utf8');
     const at = text.indexOf('@');

@@ -10,8 +10,8 @@ import type { ProposedRecord } from './log-record.ts';
 import type { Expected } from './stream-index.ts';
 
 /**
- * A fault of an append: it is recorded and not answered, or answered with a time-out, without its position, or as a
- * conflict; or it is refused by a node that is busy, and not recorded.
+ * A fault of an append. It is recorded and not answered, or answered with a time-out, without its position or as a
+ * conflict, or a busy node refuses it and does not record it.
  */
 export type AppendFault = 'unanswered' | 'timed out' | 'without position' | 'conflict' | 'busy';
 
@@ -23,11 +23,11 @@ interface AppendContext {
 
 /** The server answers an append without an event neither with success nor with an error worth copying. */
 const NO_EVENTS = 'an append without events';
-/** The data of one append, by the server's default; metadata is not counted. */
+/** The server's default limit for the data of one append. Metadata does not count. */
 const MAX_APPEND_BYTES = 1024 * 1024;
 const EXPECTED_NUMBERS = { any: -2n, no_stream: -1n, stream_exists: -4n } as const;
 
-/** Streams.Append: one call for each append. `undefined`, as with any fault, is never answered. */
+/** Answers Streams.Append, one call for each append. `undefined` means that it is never answered. */
 export async function append(
   { log, nextFault }: AppendContext,
   call: ServerReadableStream<streams.AppendReq, streams.AppendResp>,
@@ -47,7 +47,7 @@ export async function append(
   return nextFault() === undefined ? toAppendResp(result, expected) : undefined;
 }
 
-/** Streams.BatchAppend: many appends on one call, matched by correlation id. */
+/** Answers Streams.BatchAppend: many appends on one call, matched by correlation id. */
 export async function batchAppend(
   context: AppendContext,
   call: ServerDuplexStream<streams.BatchAppendReq, streams.BatchAppendResp>,
@@ -66,7 +66,7 @@ export async function batchAppend(
   }
 }
 
-/** Streams.Tombstone and Streams.Delete: the position of the written event, or the error. */
+/** Answers Streams.Tombstone and Streams.Delete with the position of the written event or an error. */
 export async function remove(
   log: DoubleLog,
   options: streams.TombstoneReq.Options | streams.DeleteReq.Options | undefined,

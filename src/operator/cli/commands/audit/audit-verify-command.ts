@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { FuelError } from '../../../../base/errors.ts';
 import { storeIdentity } from '../../../../event-store/store-identity.ts';
-import type { Checkpoint, LogVerifier } from '../../../../seals/checkpoint.ts';
+import type { LogCheckpoint, LogVerifier } from '../../../../seals/checkpoint.ts';
 import { verifierOf } from '../../../../seals/seal-key.ts';
 import { type LogFault, type LogVerification, verifyLog } from '../../../../seals/verify-log.ts';
 import { recordProof } from '../../../audit/prove-log.ts';
@@ -65,7 +65,7 @@ export const addAuditVerifyCommand = command({
 export function readGiven(
   path: string,
   key: LogVerifier,
-): { readonly checkpoint: Checkpoint; readonly note: string } {
+): { readonly checkpoint: LogCheckpoint; readonly note: string } {
   let note: string;
   try {
     note = readFileSync(path === '-' ? STANDARD_INPUT : path, 'utf8');
@@ -80,7 +80,7 @@ export function readGiven(
 function asText(
   { leaves, seals, sealedSize, sealedAt, erased, fault }: LogVerification,
   key: LogVerifier,
-  checkpoint: Checkpoint | undefined,
+  checkpoint: LogCheckpoint | undefined,
 ): string {
   const lines = [
     fault === undefined

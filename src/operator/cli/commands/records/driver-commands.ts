@@ -1,5 +1,5 @@
 import { formatDateTime } from '../../../../domain/values/date-time.ts';
-import { DRIVER_COLUMNS, driverAnswer } from '../../../answers/driver.ts';
+import { driverAnswer } from '../../../answers/driver.ts';
 import { readId } from '../../../answers/filters.ts';
 import { findDriver } from '../../../drivers/find-driver.ts';
 import { redactDriver } from '../../../drivers/redact-driver.ts';
@@ -10,16 +10,19 @@ import { longWork, progressLine } from '../../command/long-work.ts';
 import * as option from '../../command/options.ts';
 import { abortOnInterrupt } from '../../command/output.ts';
 
+/** More digits may be a part of a number as well. */
+const ID_ALONE = /^\d{1,6}$/;
+
 const find = command({
   usage: 'find <who>',
   summary:
     'list the transactions of a driver: by id, or by a part of the name or number. Reads the whole log',
   example: 'fuel driver find "sam field" --account 7',
-  args: [option.readText],
+  args: [option.readSearch],
   options: { account: option.id('of this account') },
   async work({ engines, out }, [who], { account }) {
     if (account !== undefined) await requireKnown(engines, { account });
-    const driver = /^\d+$/.test(who) ? readId(who) : who;
+    const driver = ID_ALONE.test(who) ? readId(who) : who;
     const progress = progressLine();
     const signal = abortOnInterrupt();
     const onProgress = (looked: number): void => progress.show(`events read ${looked}`);
@@ -28,7 +31,7 @@ const find = command({
     const options = { store: engines.store(), signal, onProgress };
     for await (const transaction of findDriver({ accountId: account, driver }, options)) {
       progress.end();
-      await out.row(DRIVER_COLUMNS, await driverAnswer(transaction, parts));
+      await out.row(await driverAnswer(transaction, parts), 'transaction');
       found += 1;
     }
     progress.end();
@@ -39,7 +42,7 @@ const find = command({
 
 const redact = command({
   usage: 'redact <id>',
-  summary: "take a driver's name and number out of an account's transactions, for good",
+  summary: "permanently remove a driver's name and number from an account's transactions",
   example: 'fuel driver redact 77 --account 7 --reason "request of 3 September 2026"',
   args: [readId],
   options: {
@@ -50,7 +53,6 @@ const redact = command({
   },
   changes: ({ dryRun }) => dryRun !== true,
   async work({ config, engines, clock, author, out }, [driverId], { account, reason, dryRun, compact }) {
-    if (!dryRun) await engines.bind();
     const startedAt = formatDateTime(clock.now());
     const again = 'run the same command again';
     return longWork(out, { again }, async ({ endLine, onRefused, ...parts }) => {

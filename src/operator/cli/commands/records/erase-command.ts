@@ -1,19 +1,18 @@
 import { createInterface } from 'node:readline/promises';
 import { FuelError } from '../../../../base/errors.ts';
-import { DELIVERIES_GROUP } from '../../../../push/fan-out/run-fan-out.ts';
 import { readId } from '../../../answers/filters.ts';
 import { eraseTransaction } from '../../../erase/erase-transaction.ts';
 import { removeErasedBytes } from '../../../erase/erased-bytes.ts';
 import { lineBlocks, linesIn } from '../../../lines/lines.ts';
 import { command } from '../../command/command.ts';
-import { openInput, progressLine } from '../../command/long-work.ts';
+import { openInput, progressLine, requireReadable } from '../../command/long-work.ts';
 import * as option from '../../command/options.ts';
 import { abortOnInterrupt } from '../../command/output.ts';
 import { replayWhereConsumed } from '../parked-commands.ts';
 
 export const erase = command({
   usage: 'erase [ids...]',
-  summary: "remove transactions' events for good; their ids are never recorded, shown or pushed again",
+  summary: "permanently remove transactions' events; their ids are never recorded, shown or pushed again",
   example: 'fuel transaction erase 501 502 --reason "court order 2026/118"',
   options: {
     reason: option.required(option.reason),
@@ -22,6 +21,11 @@ export const erase = command({
     compact: option.flag('rewrite embedded files of any size, which may take minutes'),
   },
   changes: true,
+  async check(_, { file, yes }) {
+    if (!yes && !(process.stdin.isTTY && process.stderr.isTTY))
+      throw option.usage('Erasing is permanent: without a terminal, confirm it with --yes.');
+    if (file !== undefined) await requireReadable(file);
+  },
   async work({ config, engines, clock, author, out }, given, { reason, file, yes, compact }) {
     const signal = abortOnInterrupt();
     const ids = [
@@ -29,7 +33,6 @@ export const erase = command({
     ];
     if (ids.length === 0) throw option.usage('Name the ids of the transactions, or a --file of them.');
     if (!yes) await confirm(ids);
-    await engines.bind();
     const parts = { store: engines.store(), queue: engines.queue(), view: engines.view() };
     const progress = progressLine();
     const texts: string[] = [];
@@ -47,7 +50,7 @@ export const erase = command({
       }
     }
     progress.end();
-    await replayWhereConsumed(engines, DELIVERIES_GROUP);
+    await replayWhereConsumed(engines);
     const remains = await removeErasedBytes({
       folder: config.FUEL_DATA_DIR,
       ...{ texts, compact: compact === true },
@@ -71,7 +74,7 @@ export const erase = command({
 
 async function idsIn(file: string, signal: AbortSignal): Promise<number[]> {
   const ids: number[] = [];
-  for await (const block of lineBlocks(await openInput(file, signal))) {
+  for await (const block of lineBlocks(openInput(file, signal))) {
     for (const line of linesIn(block)) {
       if (!('text' in line) || !/^\d+$/.test(line.text))
         throw option.usage(`Line ${line.number} of ${file} is no id of a transaction.`);
@@ -83,13 +86,10 @@ async function idsIn(file: string, signal: AbortSignal): Promise<number[]> {
 
 /** An erasure can't be undone, so a typing error must not cause one. */
 async function confirm(ids: readonly number[]): Promise<void> {
-  if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    throw option.usage('An erasure is for good: pass --yes where no terminal can ask.');
-  }
   const [expected, what] =
     ids.length === 1 ? [ids[0], 'the id of the transaction'] : [ids.length, 'how many they are'];
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await terminal.question(`This is for good. Type ${what} once more: `);
+  const answer = await terminal.question(`This is permanent. Type ${what} to confirm: `);
   terminal.close();
   if (answer.trim() !== String(expected)) throw new FuelError('REFUSED', `not erased: that is not ${what}`);
 }

@@ -1,19 +1,13 @@
 import { FuelError } from '../../../../base/errors.ts';
-import {
-  IMPORT_COLUMNS,
-  importAnswer,
-  importSections,
-  importShown,
-  unknownNote,
-} from '../../../answers/import.ts';
+import { importAnswer, importShown, unknownNote } from '../../../answers/import.ts';
 import { findImport, type ImportEntry, listImports, recordImport } from '../../../import/import-log.ts';
 import { importTransactions } from '../../../import/import-transactions.ts';
 import type { ImportedEvent } from '../../../import/parse-line.ts';
 import { NamedCorporates } from '../../../import/unknown-names.ts';
 import { voidImport } from '../../../import/void-import.ts';
 import { command, noun, type Session } from '../../command/command.ts';
-import { storeOfDryRun } from '../../command/command-engines.ts';
-import { longWork, openInput } from '../../command/long-work.ts';
+import { storeOfDryRun } from '../../command/known-store.ts';
+import { longWork, openInput, requireReadable } from '../../command/long-work.ts';
 import * as option from '../../command/options.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -27,6 +21,8 @@ export const importFile = command({
   args: [option.readText],
   options: { dryRun: option.flag('judge every line and record nothing') },
   changes: ({ dryRun }) => dryRun !== true,
+  begins: true,
+  check: ([file]) => requireReadable(file),
   shown: true,
   work(session, [file], { dryRun }) {
     const { engines, clock, author, out } = session;
@@ -39,7 +35,7 @@ export const importFile = command({
         const named = new NamedCorporates();
         const options = {
           ...{ store, clock, author, ...parts },
-          input: await openInput(file, parts.signal),
+          input: openInput(file, parts.signal),
           onRefused: (lineNumber: number, reason: string) => onRefused(`line ${lineNumber}`, reason),
           onRecorded: async (line: ImportedEvent) => named.add(line.accountId, line.corporateId),
         };
@@ -66,7 +62,7 @@ const list = command({
   async work({ engines, clock, out }, _, { since, limit }) {
     let printed = 0;
     for await (const entry of listImports(engines.store(), { sinceMs: since, nowMs: clock.now() })) {
-      await out.row(IMPORT_COLUMNS, importAnswer(entry));
+      await out.row(importAnswer(entry));
       if (++printed >= limit) return;
     }
   },
@@ -79,7 +75,7 @@ const show = command({
   args: [String],
   async work({ engines, out }, [id]) {
     const shown = await importShown(engines.store(), await requireImport(engines, id));
-    out.answer(shown, importSections(shown));
+    out.answer(shown);
     const unknown = { accounts: shown.unknown_accounts, corporates: shown.unknown_corporates };
     const note = unknownNote(unknown, shown.id);
     if (note !== undefined) out.note(note);

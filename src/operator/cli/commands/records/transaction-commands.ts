@@ -1,31 +1,23 @@
 import { FuelError } from '../../../../base/errors.ts';
-import {
-  transactionStream,
-  VISIBLE_STATUSES,
-  type VisibleStatus,
-} from '../../../../domain/transaction-events.ts';
-import { EARLIEST_MS, formatDateTime, LATEST_MS } from '../../../../domain/values/date-time.ts';
+import { VISIBLE_STATUSES, type VisibleStatus } from '../../../../domain/transaction-events.ts';
+import { EARLIEST_MS, LATEST_MS } from '../../../../domain/values/date-time.ts';
+import { searchable } from '../../../../domain/values/search-text.ts';
 import { listRows } from '../../../../pull/view/list-rows.ts';
 import type { Place } from '../../../../pull/view/transactions-view.ts';
-import { accessAt } from '../../../answers/access.ts';
 import { readId, requirePast } from '../../../answers/filters.ts';
-import { effectsOf, rowAt } from '../../../answers/timeline.ts';
 import {
   findTransaction,
   hasPlate,
   isMissing,
-  RECORD_COLUMNS,
   recordAnswer,
   seenAt,
   seenNow,
   transactionAnswer,
-  transactionSections,
+  transactionShown,
 } from '../../../answers/transaction.ts';
-import { erasedSince, type PastQuery, rowsAt } from '../../../as-of/transactions-at.ts';
 import { command, noun, type Session } from '../../command/command.ts';
 import { deliveryContext } from '../../command/deliveries.ts';
 import { accountOf, findAccount, isShown } from '../../command/known-names.ts';
-import { progressLine } from '../../command/long-work.ts';
 import * as option from '../../command/options.ts';
 import { erase } from './erase-command.ts';
 import { importFile } from './import-commands.ts';
@@ -41,11 +33,14 @@ const LIST = {
   from: option.time('created at or after this time'),
   to: option.time('created at or before this time'),
   corporate: option.id('of this corporate'),
-  plate: option.text('text', 'whose number plate contains this, whatever spaces and capitals'),
+  plate: option.valued(
+    'text',
+    'the number plate contains this text; only its letters and digits count, in any case',
+    option.readSearch,
+  ),
   status: option.choice('status', 'of this status', VISIBLE_STATUSES, readStatus),
   limit: option.withDefault(option.count('at most this many'), DEFAULT_LIMIT),
   after: option.id('continue after this transaction'),
-  at: option.time('as customers saw them then'),
 };
 type ListOptions = option.Values<typeof LIST>;
 
@@ -54,10 +49,8 @@ const list = command({
   summary: "list an account's transactions as customers see them, newest first; not voided or cancelled ones",
   example: 'fuel transaction list --account 7 --plate "ABC 123" --from 2026-09-01T00:00:00Z',
   options: LIST,
-  async work(session, _, options) {
-    const { engines, out, clock } = session;
-    const { account, from = EARLIEST_MS, to = LATEST_MS, corporate, plate, status, limit, at } = options;
-    requirePast(at, clock.now());
+  async work({ engines, out }, _, options) {
+    const { account, from = EARLIEST_MS, to = LATEST_MS, corporate, plate, status, limit } = options;
     if (from > to) {
       throw option.usage('--from is after --to: nothing can be between them.');
     }
@@ -70,16 +63,16 @@ const list = command({
       references: { corporate_id: corporate },
       after: await placeOf(engines, options),
     };
+    const wanted = plate && searchable(plate);
     const isWanted = (row: Parameters<typeof recordAnswer>[1]): boolean =>
-      plate === undefined || hasPlate(recordAnswer(account, row), plate);
-    if (at !== undefined) return await listAt(session, { ...query, limit, atMs: at, isWanted });
+      wanted === undefined || hasPlate(recordAnswer(account, row), wanted);
     let read = 0;
     let printed = 0;
     // One more than is printed tells nothing: without a filter a page is as long as the list.
     for await (const row of listRows(view, query, plate === undefined ? limit : undefined)) {
       read += 1;
       if (isWanted(row)) {
-        await out.row(RECORD_COLUMNS, recordAnswer(account, row));
+        await out.row(recordAnswer(account, row), 'transaction');
         printed += 1;
       }
       if (printed >= limit) return 0;
@@ -120,10 +113,8 @@ const show = command({
       );
     }
     const seen = at === undefined ? seenNow(found) : await seenAt(found, at, parts);
-    out.answer(
-      transactionAnswer(found, seen),
-      transactionSections(found, seen, { personal: personal === true }),
-    );
+    const shown = transactionShown(found, seen, { personal: personal === true });
+    out.answer(transactionAnswer(found, seen), { id: 'transaction', shown });
   },
 });
 
@@ -134,39 +125,13 @@ export const addTransactionCommands = noun({
   commands: [importFile, list, show, erase],
 });
 
-/** What customers saw then; a note says so where the account's requests were refused. */
-async function listAt({ engines, config, out }: Session, query: PastQuery): Promise<number> {
-  const { accountId, atMs, limit } = query;
-  await findAccount(engines, accountId);
-  const store = engines.store();
-  const { noAccess } = await accessAt(store, accountId, { atMs, environment: config.FUEL_ENVIRONMENT });
-  if (noAccess !== null)
-    out.note(`the account's requests were refused at ${formatDateTime(atMs)}: ${noAccess.reason}`);
-  const progress = progressLine();
-  const onProgress = (events: number): void => progress.show(`${events} events recorded since`);
-  let printed = 0;
-  for await (const row of rowsAt(query, { store, view: engines.view(), onProgress })) {
-    progress.end();
-    await out.row(RECORD_COLUMNS, recordAnswer(accountId, row));
-    printed += 1;
-    if (printed === limit) break;
-  }
-  progress.end();
-  const erased = await erasedSince(store, accountId, atMs);
-  if (erased > 0) out.note(`erased since, and not known any more: ${erased} of its transactions`);
-  return 0;
-}
-
 /** Where the list continues after a transaction. Throws `REFUSED` where it is not in the account's list. */
 async function placeOf(
   engines: Session['engines'],
-  { account, after, at }: ListOptions,
+  { account, after }: ListOptions,
 ): Promise<Place | undefined> {
   if (after === undefined) return undefined;
-  const row =
-    at === undefined
-      ? (await engines.view().find([after])).get(after)?.shown
-      : rowAt(effectsOf(await engines.store().readStream(transactionStream(after))), at);
+  const row = (await engines.view().find([after])).get(after)?.shown;
   if (row?.accountId === account) return row;
   throw new FuelError(
     'REFUSED',

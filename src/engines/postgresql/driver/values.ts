@@ -1,0 +1,44 @@
+import pg from 'pg';
+import type { Kind, Value } from '../../../tables/plan.ts';
+
+pg.defaults.parseInputDatesAsUTC = true;
+
+/** The types of columns. */
+export const TYPES: Readonly<Record<Kind, string>> = {
+  text: 'text',
+  integer: 'bigint',
+  number: 'double precision',
+  time: 'timestamptz',
+  bytes: 'bytea',
+};
+
+/** PostgreSQL's texts have no U+0000. It is stored as two U+0001, and U+0001 as U+0001 U+0002, which keeps the order. */
+const NUL = '\u0001\u0001';
+const MARK = '\u0001\u0002';
+
+/** Limits of a selection may be infinite. */
+const ENDLESS: Readonly<Partial<Record<Kind, readonly [least: string, greatest: string]>>> = {
+  time: ['-infinity', 'infinity'],
+  integer: [`${-(2n ** 63n)}`, `${2n ** 63n - 1n}`],
+};
+
+export function toStored(kind: Kind, value: Value): unknown {
+  if (typeof value === 'string') return value.replaceAll('\u0001', MARK).replaceAll('\0', NUL);
+  if (typeof value !== 'number') return value;
+  if (!Number.isFinite(value)) return ENDLESS[kind]?.[value < 0 ? 0 : 1] ?? value;
+  return kind === 'time' ? new Date(value) : value;
+}
+
+const { INT8, TEXT, TIMESTAMPTZ } = pg.types.builtins;
+const toDate = pg.types.getTypeParser(TIMESTAMPTZ) as (text: string) => Date;
+const READERS: Readonly<Record<number, (text: string) => unknown>> = {
+  [INT8]: Number,
+  [TIMESTAMPTZ]: (text) => toDate(text).getTime(),
+  [TEXT]: (text) => text.replaceAll(NUL, '\0').replaceAll(MARK, '\u0001'),
+};
+
+/** How the driver reads what the server sends, which is text. */
+export const types: pg.CustomTypesConfig = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+    READERS[oid] ?? pg.types.getTypeParser(oid, format as 'text'),
+};

@@ -1,0 +1,161 @@
+import { columnsOfIndex, isNullable, kindOf, type TablePlan, type Value } from '../../../tables/plan.ts';
+import { groupOf, type Selected } from '../../../tables/selected.ts';
+import type { Wanted } from '../../tables/as-tables.ts';
+import type { Sql } from '../driver/connection.ts';
+import { TYPES, toStored } from '../driver/values.ts';
+
+export function quoted(columns: readonly string[]): string {
+  return columns.map((column) => `"${column}"`).join(', ');
+}
+
+/** The names of a store's tables, in their schema. */
+export function tableIn(schema: string, { name }: Pick<TablePlan, 'name'>): string {
+  return `"${schema}"."${name}"`;
+}
+
+/** Texts are in the order of their bytes, as in the embedded engine. What is aside are plain columns: PostgreSQL keeps large values beside a row by itself. */
+export function createTable(schema: string, table: TablePlan): string {
+  const columns = Object.keys(table.columns).map((column) => {
+    const kind = kindOf(table, column);
+    const order = kind === 'text' ? ' COLLATE "C"' : '';
+    return `"${column}" ${TYPES[kind]}${order}${isNullable(table, column) ? '' : ' NOT NULL'}`;
+  });
+  const key = `CONSTRAINT "${table.name} key" PRIMARY KEY ("${table.key}")`;
+  return `CREATE TABLE IF NOT EXISTS ${tableIn(schema, table)} (${[...columns, key].join(', ')})`;
+}
+
+export function createIndexes(schema: string, table: TablePlan): string[] {
+  return Object.keys(table.indexes).map((index) => {
+    const columns = columnsOfIndex(table, index);
+    const present = columns.filter((each) => isNullable(table, each)).map((each) => `"${each}" IS NOT NULL`);
+    const where = present.length === 0 ? '' : ` WHERE ${present.join(' AND ')}`;
+    const on = `${tableIn(schema, table)} (${quoted(columns)})`;
+    return `CREATE INDEX IF NOT EXISTS "${table.name} ${index}" ON ${on}${where}`;
+  });
+}
+
+/** The reads of one table. Each statement has its values in the order of its parameters. */
+export class Reading {
+  readonly values: unknown[] = [];
+  readonly #table: TablePlan;
+  readonly #from: string;
+
+  constructor(schema: string, table: TablePlan) {
+    this.#table = table;
+    this.#from = tableIn(schema, table);
+  }
+
+  /** The first rows of one run, in its order. */
+  run(found: Selected, { columns, limit }: Wanted): Sql {
+    const terms = found.equals.map(([column, [value = null]]) => this.#value(column, value));
+    return this.#sql(this.#rows(found, { columns: quoted(columns), terms, limit }));
+  }
+
+  /** Rows by their keys. */
+  keys({ equals }: Selected, columns: readonly string[]): Sql {
+    const is = equals.map(([column, list]) => `"${column}" = ANY(${this.#list(column, list)})`);
+    return this.#sql(`SELECT ${quoted(columns)} FROM ${this.#from} WHERE ${is.join(' AND ')}`);
+  }
+
+  /** Up to so many rows of each run, and of these the first ones in the order of the selection. */
+  runs(found: Selected, { columns, limit, block }: Wanted & { readonly block: number }): Sql {
+    const rows = this.#ofRuns(found, quoted(columns), block);
+    return this.#sql(`SELECT found.* ${rows} ORDER BY ${inOrder(found.order, found)} LIMIT ${limit}`);
+  }
+
+  count(found: Selected, max: number): Sql {
+    return this.#sql(
+      `SELECT count(*) AS n FROM (SELECT 1 ${this.#ofRuns(found, '1', max)} LIMIT ${max}) AS counted`,
+    );
+  }
+
+  /** The first row of each group: after one group the index is entered again at the next. */
+  groups(found: Selected): Sql {
+    const columns = columnsOfIndex(this.#table, found.index);
+    const [of = ''] = found.order;
+    const terms = found.equals.map(([column, [value = null]]) => this.#value(column, value));
+    const first = (part: Selected, ofLast: readonly string[] = []): string =>
+      this.#rows(part, { columns: quoted(columns), terms, limit: 1, after: ofLast });
+    return this.#sql(`WITH RECURSIVE firsts AS ((${first(found)}) UNION ALL
+      SELECT next.* FROM firsts AS last CROSS JOIN LATERAL (${first(found, [`last."${of}"`])}) AS next)
+      SELECT * FROM firsts`);
+  }
+
+  /** The first row of each of these groups. */
+  groupsOf(found: Selected, groups: readonly Value[]): Sql {
+    const [of = ''] = found.order;
+    const part = groupOf(found, null);
+    const equals = [...found.equals, [of, groups] as const];
+    const columns = quoted(columnsOfIndex(this.#table, found.index));
+    return this.#sql(`SELECT found.* ${this.#ofRuns({ ...part, equals }, columns, 1)}`);
+  }
+
+  /** `FROM` up to so many rows of each run. */
+  #ofRuns(found: Selected, columns: string, limit: number): string {
+    const lists = found.equals.map(
+      ([column, list], n) => `unnest(${this.#list(column, list)}) AS run${n}(value)`,
+    );
+    const terms = found.equals.map((_, n) => `run${n}.value`);
+    const rows = this.#rows(found, { columns, terms, limit });
+    return `FROM ${lists.map((each) => `${each} CROSS JOIN `).join('')}LATERAL (${rows}) AS found`;
+  }
+
+  /**
+   * The rows of a run between two places of its index. Compared as rows, and in the order of all of the index's columns,
+   * no other index fits: with equal values left out of the order PostgreSQL might take one that has the rest of it.
+   */
+  #rows(
+    found: Selected,
+    part: {
+      readonly columns: string;
+      readonly terms: readonly string[];
+      readonly limit: number;
+      readonly after?: readonly string[];
+    },
+  ): string {
+    const { equals, order, from, to, descending, present } = found;
+    const lead = equals.map(([column]) => column);
+    const [first = ''] = order;
+    const after = part.after ?? [];
+    const place = found.after?.map((value, n) => this.#value(order[n] ?? '', value)) ?? after;
+    const side = (operator: string, limit: Value | undefined): string[] => {
+      const isAfter = place.length > 0 && (operator === '<') === descending;
+      const own = limit === undefined ? [] : [this.#value(first, limit)];
+      if (!isAfter)
+        return compared(`${operator}=`, [...lead, ...own.map(() => first)], [...part.terms, ...own]);
+      const beyond = compared(
+        operator,
+        [...lead, ...order.slice(0, place.length)],
+        [...part.terms, ...place],
+      );
+      // The place is where it begins to read; its own limit only filters.
+      return [...beyond, ...own.map((value) => `("${first}" ${operator}= ${value}) IS TRUE`)];
+    };
+    const has = present.map((column) => `"${column}" IS NOT NULL`);
+    const where = [...side('>', from), ...side('<', to), ...has];
+    return `SELECT ${part.columns} FROM ${this.#from}${where.length === 0 ? '' : ` WHERE ${where.join(' AND ')}`}
+      ORDER BY ${inOrder([...lead, ...order], found)} LIMIT ${part.limit}`;
+  }
+
+  #value(column: string, value: Value): string {
+    const kind = kindOf(this.#table, column);
+    return `$${this.values.push(toStored(kind, value))}::${TYPES[kind]}`;
+  }
+
+  #list(column: string, list: readonly Value[]): string {
+    const kind = kindOf(this.#table, column);
+    return `$${this.values.push(list.map((value) => toStored(kind, value)))}::${TYPES[kind]}[]`;
+  }
+
+  #sql(sql: string): Sql {
+    return { sql, values: this.values };
+  }
+}
+
+function compared(operator: string, columns: readonly string[], terms: readonly string[]): string[] {
+  return columns.length === 0 ? [] : [`(${quoted(columns)}) ${operator} (${terms.join(', ')})`];
+}
+
+function inOrder(columns: readonly string[], { descending }: Selected): string {
+  return columns.map((column) => `"${column}"${descending ? ' DESC' : ''}`).join(', ');
+}

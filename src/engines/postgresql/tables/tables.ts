@@ -1,0 +1,158 @@
+import type { AnyRow, Key, StorePlan, TablePlan } from '../../../tables/plan.ts';
+import type { Selected } from '../../../tables/selected.ts';
+import type { Tables, Write } from '../../../tables/tables.ts';
+import { asTables, type TablesEngine, type Wanted } from '../../tables/as-tables.ts';
+import type { PostgresConnection, Run, Sql } from '../driver/connection.ts';
+import { isOfMissing } from '../driver/errors.ts';
+import { alone, PreparedSchema, SCHEMA, versionsIn } from '../driver/prepared-schema.ts';
+import { ToldChanges } from './changes.ts';
+import { createIndexes, createTable, Reading, tableIn } from './sql.ts';
+import { writeAtOnce } from './write.ts';
+
+/** A retry after it waits for the same indexes. */
+const INDEXES_MS = 3_600_000;
+/** What is read of each run first: the rest only where the newest rows are mostly of one. */
+const LEAST_OF_RUN = 8;
+
+/** Ends a transaction in which a guard does not hold. */
+const NONE = Symbol('none of the writes was done');
+
+export interface OpenTablesOptions {
+  /** Shared; its owner closes it. */
+  readonly connection: PostgresConnection;
+  /** How soon listeners are told, where an announcement is lost, that others may have written. */
+  readonly pollMs?: number;
+}
+
+/** Opens the tables of a PostgreSQL; the first call makes missing ones. */
+export function openPostgresTables(plan: StorePlan, options: OpenTablesOptions): Tables {
+  return asTables(plan.name, new PostgresTables(plan, options));
+}
+
+/** The tables of a PostgreSQL, in a schema. A list of writes is one statement, or a transaction where all or none are done. */
+class PostgresTables implements TablesEngine {
+  readonly changed: ToldChanges;
+  readonly #plan: StorePlan;
+  readonly #connection: PostgresConnection;
+  readonly #schema: PreparedSchema;
+  /** The tables of which the indexes, which are made later, were found. */
+  readonly #indexed = new Set<TablePlan>();
+
+  constructor(plan: StorePlan, { connection, pollMs }: OpenTablesOptions) {
+    const { name, version, tables } = plan;
+    this.#plan = plan;
+    this.#connection = connection;
+    const statements = tables.flatMap((table) => [
+      createTable(connection.schema, table),
+      ...(table.indexesLater === true ? [] : createIndexes(connection.schema, table)),
+    ]);
+    this.#schema = new PreparedSchema(connection, { name, version, statements });
+    this.changed = new ToldChanges({ connection, store: name, pollMs });
+  }
+
+  async select(table: TablePlan, found: Selected, wanted: Wanted) {
+    const { equals, order, isOneRun } = found;
+    if (order.length === 0) return this.#read(table, found, (reading) => reading.keys(found, wanted.columns));
+    if (isOneRun) return this.#read(table, found, (reading) => reading.run(found, wanted));
+    const runs = equals.reduce((product, [, values]) => product * values.length, 1);
+    const least = Math.max(LEAST_OF_RUN, Math.ceil((2 * wanted.limit) / runs));
+    const leading = equals.map(([column]) => column);
+    const columns = [...new Set([...leading, ...order, ...wanted.columns])];
+    const merged = (block: number): Promise<AnyRow[]> =>
+      this.#read(table, found, (reading) => reading.runs(found, { ...wanted, columns, block }));
+    const rows = await merged(Math.min(least, wanted.limit));
+    const ofRuns = Map.groupBy(rows, (row) => leading.map((column) => row[column]).join(' '));
+    const isCut = [...ofRuns.values()].some((some) => some.length >= least);
+    return isCut && least < wanted.limit ? merged(wanted.limit) : rows;
+  }
+
+  firsts(table: TablePlan, found: Selected, groups?: readonly Key[]) {
+    return this.#read(table, found, (reading) =>
+      groups === undefined ? reading.groups(found) : reading.groupsOf(found, groups),
+    );
+  }
+
+  async count(table: TablePlan, found: Selected, max: number) {
+    const [row] = await this.#read(table, found, (reading) => reading.count(found, max));
+    return row?.n as number;
+  }
+
+  async write(writes: readonly Write[], allOrNone: boolean) {
+    const { schema } = this.#connection;
+    if (!allOrNone) return this.#use((run) => writeAtOnce(run, schema, writes));
+    const { withinMs } = this.#plan;
+    const together = async (run: Run): Promise<boolean[]> => {
+      const done = await writeAtOnce(run, schema, writes);
+      if (done.includes(false)) throw NONE;
+      return done;
+    };
+    try {
+      return await this.#schema.use(withinMs, (connection) => connection.transaction(withinMs, together));
+    } catch (error) {
+      if (error !== NONE) throw error;
+      return writes.map(() => false);
+    }
+  }
+
+  async makeIndexes(table: TablePlan) {
+    await this.#alone({ on: table.name, withinMs: INDEXES_MS }, async (run) => {
+      for (const sql of createIndexes(this.#connection.schema, table)) await run({ sql });
+    });
+  }
+
+  async now() {
+    const [row] = await this.#use((run) => run({ sql: 'SELECT clock_timestamp() AS now' }));
+    return row?.now as number;
+  }
+
+  async destroy() {
+    const { schema } = this.#connection;
+    const { name, tables, withinMs } = this.#plan;
+    await this.#alone({ on: SCHEMA, withinMs }, async (run) => {
+      for (const table of tables) await run({ sql: `DROP TABLE IF EXISTS ${tableIn(schema, table)}` });
+      await run({ sql: `DELETE FROM ${versionsIn(schema)} WHERE name = $1`, values: [name] });
+    });
+    await this.close();
+  }
+
+  /** Leaves the connection to its owner. */
+  async close() {
+    this.#schema.close();
+    this.changed.close();
+  }
+
+  /** Of tables that another process has dropped there is nothing. */
+  async #read(
+    table: TablePlan,
+    { index }: Selected,
+    statement: (reading: Reading) => Sql,
+  ): Promise<AnyRow[]> {
+    try {
+      return await this.#use(async (run) => {
+        await this.#assertIndex(run, table, index);
+        return run(statement(new Reading(this.#connection.schema, table)));
+      });
+    } catch (error) {
+      if (isOfMissing(error)) return [];
+      throw error;
+    }
+  }
+
+  /** Without one PostgreSQL would read the whole table. */
+  async #assertIndex(run: Run, table: TablePlan, index: string): Promise<void> {
+    if (table.indexesLater !== true || index === 'key' || this.#indexed.has(table)) return;
+    const name = `"${this.#connection.schema}"."${table.name} ${index}"`;
+    const [row] = await run({ sql: 'SELECT to_regclass($1) IS NOT NULL AS is', values: [name] });
+    if (row?.is as unknown) this.#indexed.add(table);
+    else throw new Error(`the index ${name} is still to be made`);
+  }
+
+  #use<T>(work: (run: Run) => Promise<T>): Promise<T> {
+    const { withinMs } = this.#plan;
+    return this.#schema.use(withinMs, (connection) => connection.use(withinMs, work));
+  }
+
+  #alone(on: Parameters<typeof alone>[1], work: (run: Run) => Promise<void>): Promise<void> {
+    return this.#schema.use(on.withinMs, (connection) => alone(connection, on, work));
+  }
+}

@@ -1,0 +1,136 @@
+import {
+  columnsOfIndex,
+  isNullable,
+  kindOf,
+  plainColumns,
+  type StorePlan,
+  type TablePlan,
+  type Value,
+} from '../../../tables/plan.ts';
+import type { Selected } from '../../../tables/selected.ts';
+import type { Wanted } from '../../tables/as-tables.ts';
+
+const TYPES = { text: 'TEXT', integer: 'INTEGER', number: 'REAL', time: 'INTEGER', bytes: 'BLOB' } as const;
+/** The number of a row in a table whose key is a text: shorter in the indexes, and ascending as rows come. */
+const ROW_NUMBER = '_row';
+
+/** A statement with its values. */
+export interface Sql {
+  readonly sql: string;
+  readonly values: readonly Value[];
+}
+
+/** The column by which SQLite stores the rows. */
+export function rowOf({ columns, key }: TablePlan): string {
+  return columns[key] === 'integer' ? key : ROW_NUMBER;
+}
+
+/** Makes what is missing: a later version adds tables and indexes to those that are there. */
+export function schemaOf({ tables }: StorePlan): string {
+  return tables
+    .flatMap((table) => [
+      ...tablesOf(table),
+      ...keyOf(table),
+      ...(table.indexesLater === true ? [] : indexesOf(table)),
+    ])
+    .join(';\n');
+}
+
+function tablesOf(table: TablePlan): string[] {
+  const { name, key, aside = [] } = table;
+  const row = rowOf(table);
+  const column = (each: string): string =>
+    `"${each}" ${TYPES[kindOf(table, each)]}${isNullable(table, each) ? '' : ' NOT NULL'}`;
+  const own = plainColumns(table).map((each) =>
+    each === row ? `"${key}" INTEGER PRIMARY KEY` : column(each),
+  );
+  if (row !== key) own.unshift(`"${row}" INTEGER PRIMARY KEY`);
+  const made = [`CREATE TABLE IF NOT EXISTS "${name}" (${own.join(', ')}) STRICT`];
+  const reference = `"${row}" INTEGER PRIMARY KEY REFERENCES "${name}" ON DELETE CASCADE`;
+  const beside = aside.map(
+    (each) =>
+      `CREATE TABLE IF NOT EXISTS ${asideOf(table, each)} (${reference}, "${each}" ${TYPES[kindOf(table, each)]} NOT NULL) STRICT`,
+  );
+  return [...made, ...beside];
+}
+
+/** The table of a column that is kept aside. It has no row where the column has no value. */
+export function asideOf({ name }: TablePlan, column: string): string {
+  return `"${name} aside ${column}"`;
+}
+
+/** Of a key that is not the number of the row. */
+function keyOf(table: TablePlan): string[] {
+  const { name, key } = table;
+  return rowOf(table) === key
+    ? []
+    : [`CREATE UNIQUE INDEX IF NOT EXISTS "${name} key" ON "${name}" ("${key}")`];
+}
+
+export function indexesOf(table: TablePlan): string[] {
+  const { name, indexes } = table;
+  return Object.keys(indexes).map((index) => {
+    const columns = columnsOfIndex(table, index);
+    const present = columns.filter((each) => isNullable(table, each)).map((each) => `"${each}" IS NOT NULL`);
+    const where = present.length === 0 ? '' : ` WHERE ${present.join(' AND ')}`;
+    return `CREATE INDEX IF NOT EXISTS "${name} ${index}" ON "${name}" (${quoted(columns)})${where}`;
+  });
+}
+
+/** `FROM`, with what is kept aside where one of the columns is. */
+export function from(table: TablePlan, index: string, columns: readonly string[]): string {
+  const { name, key, aside = [] } = table;
+  const row = rowOf(table);
+  const by = index === 'key' && row === key ? 'NOT INDEXED' : `INDEXED BY "${name} ${index}"`;
+  const beside = columns.filter((each) => aside.includes(each));
+  const joined = beside.map((each) => ` LEFT JOIN ${asideOf(table, each)} USING ("${row}")`);
+  return `FROM "${name}" ${by}${joined.join('')}`;
+}
+
+/** `WHERE` of a selection. With a place to continue after, the limit on its side must not take its place as the bound. */
+export function where(found: Selected): Sql {
+  const { equals, order, from, to, after, descending, present } = found;
+  const [first = ''] = order;
+  const conditions: string[] = [];
+  const values: Value[] = [];
+  const also = (condition: string, more: readonly Value[]): void => {
+    conditions.push(condition);
+    for (const value of more) values.push(value);
+  };
+  for (const [column, given] of equals) {
+    if (given.length === 1) also(`"${column}" = ?`, given);
+    else also(`"${column}" IN (SELECT value FROM json_each(?))`, [JSON.stringify(given)]);
+  }
+  const isFilter = (side: 'from' | 'to'): boolean => after !== undefined && descending === (side === 'to');
+  if (from !== undefined) also(`${isFilter('from') ? '+' : ''}"${first}" >= ?`, [from]);
+  if (to !== undefined) also(`${isFilter('to') ? '+' : ''}"${first}" <= ?`, [to]);
+  for (const column of present) also(`"${column}" IS NOT NULL`, []);
+  if (after !== undefined) {
+    const place = order.slice(0, after.length);
+    also(`(${quoted(place)}) ${descending ? '<' : '>'} (${marks(after)})`, after);
+  }
+  return { sql: conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`, values };
+}
+
+/** The first rows of selections that have one order, in that order. */
+export function selectOf(table: TablePlan, runs: readonly Selected[], { columns, limit }: Wanted): Sql {
+  const [{ order, descending } = { order: [], descending: false }] = runs;
+  const parts = runs.map((run) => {
+    const { sql, values } = where(run);
+    return { sql: `SELECT ${quoted(columns)} ${from(table, run.index, columns)}${sql}`, values };
+  });
+  const by = order.map((column) => `"${column}"${descending ? ' DESC' : ''}`).join(', ');
+  const read = parts.map(({ sql }) => sql).join(' UNION ALL ');
+  return {
+    sql: `${read}${by === '' ? '' : ` ORDER BY ${by}`} LIMIT ?`,
+    values: [...parts.flatMap(({ values }) => values), limit],
+  };
+}
+
+export function quoted(columns: readonly string[]): string {
+  return columns.map((column) => `"${column}"`).join(', ');
+}
+
+export function marks(values: readonly unknown[]): string {
+  return values.map(() => '?').join(', ');
+}

@@ -1,0 +1,129 @@
+import type { Clock } from '../../../base/clock.ts';
+import { type AnyRow, columnsOfIndex, type Key, type TablePlan } from '../../../tables/plan.ts';
+import { comparing, groupOf, runsOf, type Selected } from '../../../tables/selected.ts';
+import type { ChangeSignal, Write } from '../../../tables/tables.ts';
+import type { TablesEngine, Wanted } from '../../tables/as-tables.ts';
+import type { Database } from '../driver/database.ts';
+import { from, indexesOf, type Sql, selectOf, where } from './sql.ts';
+import { isWritten } from './write.ts';
+
+type Statement = ReturnType<Database['prepare']>;
+
+/** Runs of one statement: preparing it takes a fraction of a millisecond. */
+const MAX_RUNS = 32;
+
+/** Ends a transaction in which a guard does not hold. */
+const NONE = Symbol('none of the writes was done');
+
+export interface SqliteTablesParts {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly changed: ChangeSignal;
+  /** Called after each commit. */
+  readonly onWrite?: () => void;
+  /** Called once, with `close` or `destroy`. */
+  readonly onClose: (isDestroyed: boolean) => void;
+}
+
+/** The tables of a file, or of one in memory. Statements run on the calling thread, a list of writes in one commit. */
+export class SqliteTables implements TablesEngine {
+  readonly #parts: SqliteTablesParts;
+  readonly #statements = new Map<string, Statement>();
+
+  constructor(parts: SqliteTablesParts) {
+    this.#parts = parts;
+  }
+
+  get changed(): ChangeSignal {
+    return this.#parts.changed;
+  }
+
+  async select(table: TablePlan, found: Selected, wanted: Wanted) {
+    return found.isOneRun ? this.#rows(table, found, wanted) : this.#merged(table, found, wanted);
+  }
+
+  async firsts(table: TablePlan, found: Selected, groups?: readonly Key[]) {
+    const columns = columnsOfIndex(table, found.index);
+    const first = (part: Selected): AnyRow[] => this.#rows(table, part, { columns, limit: 1 });
+    return this.#parts.db.read(() => {
+      if (groups !== undefined) return groups.flatMap((value) => first(groupOf(found, value)));
+      const [of = ''] = found.order;
+      const firsts: AnyRow[] = [];
+      for (let [row] = first(found); row !== undefined; [row] = first({ ...found, after: [row[of] as Key] }))
+        firsts.push(row);
+      return firsts;
+    });
+  }
+
+  async count(table: TablePlan, found: Selected, max: number) {
+    const { sql, values } = where(found);
+    const some = `SELECT 1 ${from(table, found.index, [])}${sql} LIMIT ?`;
+    const [row] = this.#all({ sql: `SELECT count(*) AS n FROM (${some})`, values: [...values, max] });
+    return row?.n as number;
+  }
+
+  async write(writes: readonly Write[], allOrNone: boolean) {
+    const prepare = (sql: string): Statement => this.#statement(sql);
+    try {
+      return await this.#commit(() => {
+        const done = writes.map((write) => isWritten(prepare, write));
+        if (allOrNone && done.includes(false)) throw NONE;
+        return done;
+      });
+    } catch (error) {
+      if (error !== NONE) throw error;
+      return writes.map(() => false);
+    }
+  }
+
+  async makeIndexes(table: TablePlan) {
+    await this.#commit(() => this.#parts.db.exec(indexesOf(table).join(';\n')));
+  }
+
+  async now() {
+    return this.#parts.clock.now();
+  }
+
+  async destroy() {
+    this.#parts.onClose(true);
+  }
+
+  async close() {
+    this.#parts.onClose(false);
+  }
+
+  async #commit<T>(work: () => T): Promise<T> {
+    const result = await this.#parts.db.write(work);
+    this.#parts.onWrite?.();
+    return result;
+  }
+
+  #statement(sql: string): Statement {
+    const statement = this.#statements.get(sql) ?? this.#parts.db.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+
+  #all({ sql, values }: Sql): AnyRow[] {
+    return this.#statement(sql).all(...values) as AnyRow[];
+  }
+
+  #rows(table: TablePlan, found: Selected, wanted: Wanted): AnyRow[] {
+    return this.#all(selectOf(table, [found], wanted));
+  }
+
+  /** SQLite merges the runs of one statement. There are few such statements, since each has a power of two of them. */
+  #merged(table: TablePlan, found: Selected, { columns, limit }: Wanted): AnyRow[] {
+    const { order, descending } = found;
+    const wanted = { columns: [...new Set([...order, ...columns])], limit };
+    const runs = runsOf(found);
+    return this.#parts.db.read(() => {
+      const rows: AnyRow[] = [];
+      while (runs.length > 0) {
+        const some = runs.splice(0, Math.min(MAX_RUNS, 2 ** Math.floor(Math.log2(runs.length))));
+        for (const row of this.#all(selectOf(table, some, wanted))) rows.push(row);
+      }
+      return rows.sort(comparing(order, descending)).slice(0, limit);
+    });
+  }
+}

@@ -1,0 +1,43 @@
+import { FuelError } from '../../base/errors.ts';
+import type { ChangeListener, ChangeSignal } from '../../tables/tables.ts';
+
+const POLL_MS = 500;
+
+/** Notifies now and then: a look for what others have written costs less than to be told of each write. */
+export class PolledChanges implements ChangeSignal {
+  readonly #listeners = new Set<ChangeListener>();
+  readonly #pollMs: number;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(pollMs = POLL_MS) {
+    this.#pollMs = pollMs;
+  }
+
+  add(listener: ChangeListener): void {
+    if (this.#isClosed) throw new FuelError('STORE_CLOSED', 'the tables are closed');
+    this.#listeners.add(listener);
+    this.#timer ??= setInterval(() => this.notify(), this.#pollMs).unref();
+  }
+
+  remove(listener: ChangeListener): void {
+    this.#listeners.delete(listener);
+    if (this.#listeners.size === 0) this.#stop();
+  }
+
+  notify(): void {
+    for (const listener of this.#listeners) listener.notify();
+  }
+
+  /** Notifies once more: the next call finds the tables closed. */
+  close(): void {
+    this.#isClosed = true;
+    this.#stop();
+    this.notify();
+  }
+
+  #stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}

@@ -1,0 +1,179 @@
+import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
+import { formatDateTime } from '../../domain/values/date-time.ts';
+import {
+  type EventStore,
+  MAX_PARKED_READ,
+  type PersistentSubscriptions,
+} from '../../event-store/event-store.ts';
+import { readToEnd } from '../../event-store/reads.ts';
+import type { Position } from '../../event-store/recorded-event.ts';
+import { notSkipped, parkedByGroup } from '../../event-store/skipped-events.ts';
+import { isBuilding } from '../../pull/view/build/rebuild.ts';
+import type { ParkedTransactionEvent } from '../../pull/view/checkpoint.ts';
+import { type BuildProgress, buildProgress } from '../../pull/view/checkpoint.ts';
+import { VIEW_NAME } from '../../pull/view/projector.ts';
+import type { ViewReads } from '../../pull/view/transactions-view.ts';
+import { DELIVERIES_GROUP } from '../../push/fan-out/run-fan-out.ts';
+import {
+  FOLLOWERS,
+  type Follower,
+  type FollowerReads,
+  progressOf,
+  secondsBehind,
+} from '../../service/ops/followers.ts';
+import { duration } from '../print/document.ts';
+
+/** To count more takes longer than an operator waits. */
+const MAX_COUNTED = 100_000;
+const MAX_GLANCE_MS = 5_000;
+
+export interface FollowerStatus {
+  readonly name: Follower['name'];
+  /** Everything up to here is done. */
+  readonly position: Position;
+  /** Age of the first event that is not done; 0 when there is none. */
+  readonly lag_seconds: number;
+  /** `null` where there are too many to count, or they are not counted. */
+  readonly lag_events: number | null;
+  readonly parked: number;
+  /** The processes that work on it, separated by commas; `null` where none does. */
+  readonly holder: string | null;
+  /** Of a view that is being built beside the served one, while a command leads that. */
+  readonly rebuild?: BuildProgress;
+  /** How far a rebuild is that no command leads: interrupted, or refused since records differ. */
+  readonly unfinished_rebuild_percent?: number;
+}
+
+export interface FollowerParts extends FollowerReads {
+  readonly coordination: Pick<Coordination, 'holder' | 'live' | 'checkpoint'>;
+}
+
+export function progressText({ percent, rate, seconds_left }: BuildProgress): string {
+  const left = seconds_left === null ? '' : `, ${duration(seconds_left)} left`;
+  return `rebuilding: ${percent} %, ${rate} events/s${left}`;
+}
+
+/**
+ * How far each follower of the log is, what it has parked and who works on it. `glance` reads
+ * one event of what a follower has not done, instead of counting it.
+ */
+export async function followerStatus(
+  parts: FollowerParts,
+  { glance = false }: { readonly glance?: boolean } = {},
+): Promise<FollowerStatus[]> {
+  return Promise.all(FOLLOWERS.map((follower) => statusOf(parts, follower, glance ? ageAfter : lagAfter)));
+}
+
+export async function statusOf(
+  parts: FollowerParts,
+  follower: Follower,
+  lagOf = lagAfter,
+): Promise<FollowerStatus> {
+  const { name, prefixes } = follower;
+  const { position, parked } = await progressOf(parts, follower);
+  return {
+    ...{ name, position, ...(await lagOf(parts, { prefixes, after: position })), parked },
+    holder: await holderOf(parts, follower),
+    ...(name === VIEW_NAME && (await rebuildProgress(parts))),
+  };
+}
+
+/** How far another view is. */
+async function rebuildProgress({
+  view,
+  coordination,
+  clock,
+}: FollowerParts): Promise<Pick<FollowerStatus, 'rebuild' | 'unfinished_rebuild_percent'>> {
+  const build = await view.checkpoint('built');
+  const progress = build && buildProgress(build, clock.now());
+  const isLed = await isBuilding(coordination);
+  return {
+    ...(progress && (isLed ? { rebuild: progress } : { unfinished_rebuild_percent: progress.percent })),
+  };
+}
+
+async function holderOf({ coordination }: FollowerParts, { role, lease }: Follower): Promise<string | null> {
+  if (lease !== undefined) return (await coordination.holder(lease))?.holder ?? null;
+  const live = await coordination.live(PROCESS_MAX_AGE_MS);
+  const holders = live.filter(({ roles }) => roles.includes(role)).map(({ id }) => id);
+  return holders.length === 0 ? null : holders.join(', ');
+}
+
+/** Whether nobody works on a follower that has, or had, work to do. */
+export function isIdle(
+  { name, holder, lag_events, position }: FollowerStatus,
+  { webhooks }: { readonly webhooks: number },
+): boolean {
+  return holder === null && (lag_events !== 0 || position > 0 || (name !== VIEW_NAME && webhooks > 0));
+}
+
+/** The role that works on it. */
+export function roleOf(follower: FollowerStatus['name']): string {
+  return FOLLOWERS.find(({ name }) => name === follower)?.role ?? 'projector';
+}
+
+/** Longer than a replaced projector, or an import, delays a follower. */
+export const MAX_LAG_SECONDS = 60;
+
+const ageAfter: typeof lagAfter = async (parts, place) => {
+  const seconds = await secondsBehind(parts, place, AbortSignal.timeout(MAX_GLANCE_MS));
+  return { lag_seconds: Math.round(seconds), lag_events: seconds === 0 ? 0 : null };
+};
+
+/** What a follower has not done. An event that was recorded while the clock was ahead counts as late by that. */
+export async function lagAfter(
+  { store, clock }: Pick<FollowerParts, 'store' | 'clock'>,
+  place: { readonly prefixes: readonly string[]; readonly after: Position },
+): Promise<Pick<FollowerStatus, 'lag_seconds' | 'lag_events'>> {
+  let behind = 0;
+  let oldestMs: number | undefined;
+  for await (const { events } of readToEnd(store, place)) {
+    oldestMs ??= events[0]?.recordedAtMs;
+    behind += events.length;
+    if (behind > MAX_COUNTED) break;
+  }
+  return {
+    lag_seconds: oldestMs === undefined ? 0 : Math.round(Math.abs(clock.now() - oldestMs) / 1000),
+    lag_events: behind > MAX_COUNTED ? null : behind,
+  };
+}
+
+export interface ParkedParts {
+  readonly store: EventStore;
+  readonly view: Pick<ViewReads, 'parked'>;
+  readonly subscriptions: Pick<PersistentSubscriptions, 'parked'>;
+}
+
+/** What a follower of the log has parked and the operator has not skipped, oldest first. */
+export async function* parkedBy(
+  follower: Follower['name'],
+  { store, view, subscriptions }: ParkedParts,
+  limit = MAX_PARKED_READ,
+): AsyncGenerator<ParkedTransactionEvent> {
+  if (follower === VIEW_NAME) yield* parkedByView(store, view);
+  if (follower !== DELIVERIES_GROUP) return;
+  for (const { event, reason, parkedAtMs } of await parkedByGroup(store, subscriptions, {
+    group: follower,
+    limit,
+  })) {
+    const { position, stream, revision, type } = event;
+    yield { position, stream, revision, type, reason, parkedAtMs };
+  }
+}
+
+/** What the view has parked, oldest first, without what was skipped. */
+async function* parkedByView(
+  store: Pick<EventStore, 'readStream'>,
+  view: Pick<ViewReads, 'parked'>,
+): AsyncGenerator<ParkedTransactionEvent> {
+  for (let page = await view.parked(), last = page.at(-1); last !== undefined; last = page.at(-1)) {
+    yield* await notSkipped(store, page);
+    page = await view.parked({ after: last.position });
+  }
+}
+
+export function parkedAnswer(follower: string, { parkedAtMs, ...event }: ParkedTransactionEvent) {
+  return { follower, ...event, parked_at: formatDateTime(parkedAtMs) };
+}
+
+export type ParkedAnswer = ReturnType<typeof parkedAnswer>;

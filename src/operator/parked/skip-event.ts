@@ -1,0 +1,69 @@
+import { loadDirectory } from '../../accounts/directory/load-directory.ts';
+import type { Clock } from '../../base/clock.ts';
+import { FuelError } from '../../base/errors.ts';
+import { accountStream } from '../../domain/account-events.ts';
+import { RESTORE_EVENTS } from '../../event-store/damage.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import type { Author } from '../../event-store/new-event.ts';
+import { readOperations, recordOperations } from '../../event-store/operations.ts';
+import { type EventRef, isDamaged } from '../../event-store/recorded-event.ts';
+import { isSkipped, readSkipped } from '../../event-store/skipped-events.ts';
+
+/**
+ * Has an account judged without the event that made it unreadable, or nobody bothered again by an event that is parked: `parked`,
+ * if one is at this position. Returns whether that is new: an event is skipped once. Rejects with `REFUSED` where there
+ * is neither, or its bytes are damaged.
+ */
+export async function skipEvent(
+  store: EventStore,
+  position: number,
+  {
+    author,
+    reason,
+    clock,
+    parked,
+  }: {
+    readonly author: Author;
+    readonly reason: string;
+    readonly clock: Clock;
+    readonly parked?: EventRef | undefined;
+  },
+): Promise<boolean> {
+  const place = parked ?? (await closingEvent(store, position));
+  const wasSkipped =
+    place === undefined ? await isOfSkipped(store, position) : isSkipped(await readSkipped(store), place);
+  if (wasSkipped) return false;
+  if (place === undefined) {
+    throw new FuelError(
+      'REFUSED',
+      `no account is unreadable because of an event at position ${position}, and none of a transaction is parked there: fuel ` +
+        'account show and fuel projection parked name the positions',
+    );
+  }
+  const { stream, revision } = place;
+  const [event] = await store.readStream(stream, { fromRevision: revision });
+  if (event !== undefined && isDamaged(event)) {
+    throw new FuelError(
+      'REFUSED',
+      `its bytes are damaged, and it may have switched something off: ${RESTORE_EVENTS}`,
+    );
+  }
+  const data = { position, stream, revision, reason };
+  await recordOperations(store, [{ type: 'ParkedSkipped', data }], { author, clock });
+  return true;
+}
+
+async function closingEvent(store: EventStore, position: number): Promise<EventRef | undefined> {
+  const directory = await loadDirectory(store);
+  const account = Iterator.from(directory.accounts()).find(
+    ({ unreadable }) => unreadable?.position === position,
+  );
+  const events = account === undefined ? [] : await store.readStream(accountStream(account.id));
+  return events.find((event) => event.position === position);
+}
+
+/** An account that it made unreadable is served again. */
+async function isOfSkipped(store: EventStore, position: number): Promise<boolean> {
+  const operations = await readOperations(store);
+  return operations.some(({ type, data }) => type === 'ParkedSkipped' && data.position === position);
+}

@@ -1,0 +1,129 @@
+import type { Clock } from '../../base/clock.ts';
+import { FuelError } from '../../base/errors.ts';
+import type { Rest } from '../../base/pause.ts';
+import type { Environment } from '../../domain/account-events.ts';
+import type { Damage, EventStore } from '../../event-store/event-store.ts';
+import type { Author } from '../../event-store/new-event.ts';
+import type { Position } from '../../event-store/recorded-event.ts';
+import { damagedEvents, withoutParked } from '../../pull/view/parked-events.ts';
+import type { TransactionsView } from '../../pull/view/transactions-view.ts';
+import { readStartedLog } from '../../push/delivery-log.ts';
+import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
+import { readLog, type VerifyScope } from './read-log.ts';
+import { repairDeliveries } from './repair-deliveries.ts';
+import { repairView } from './repair-view.ts';
+import { type DeliveryAgreement, deliveryJudge } from './verify-deliveries.ts';
+import { type ViewAgreement, type ViewDifference, viewJudge } from './verify-view.ts';
+
+export interface VerifyOptions {
+  readonly store: EventStore;
+  readonly view: () => TransactionsView;
+  /** Opened only where deliveries are verified. */
+  readonly queue: () => DeliveryQueue;
+  readonly clock: Clock;
+  readonly environment: Environment;
+  readonly retentionMs: number;
+  readonly author: Author;
+  readonly sides: readonly ('view' | 'deliveries')[];
+  readonly scope: VerifyScope;
+  /** Stores what differs as it should be. */
+  readonly repair: boolean;
+  /**
+   * What to do where another delivery log took the place of the one that was begun: refuse; leave the deliveries out, also
+   * where none was begun; or rebuild it, so that receivers may get events a second time.
+   */
+  readonly lostLog: 'refuse' | 'leave out' | 'rebuild';
+  /** Where a part of the log is read: its place, and the accounts whose rows are looked at for some without events. */
+  readonly part?: { readonly after: Position; readonly accountIds: Iterable<number> };
+  /** Looks for damage while it reads the log, instead of before; then it reads it once more where it comes upon any. */
+  readonly findsDamageLate?: boolean;
+  readonly settleMs?: number | undefined;
+  readonly rest?: Rest | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: (events: number) => void;
+  readonly onNotOwed?: (transactionId: number, key: string, reason: string) => void;
+}
+
+export interface Verified {
+  /** What of the event store is damaged: what depends on it is not judged. */
+  readonly damage: readonly Damage[];
+  readonly view: (ViewAgreement & { readonly remaining: readonly ViewDifference[] }) | undefined;
+  readonly deliveries: (DeliveryAgreement & { readonly stored: number; readonly sent: number }) | undefined;
+  readonly isLogLost: boolean;
+}
+
+/**
+ * Compares the view and the deliveries with what the events call for, and repairs them where that is asked for. It can be
+ * interrupted at any time and repeated. Memory is bounded by the ids of the transactions, a bit each, and by what differs.
+ */
+export async function verify(options: VerifyOptions): Promise<Verified> {
+  const { store, view, queue, findsDamageLate, repair } = options;
+  const log = await findLog(options);
+  const search = { signal: options.signal, rest: options.rest, withoutTexts: findsDamageLate === true };
+  let damage = await damagedEvents(store, view, search);
+  let judged = await judge(options, log.startedAtMs, damage);
+  if (findsDamageLate) {
+    const known = new Set(damage.map(({ position }) => position));
+    const more = (await withoutParked(judged.damage, view)).filter(({ position }) => !known.has(position));
+    if (more.length > 0) {
+      damage = [...damage, ...more].sort((a, b) => a.position - b.position);
+      judged = await judge(options, log.startedAtMs, damage);
+    }
+  }
+  const ofView = await judged.view?.finish();
+  const remaining =
+    ofView && repair
+      ? await repairView(ofView.differences, { ...options, view: view() })
+      : ofView?.differences;
+  const ofDeliveries = await judged.deliveries?.finish();
+  const repaired =
+    ofDeliveries && repair && (ofDeliveries.missing.length > 0 || log.isLost)
+      ? await repairDeliveries(ofDeliveries.missing, { newLog: log.isLost }, { ...options, queue: queue() })
+      : { stored: 0, sent: 0 };
+  return {
+    damage,
+    view: ofView && { ...ofView, remaining: remaining ?? [] },
+    deliveries: ofDeliveries && { ...ofDeliveries, ...repaired },
+    isLogLost: log.isLost,
+  };
+}
+
+/** Since when the delivery log has what happened; `undefined` where the deliveries are not judged. */
+async function findLog({ store, queue, sides, lostLog, scope }: VerifyOptions) {
+  const nothing = { isLost: false, startedAtMs: undefined };
+  if (!sides.includes('deliveries')) return nothing;
+  const started = await readStartedLog(store);
+  if (started === undefined && lostLog === 'leave out') return nothing;
+  const log = await queue().logId();
+  if (started === undefined || started.id === log.id) return { isLost: false, startedAtMs: log.startedAtMs };
+  if (lostLog === 'refuse') {
+    throw new FuelError(
+      'REFUSED',
+      `the delivery log ${started.id} is gone, and with it what receivers have already: restore its backup, or ` +
+        'run fuel verify deliveries --repair --resend-unknown, which may send them events for the second time',
+    );
+  }
+  const { accountId, sinceMs, untilMs } = scope;
+  if (lostLog === 'rebuild' && (accountId ?? sinceMs ?? untilMs) !== undefined)
+    throw new FuelError('REFUSED', 'a lost delivery log is rebuilt as a whole: leave account and times out');
+  return { isLost: true, startedAtMs: lostLog === 'rebuild' ? started.firstStartedAtMs : undefined };
+}
+
+async function judge(
+  { store, view, queue, sides, scope, part, ...options }: VerifyOptions,
+  logStartedAtMs: number | undefined,
+  damage: readonly Damage[],
+) {
+  const how = { store, ...scope, damage, settleMs: options.settleMs, rest: options.rest };
+  const ofView = sides.includes('view')
+    ? viewJudge({ ...how, view: view(), pagesOf: part?.accountIds })
+    : undefined;
+  const ofDeliveries =
+    logStartedAtMs === undefined
+      ? undefined
+      : deliveryJudge({ ...options, ...how, queue: queue(), logStartedAtMs });
+  const judges = [ofView, ofDeliveries].filter((each) => each !== undefined);
+  const { signal, rest, onProgress } = options;
+  const found = await readLog(judges, { store, after: part?.after, signal, rest, onProgress });
+  return { view: ofView, deliveries: ofDeliveries, damage: found };
+}

@@ -1,0 +1,148 @@
+import {
+  NO_ACCOUNT,
+  type RowState,
+  referencesBy,
+  type TransactionRow,
+} from '../../../projections/transactions.ts';
+import { VISIBLE_STATUSES, type VisibleStatus } from '../../domain/transaction-events.ts';
+import { type RowOf, type StorePlan, type TablePlan, tablePlan } from '../../tables/plan.ts';
+import { recordIn, storedRecord } from '../record/record.ts';
+
+/** So that a page, which takes two calls, is answered within 2 s where a server does not. */
+const PAGE_MS = 900;
+const PATIENT_MS = 30_000;
+
+/** For whom a store is opened: who waits for a page, or whoever has time. */
+export type Patience = 'page' | 'patient';
+
+/**
+ * The one row that says which generations there are. `served` and `built` are each a `Made` as JSON; `leaving` a JSON
+ * array of the numbers of those that are still to be removed.
+ */
+export const VIEWS = tablePlan({
+  name: 'transactions_views',
+  key: 'name',
+  columns: { name: 'text', last: 'integer', served: 'text?', built: 'text?', leaving: 'text' },
+  indexes: {},
+});
+
+export function viewsStore(patience: Patience): StorePlan {
+  return storeOf('transactions', [VIEWS], patience, 'full');
+}
+
+export const VIEWS_STORE = viewsStore('patient');
+
+/**
+ * A row of each transaction. A tombstone has neither status nor record, and is in no index but that of the keys. Each index
+ * fits one combination of what a page is asked for by, equal values first, then the order of the list.
+ */
+function rowsOf(generation: number) {
+  return tablePlan({
+    name: `transactions_${generation}`,
+    key: 'id',
+    columns: {
+      ...{ id: 'integer', account_id: 'integer', revision: 'integer', status: 'text?', created_at: 'time?' },
+      ...{ corporate_group_id: 'integer?', corporate_id: 'integer?', record: 'text?' },
+    },
+    indexes: {
+      by_account: ['account_id', 'status', 'created_at'],
+      by_corporate: ['account_id', 'corporate_id', 'status', 'created_at'],
+      by_group: ['account_id', 'corporate_group_id', 'status', 'created_at'],
+      by_group_and_corporate: ['account_id', 'corporate_group_id', 'corporate_id', 'status', 'created_at'],
+    },
+    indexesLater: true,
+    shardedBy: 'account_id',
+  });
+}
+
+function parkedOf(generation: number) {
+  return tablePlan({
+    name: `transactions_parked_${generation}`,
+    key: 'position',
+    columns: {
+      ...{ position: 'integer', stream: 'text', revision: 'integer', type: 'text', reason: 'text' },
+      parked_at: 'time',
+    },
+    indexes: { by_stream: ['stream'] },
+  });
+}
+
+/** One row: how far the generation is. */
+function progressOf(generation: number) {
+  return tablePlan({
+    name: `transactions_progress_${generation}`,
+    key: 'name',
+    columns: {
+      ...{ name: 'text', position: 'integer', anchor: 'text?' },
+      ...{ since_at: 'time', since_position: 'integer', since_events: 'integer' },
+    },
+    indexes: {},
+  });
+}
+
+export type RowsTable = ReturnType<typeof rowsOf>;
+export type ParkedTable = ReturnType<typeof parkedOf>;
+export type ProgressTable = ReturnType<typeof progressOf>;
+export type Row = RowOf<RowsTable>;
+
+/** The tables of one generation. */
+export interface GenerationTables {
+  readonly rows: RowsTable;
+  readonly parked: ParkedTable;
+  readonly progress: ProgressTable;
+}
+
+export function generationTables(generation: number): GenerationTables {
+  return { rows: rowsOf(generation), parked: parkedOf(generation), progress: progressOf(generation) };
+}
+
+export function generationStore(
+  generation: number,
+  { rows, parked, progress }: GenerationTables,
+  patience: Patience,
+): StorePlan {
+  // A power cut may take the last batches, and their checkpoint with them.
+  return storeOf(`transactions-${generation}`, [rows, parked, progress], patience, 'normal');
+}
+
+function storeOf(
+  name: string,
+  tables: readonly TablePlan[],
+  patience: Patience,
+  durability: StorePlan['durability'],
+): StorePlan {
+  const withinMs = patience === 'page' ? PAGE_MS : PATIENT_MS;
+  return { name, version: 1, tables, durability, withinMs };
+}
+
+/** `account`: of the row that it takes the place of, which an erased one keeps: it may say where a cluster has the row. */
+export function storedRow(id: number, { accountId, revision, shown }: RowState, account = NO_ACCOUNT): Row {
+  return {
+    id,
+    account_id: accountId === NO_ACCOUNT ? account : accountId,
+    revision,
+    status: shown?.status ?? null,
+    created_at: shown?.createdAtMs ?? null,
+    corporate_group_id: shown?.references.corporate_group_id ?? null,
+    corporate_id: shown?.references.corporate_id ?? null,
+    record: shown === null ? null : storedRecord(shown),
+  };
+}
+
+export function stateOf(row: Row): RowState {
+  return { revision: row.revision, accountId: row.account_id, shown: shownIn(row) };
+}
+
+/** Throws for a status that this version does not know, as of a later one. */
+function shownIn(row: Row): TransactionRow | null {
+  const { id, account_id: accountId, status, created_at: createdAtMs, record } = row;
+  if (status === null || createdAtMs === null || record === null) return null;
+  if (!isVisibleStatus(status))
+    throw new Error(`the row of transaction ${id} has an unknown status: ${status}`);
+  const references = referencesBy((name) => row[name]);
+  return { id, accountId, status, createdAtMs, references, ...recordIn(record) };
+}
+
+function isVisibleStatus(status: string): status is VisibleStatus {
+  return (VISIBLE_STATUSES as readonly string[]).includes(status);
+}

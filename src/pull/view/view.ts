@@ -1,0 +1,251 @@
+import type { RowState, TransactionRow } from '../../../projections/transactions.ts';
+import type { Clock } from '../../base/clock.ts';
+import { FuelError, isUnavailable } from '../../base/errors.ts';
+import { MAX_PARKED_READ } from '../../event-store/event-store.ts';
+import type { OpenTables } from '../../tables/tables.ts';
+import type { ViewChange } from '../record/project-event.ts';
+import { applyChanges, replaceRow } from './apply-changes.ts';
+import {
+  assertServable,
+  type BuildPlace,
+  type Checkpoint,
+  canContinue,
+  isComplete,
+  newerAnchor,
+  notInUse,
+  type ParkedTransactionEvent,
+} from './checkpoint.ts';
+import { type Generation, Generations, type InUse, type Made, madeIn } from './generations.ts';
+import { findPage } from './page.ts';
+import { changeProgress, readProgress } from './progress.ts';
+import { type Row, stateOf } from './stores.ts';
+import type { AppliedTo, PageQuery, ParkedPage, TransactionsView, ViewPage } from './transactions-view.ts';
+
+/** A view that is replaced this often while a page is read can't be served. */
+const MAX_READS = 3;
+type PickMade = (use: InUse) => Made | undefined;
+
+/** The transactions view in the tables of an engine. `open` is called for each generation when it is first used. */
+export function openTransactionsView(open: OpenTables, clock: Clock): TransactionsView {
+  return new TablesView(open, clock);
+}
+
+class TablesView implements TransactionsView {
+  readonly #clock: Clock;
+  readonly #generations: Generations;
+  readonly #pages: Generations;
+  /** The generation that pages were last read from. */
+  #paged: Generation | undefined;
+
+  constructor(open: OpenTables, clock: Clock) {
+    this.#clock = clock;
+    this.#generations = new Generations(open, 'patient');
+    this.#pages = new Generations(open, 'page');
+  }
+
+  /** A page counts only if its generation is still served once it has been read: so it was there all the time. */
+  async page(query: PageQuery): Promise<ViewPage> {
+    for (let reads = 0; reads < MAX_READS; reads++) {
+      const generation = this.#paged ?? (await this.#servable());
+      this.#paged = generation;
+      const [page] = await Promise.allSettled([findPage(generation, query)]);
+      if (page.status === 'rejected' && isUnavailable(page.reason)) throw page.reason;
+      if ((await this.#pages.inUse()).served?.generation === generation.number) {
+        if (page.status === 'fulfilled') return page.value;
+        throw page.reason;
+      }
+      this.#paged = undefined;
+      await this.#pages.isStillInUse(generation.number); // closes what has left
+    }
+    throw new FuelError('STORE_UNAVAILABLE', 'the transactions view is replaced again and again');
+  }
+
+  async find(transactionIds: readonly number[], generation?: number): Promise<ReadonlyMap<number, RowState>> {
+    const rows = await this.#read(({ tables, rows }) => tables.get(rows, transactionIds), generation);
+    return new Map(rows?.map((row) => [row.id, stateOf(row)]));
+  }
+
+  async rowsAfter(afterId: number, limit: number, generation?: number): Promise<TransactionRow[]> {
+    const read = ({ tables, rows }: Generation) =>
+      visibleAfter({ afterId, limit }, (range) => tables.find(rows, range));
+    return ((await this.#read(read, generation)) ?? []).flatMap((row) => stateOf(row).shown ?? []);
+  }
+
+  async idsAfter(afterId: number, limit: number): Promise<number[]> {
+    const columns = ['id', 'status'] as const;
+    const rows = await this.#read(({ tables, rows }) =>
+      visibleAfter({ afterId, limit }, (range) => tables.find(rows, { ...range, columns })),
+    );
+    return (rows ?? []).map(({ id }) => id);
+  }
+
+  async parked({ after, limit = MAX_PARKED_READ }: ParkedPage = {}): Promise<ParkedTransactionEvent[]> {
+    const range = after === undefined ? {} : { after: { position: after } };
+    const found = await this.#read(({ tables, parked }) =>
+      tables.find(parked, { index: 'key', ...range, limit }),
+    );
+    return (found ?? []).map(({ parked_at: parkedAtMs, ...event }) => ({ ...event, parkedAtMs }));
+  }
+
+  async countParked(): Promise<number> {
+    const count = await this.#read(({ tables, parked }) =>
+      tables.count(parked, { index: 'key' }, Number.MAX_SAFE_INTEGER),
+    );
+    return count ?? 0;
+  }
+
+  checkpoint(of: 'served' | 'built' = 'served'): Promise<Checkpoint | undefined> {
+    return this.#checkpointOf((use) => use[of]);
+  }
+
+  async apply(
+    changes: readonly ViewChange[],
+    { generation, position, anchor }: AppliedTo,
+  ): Promise<readonly ParkedTransactionEvent[] | 'reset'> {
+    const numbered = (use: InUse) => madeIn(use, generation);
+    const applied = await this.#in(numbered, async (to, made) => {
+      const { checkpoint: before, hasBegun } = await readProgress(to, made);
+      if (hasBegun && changes.length === 0 && before.position >= position) return [];
+      const parked = await applyChanges(to, changes, this.#clock.now());
+      const isServable = hasBegun && isComplete(before);
+      const after = { ...before, position: Math.max(position, before.position) };
+      if (!isServable && isComplete(after)) await to.tables.makeIndexes(to.rows);
+      await changeProgress(to, made, ({ since, ...former }) => ({
+        ...former,
+        position: Math.max(former.position, position),
+        anchor: newerAnchor(former.anchor, anchor),
+        since: { ...since, events: since.events + changes.length },
+      }));
+      return parked;
+    });
+    return applied ?? 'reset';
+  }
+
+  /**
+   * In the build too, before it may be served. One that begins after the first look reads a log in which that is so
+   * already. Nor must a generation keep the former row that an interrupted switch has left.
+   */
+  async replace(id: number, changes: readonly ViewChange[]): Promise<void> {
+    const atMs = this.#clock.now();
+    const replace = (to: Generation): Promise<void> => replaceRow(to, { id, changes, atMs });
+    const { built } = await this.#generations.inUse();
+    if (built !== undefined) await this.#in((use) => madeIn(use, built.generation), replace);
+    await this.#in(served, replace);
+    await this.#generations.removeLeaving();
+  }
+
+  async reset(storeId: string, servesFrom: number): Promise<Checkpoint> {
+    const made = await this.#generations.serveNew({ storeId, servesFrom });
+    const begun = await this.#begin(made);
+    await this.#generations.removeLeaving();
+    return begun;
+  }
+
+  async startBuild(place: BuildPlace): Promise<Checkpoint> {
+    const { built } = await this.#generations.inUse();
+    const left = await this.#checkpointOf((use) => built && madeIn(use, built.generation));
+    const isContinued = built !== undefined && canContinue(left, place);
+    const made = isContinued ? built : await this.#generations.buildNew(place, built);
+    const begun = await this.#begin(made);
+    await this.#generations.removeLeaving();
+    return begun;
+  }
+
+  async serveBuild(generation: number): Promise<boolean> {
+    const use = await this.#generations.inUse();
+    if (use.served?.generation === generation) return true;
+    if (use.served === undefined || use.built?.generation !== generation) return false;
+    const [place, former] = await Promise.all([
+      this.#checkpointOf((now) => madeIn(now, generation)),
+      this.#checkpointOf(served),
+    ]);
+    if (place === undefined || !isComplete(place) || place.position < (former?.position ?? 0)) return false;
+    const isServed = await this.#generations.serveBuilt(use.built, use.served);
+    if (isServed) await this.#generations.removeLeaving();
+    return isServed;
+  }
+
+  async close(): Promise<void> {
+    await this.#pages.close();
+    await this.#generations.close();
+  }
+
+  #checkpointOf(pick: PickMade): Promise<Checkpoint | undefined> {
+    return this.#in(pick, async (from, made) => (await readProgress(from, made)).checkpoint);
+  }
+
+  /** Counts what is applied from here on. What is complete when it is empty has its indexes at once. */
+  async #begin(made: Made): Promise<Checkpoint> {
+    const atMs = this.#clock.now();
+    const begun = await this.#in(
+      (use) => madeIn(use, made.generation),
+      async (generation) => {
+        if (made.servesFrom === 0) await generation.tables.makeIndexes(generation.rows);
+        return changeProgress(generation, made, (before) => ({
+          ...before,
+          since: { atMs, position: before.position, events: 0 },
+        }));
+      },
+    );
+    return begun ?? { ...made, position: 0, anchor: undefined, since: { atMs, position: 0, events: 0 } };
+  }
+
+  async #servable(): Promise<Generation> {
+    for (;;) {
+      const { served: made } = await this.#pages.inUse();
+      if (made === undefined) assertServable(undefined);
+      else {
+        const generation = await this.#pages.store(made.generation);
+        if (generation === undefined) continue;
+        const { checkpoint, hasBegun } = await readProgress(generation, made);
+        assertServable(hasBegun ? checkpoint : undefined);
+        return generation;
+      }
+    }
+  }
+
+  /** Reads from the served generation, or from this one; `undefined` where none is served. */
+  async #read<T>(read: (from: Generation) => Promise<T>, generation?: number): Promise<T | undefined> {
+    const found = await this.#in(
+      (use) => (generation === undefined ? use.served : madeIn(use, generation)),
+      read,
+    );
+    if (found === undefined && generation !== undefined) throw notInUse();
+    return found;
+  }
+
+  /** Works on one of those in use; again where it has left before the work was done. `undefined` where there is none. */
+  async #in<T>(
+    pick: PickMade,
+    work: (generation: Generation, made: Made) => Promise<T>,
+  ): Promise<T | undefined> {
+    for (;;) {
+      const made = pick(await this.#generations.inUse());
+      if (made === undefined) return undefined;
+      const generation = await this.#generations.store(made.generation);
+      if (generation === undefined) continue;
+      const [result] = await Promise.allSettled([work(generation, made)]);
+      if (!(await this.#generations.isStillInUse(made.generation))) continue;
+      if (result.status === 'rejected') throw result.reason;
+      return result.value;
+    }
+  }
+}
+
+const served: PickMade = (use) => use.served;
+
+/** Reads on past tombstones until there are as many visible rows as asked for. */
+async function visibleAfter<T extends Pick<Row, 'id' | 'status'>>(
+  { afterId, limit }: { readonly afterId: number; readonly limit: number },
+  read: (range: { index: 'key'; after: { id: number }; limit: number }) => Promise<readonly T[]>,
+): Promise<T[]> {
+  const visible: T[] = [];
+  for (let id = afterId; visible.length < limit; ) {
+    const asked = limit - visible.length;
+    const rows = await read({ index: 'key', after: { id }, limit: asked });
+    for (const row of rows) if (row.status !== null) visible.push(row);
+    if (rows.length < asked) break;
+    id = rows.at(-1)?.id ?? id;
+  }
+  return visible;
+}

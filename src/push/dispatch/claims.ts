@@ -1,0 +1,88 @@
+import type { Clock, Scheduler } from '../../base/clock.ts';
+import { SerialWork } from '../../base/serial-work.ts';
+import { world } from '../../base/world.ts';
+import type { HostOwners } from '../pace/host-owners.ts';
+import type { Pace } from '../pace/pace.ts';
+import type { ClaimedDelivery, NewDelivery } from '../queue/delivery.ts';
+import type { DeliveryQueue } from '../queue/delivery-queue.ts';
+
+/** After this the claims of a killed process are due again. */
+export const LEASE_MS = 5_000;
+/** New deliveries of one commit: a few milliseconds of the event loop. */
+const MAX_STORED = 100;
+
+export interface ClaimsOptions {
+  readonly queue: Pick<DeliveryQueue, 'enqueue' | 'claim'>;
+  readonly pace: Pick<Pace, 'grant'>;
+  readonly owners: Pick<HostOwners, 'look'>;
+  readonly scheduler: Scheduler;
+  /** A clock that never steps, for the pace. */
+  readonly elapsed: Clock;
+  readonly holder: string;
+  /** Starts the attempts of deliveries that were claimed. */
+  readonly start: (deliveries: readonly ClaimedDelivery[]) => void;
+  readonly onWaiting: (webhooks: number) => void;
+  /** While it is false, new deliveries are stored and none is claimed. */
+  readonly mayClaim: () => boolean;
+}
+
+/** Claims as many deliveries as the pace has room for, one claim after the other: each relies on what it was granted. */
+export class Claims {
+  readonly #options: ClaimsOptions;
+  readonly #serial = new SerialWork();
+
+  constructor(options: ClaimsOptions) {
+    this.#options = options;
+  }
+
+  /** Stores new deliveries, and claims those of them that the pace has room for. Rejects as the queue does. */
+  async accept(deliveries: readonly NewDelivery[]): Promise<void> {
+    for (let from = 0; from < deliveries.length; from += MAX_STORED) {
+      if (from > 0) await world.nextTurn();
+      await this.#store(deliveries.slice(from, from + MAX_STORED));
+    }
+  }
+
+  /**
+   * Claims until nothing more is due that has room; returns how long nothing will be, in milliseconds. Lanes without
+   * room are left out: they continue when one of their attempts ends.
+   */
+  async claimDue(): Promise<number> {
+    const { queue, pace, owners, scheduler, elapsed, onWaiting, mayClaim } = this.#options;
+    for (;;) {
+      await owners.look();
+      const nowMs = scheduler.now();
+      const { claimed, nextAtMs, grant } = await this.#serial.run(async () => {
+        const grant = pace.grant(elapsed.now());
+        if (!mayClaim() || grant.limit <= 0) return { claimed: [], nextAtMs: undefined, grant };
+        const claim = await queue.claim({ ...this.#claimer(nowMs), ...grant });
+        this.#options.start(claim.claimed);
+        return { ...claim, grant };
+      });
+      if (claimed.length === 0) {
+        onWaiting(grant.waiting());
+        return Math.min((nextAtMs ?? Infinity) - nowMs, grant.waitMs());
+      }
+      await world.nextTurn(); // claims are synchronous work: let answers in
+    }
+  }
+
+  /** Resolves when no claim is under way. */
+  whenIdle(): Promise<void> {
+    return this.#serial.whenIdle();
+  }
+
+  async #store(deliveries: readonly NewDelivery[]): Promise<void> {
+    const { queue, pace, owners, scheduler, elapsed, mayClaim } = this.#options;
+    await owners.look();
+    await this.#serial.run(async () => {
+      const { laneCapacity } = pace.grant(elapsed.now(), deliveries);
+      const claimFor = mayClaim() ? { ...this.#claimer(scheduler.now()), laneCapacity } : undefined;
+      this.#options.start(await queue.enqueue(deliveries, claimFor));
+    });
+  }
+
+  #claimer(nowMs: number) {
+    return { nowMs, holder: this.#options.holder, leaseMs: LEASE_MS };
+  }
+}

@@ -1,0 +1,156 @@
+import { world } from '../../base/world.ts';
+import { change, type Tables } from '../../tables/tables.ts';
+import type { ClaimedDelivery } from '../queue/delivery.ts';
+import type { Claim, ClaimOptions, DeliveryQueue, LateTimes } from '../queue/delivery-queue.ts';
+import { keysOf } from './changes.ts';
+import { claimedOf, DELIVERIES, type DeliveryRow } from './tables.ts';
+import { endWithdrawn } from './withdrawals.ts';
+
+/** Another dispatcher may claim what was chosen first; then that one has made progress. */
+const MAX_ROUNDS = 16;
+/** Up to so many due deliveries are all looked at; of more, one for each lane, then those of lanes with free slots. */
+const MAX_LOOKED_AT = 200;
+
+/** A token that no other claim has; it names the holder for whoever reads the log. */
+export function newLeaseToken(holder: string): string {
+  return `${holder}/${world.randomUUID()}`;
+}
+
+interface Wanted {
+  /** Nothing is due before. */
+  readonly fromMs: number;
+  readonly nowMs: number;
+  readonly limit: number;
+  readonly freeSlots: (prefix: string) => number;
+}
+
+/** Chooses by the indexes alone, and leases what is as it was read: of several dispatchers one wins each delivery. */
+export async function claimDue(tables: Tables, options: ClaimOptions, fromMs: number): Promise<Claim> {
+  const { nowMs, leaseMs, holder, limit, laneCapacity } = options;
+  const token = newLeaseToken(holder);
+  const taken = new Map<string, number>();
+  const freeSlots = (prefix: string): number => laneCapacity(prefix) - (taken.get(prefix) ?? 0);
+  const claimed: ClaimedDelivery[] = [];
+  let heads: readonly LaneHead[] | undefined;
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const wanted = { fromMs, nowMs, limit: limit - claimed.length, freeSlots };
+    const { keys, ...looked } = await choose(tables, wanted);
+    heads = looked.heads;
+    if (keys.length === 0) break;
+    const rows = await tables.get(DELIVERIES, keys, COLUMNS);
+    const due = rows.filter(({ due_at }) => due_at !== null && due_at <= nowMs);
+    const lease = { lease: token, claimed: 1, due_at: nowMs + leaseMs };
+    const done = await tables.write(
+      due.map(({ owed, version }) =>
+        change(DELIVERIES, owed, { ...lease, version: version + 1 }, { as: { version } }),
+      ),
+    );
+    const won = due.filter((_, n) => done[n]);
+    const withdrawn = await endWithdrawn(
+      tables,
+      won.map(({ transaction_id }) => transaction_id),
+    );
+    for (const row of won) {
+      if (withdrawn.has(row.transaction_id)) continue; // the process that stored it may have died early
+      taken.set(row.prefix, (taken.get(row.prefix) ?? 0) + 1);
+      claimed.push(claimedOf(row, token));
+    }
+    if (won.length === keys.length) break;
+  }
+  if (claimed.length > 0) return { claimed, nextAtMs: nowMs };
+  const later = (heads ?? (await laneHeads(tables))).flatMap(({ dueAtMs }) =>
+    dueAtMs > nowMs ? [dueAtMs] : [],
+  );
+  return { claimed, nextAtMs: later.length === 0 ? undefined : later.reduce((a, b) => Math.min(a, b)) };
+}
+
+const COLUMNS = Object.keys(DELIVERIES.columns).filter((name) => name !== 'attempts') as (
+  | keyof DeliveryRow
+  | 'record'
+)[];
+
+interface Chosen {
+  readonly keys: readonly string[];
+  /** Those of all lanes, where they were looked at. */
+  readonly heads?: readonly LaneHead[];
+}
+
+/** The longest waiting lanes first, as many of each as it has free slots. */
+async function choose(tables: Tables, wanted: Wanted): Promise<Chosen> {
+  const { fromMs, nowMs, limit, freeSlots } = wanted;
+  if (limit <= 0) return { keys: [] };
+  const due = await tables.find(DELIVERIES, {
+    ...{ index: 'due', equals: { claimed: [0, 1] }, range: { from: fromMs, to: nowMs } },
+    ...{ limit: MAX_LOOKED_AT, columns: ['owed', 'prefix'] },
+  });
+  if (due.length === MAX_LOOKED_AT) return chooseByLane(tables, wanted);
+  const chosen: string[] = [];
+  for (const [prefix, lane] of Map.groupBy(due, (row) => row.prefix)) {
+    const most = Math.max(0, Math.min(freeSlots(prefix), limit - chosen.length));
+    for (const { owed } of lane.slice(0, most)) chosen.push(owed);
+    if (chosen.length === limit) break;
+  }
+  return { keys: chosen };
+}
+
+/** The same of many: an index entry of each lane, and then of those that have free slots. */
+async function chooseByLane(tables: Tables, { nowMs, limit, freeSlots }: Wanted): Promise<Chosen> {
+  const heads = await laneHeads(tables);
+  const waiting = heads.filter(({ dueAtMs }) => dueAtMs <= nowMs).sort((a, b) => a.dueAtMs - b.dueAtMs);
+  const lanes = waiting.map((head) => ({ ...head, most: Math.min(limit, freeSlots(head.prefix)) }));
+  const free = lanes.filter(({ most }) => most > 0).slice(0, limit);
+  const due = await Promise.all(
+    free.map(async ({ prefix, owed, most }) => {
+      if (most === 1) return [owed];
+      const ofLane = { index: 'due_in_lane', equals: { prefix }, range: { to: nowMs } } as const;
+      return keysOf(await tables.find(DELIVERIES, { ...ofLane, limit: most, columns: ['owed'] }));
+    }),
+  );
+  return { keys: due.flat().slice(0, limit), heads };
+}
+
+interface LaneHead {
+  readonly prefix: string;
+  readonly owed: string;
+  readonly dueAtMs: number;
+}
+
+/** The first due delivery of each lane that has something pending, or of these lanes. */
+export async function laneHeads(tables: Tables, values?: readonly string[]): Promise<LaneHead[]> {
+  const heads = await tables.firsts(DELIVERIES, {
+    ...{ index: 'due_in_lane', of: 'prefix' },
+    ...(values && { values }),
+  });
+  return heads.map(({ prefix = '', owed = '', due_at }) => ({ prefix, owed, dueAtMs: due_at ?? 0 }));
+}
+
+/** When the first delivery of all is due, or its lease ends; nothing is due before `fromMs`. */
+export async function firstDue(tables: Tables, fromMs = 0): Promise<number | undefined> {
+  const due = { index: 'due', equals: { claimed: [0, 1] }, range: { from: fromMs }, limit: 1 } as const;
+  const [first] = await tables.find(DELIVERIES, { ...due, columns: ['due_at'] });
+  return first?.due_at ?? undefined;
+}
+
+/** The latest first, so that at most `limit` deliveries of each kind are read. */
+export async function findLate(
+  tables: Tables,
+  { claimsMs, othersMs }: LateTimes,
+  limit: number,
+): ReturnType<DeliveryQueue['late']> {
+  const latest = (claimed: number, afterMs: number): Promise<DeliveryRow[]> =>
+    tables.find(DELIVERIES, {
+      ...{ index: 'due', equals: { claimed }, range: { from: afterMs + 1 }, descending: true, limit },
+    });
+  const [claims, others] = [await latest(1, claimsMs), await latest(0, othersMs)];
+  const spread = others.filter(isRedelivery).map(({ prefix }) => prefix);
+  const heads = spread.length === 0 ? [] : await laneHeads(tables, [...new Set(spread)]);
+  const isSpread = new Set(heads.flatMap(({ prefix, dueAtMs }) => (dueAtMs <= othersMs ? [prefix] : [])));
+  const late = others.filter((each) => !isRedelivery(each) || !isSpread.has(each.prefix));
+  return [...claims, ...late].map(({ id, prefix, transaction_id, lease, due_at }) => ({
+    ...{ id, prefix, transactionId: transaction_id, leaseToken: lease, dueAtMs: due_at ?? 0 },
+  }));
+}
+
+function isRedelivery({ cycle, attempts_in_cycle }: DeliveryRow): boolean {
+  return cycle > 1 && attempts_in_cycle === 0;
+}

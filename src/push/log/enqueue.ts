@@ -1,0 +1,67 @@
+import { put, type Tables } from '../../tables/tables.ts';
+import type { ClaimedDelivery, NewDelivery } from '../queue/delivery.ts';
+import type { ClaimOptions } from '../queue/delivery-queue.ts';
+import { newProgress } from '../queue/next-state.ts';
+import { newLeaseToken } from './claim.ts';
+import { newLane } from './streaks.ts';
+import { DELIVERIES, newRow, owedOf } from './tables.ts';
+import { endWithdrawn } from './withdrawals.ts';
+
+/** What this process remembers between batches. */
+export interface Known {
+  /** Lanes that have a row. */
+  readonly lanes: Set<string>;
+  /** The part of the index of ids for so many deliveries. */
+  readonly partFor: (deliveries: number) => number;
+}
+
+/** What became of a batch; deliveries that were stored before are in none of it. */
+export interface StoredNew {
+  readonly claimed: readonly ClaimedDelivery[];
+  /** Stored as pending and left for `claim`: also where the slot of their lane was kept for one that was stored before. */
+  readonly unclaimed: number;
+}
+
+/**
+ * Stores the new deliveries, leased as far as their lanes have free slots, in one write; then it looks for withdrawals, also of
+ * those stored before: storing a batch again completes what was interrupted.
+ */
+export async function storeNew(
+  tables: Tables,
+  deliveries: readonly NewDelivery[],
+  {
+    claimFor,
+    known: { lanes, partFor },
+  }: { readonly claimFor: Omit<ClaimOptions, 'limit'> | undefined; readonly known: Known },
+): Promise<StoredNew> {
+  const first = new Map(deliveries.toReversed().map((delivery) => [owedOf(delivery), delivery]));
+  const given = [...first.values()].reverse(); // of two that are one the first
+  const token = newLeaseToken(claimFor?.holder ?? '');
+  const lease = { token, untilMs: claimFor === undefined ? 0 : claimFor.nowMs + claimFor.leaseMs };
+  const free = new Map<string, number>();
+  const takesSlot = ({ prefix }: NewDelivery): boolean => {
+    const left = free.get(prefix) ?? claimFor?.laneCapacity(prefix) ?? 0;
+    free.set(prefix, left - 1);
+    return left > 0;
+  };
+  const leased = new Set(given.filter(takesSlot));
+  const part = partFor(given.length);
+  const rows = given.map((delivery) => {
+    const progress = newProgress(delivery, leased.has(delivery) ? lease : undefined);
+    return put(DELIVERIES, newRow(delivery, progress, part), 'missing');
+  });
+  const accounts = new Map(given.map(({ prefix, accountId }) => [prefix, accountId]));
+  const unknown = [...accounts].filter(([prefix]) => !lanes.has(prefix));
+  const done = await tables.write([...unknown.map((lane) => newLane(...lane)), ...rows]);
+  for (const [prefix] of unknown) lanes.add(prefix);
+  const ids = given.map(({ transactionId }) => transactionId);
+  const withdrawn = await endWithdrawn(tables, ids);
+  const fresh = given.filter(
+    ({ transactionId }, n) => done[unknown.length + n] && !withdrawn.has(transactionId),
+  );
+  const claimed = fresh.filter((delivery) => leased.has(delivery));
+  return {
+    claimed: claimed.map((delivery) => ({ ...delivery, cycle: 1, attemptNumber: 1, leaseToken: token })),
+    unclaimed: fresh.length - claimed.length,
+  };
+}

@@ -1,0 +1,91 @@
+import type { Clock } from '../../base/clock.ts';
+import { SerialWork } from '../../base/serial-work.ts';
+import { DAY_MS } from '../../domain/values/date-time.ts';
+import { removeRows } from '../../tables/remove-rows.ts';
+import type { Tables } from '../../tables/tables.ts';
+import type { DeliveryQueue } from '../queue/delivery-queue.ts';
+import { applyChange, redeliver } from './apply-change.ts';
+import { claimDue, findLate, firstDue } from './claim.ts';
+import { DueFloor } from './due-floor.ts';
+import { storeNew } from './enqueue.ts';
+import { readPage } from './page.ts';
+import {
+  backlog,
+  failingLanes,
+  findDelivery,
+  getDeliveries,
+  healthOfLane,
+  heldAccounts,
+  logName,
+  summariesOf,
+  transactionsAfter,
+} from './reads.ts';
+import { recordReports } from './report.ts';
+import { DELIVERIES, partsOf, WITHDRAWALS } from './tables.ts';
+
+/** Between the clocks of those who record, store and withdraw. */
+const CLOCK_SKEW_MS = DAY_MS;
+
+/**
+ * The delivery log, over the tables of `DELIVERY_STORE`, for any number of processes. `clock` tells the time of what calls don't
+ * date: the log's start, a release, an end without an attempt. What can't be stored rejects with `ITEM_REFUSED` before anything is stored.
+ * After an interruption the same call, repeated, does the rest, or the leases end.
+ */
+export function openDeliveryLog(tables: Tables, clock: Clock): DeliveryQueue {
+  const known = { lanes: new Set<string>(), partFor: partsOf(clock) };
+  const serial = new SerialWork();
+  const floor = new DueFloor(tables);
+  return {
+    tables,
+    changed: floor.changed,
+    async enqueue(deliveries, claimFor) {
+      const { claimed, unclaimed } = await storeNew(tables, deliveries, { claimFor, known });
+      if (claimFor !== undefined) floor.lower(claimFor.nowMs + claimFor.leaseMs);
+      if (unclaimed > 0) floor.madeDue(deliveries.map(({ createdAtMs }) => createdAtMs));
+      return claimed;
+    },
+    async claim(options) {
+      const { nowMs, leaseMs } = options;
+      const firstMs = await floor.look((fromMs) => firstDue(tables, fromMs));
+      if (firstMs === undefined || firstMs > nowMs) return { claimed: [], nextAtMs: firstMs };
+      const claim = await claimDue(tables, options, floor.atMs);
+      floor.lower(nowMs + leaseMs);
+      return claim;
+    },
+    async report(reports) {
+      const { health, dueMs } = await recordReports(tables, reports, { nowMs: clock.now(), serial });
+      floor.madeDue(dueMs);
+      return health;
+    },
+    async change(change, nowMs) {
+      const count = await applyChange(tables, change, nowMs);
+      if (change.kind === 'resume' && count > 0) floor.madeDue([nowMs]);
+      return count;
+    },
+    async redeliver(delivery, options) {
+      const answer = await redeliver(tables, delivery, options);
+      if (answer === 'due') floor.madeDue([options.dueAtMs]);
+      return answer;
+    },
+    late: (times, limit) => findLate(tables, times, limit),
+    heldAccounts: () => heldAccounts(tables),
+    async purge(endedBeforeMs, limit) {
+      const ended = { index: 'ended', range: { to: endedBeforeMs - 1 } } as const;
+      const made = { index: 'by_time', range: { to: endedBeforeMs - CLOCK_SKEW_MS - 1 } } as const;
+      return (
+        (await removeRows(tables, DELIVERIES, ended, limit)) +
+        (await removeRows(tables, WITHDRAWALS, made, limit))
+      );
+    },
+    logId: () => logName(tables, clock),
+    find: (id) => findDelivery(tables, id),
+    get: (deliveries) => getDeliveries(tables, deliveries),
+    page: (filter, options) => readPage(tables, filter, options),
+    ofTransactions: (transactionIds) => summariesOf(tables, transactionIds),
+    transactionsAfter: (afterId, limit) => transactionsAfter(tables, afterId, limit),
+    health: (prefix) => healthOfLane(tables, prefix),
+    failingLanes: (limit) => failingLanes(tables, limit),
+    backlog: (at) => backlog(tables, at),
+    close: () => tables.close(),
+  };
+}

@@ -1,0 +1,78 @@
+import { put, type Tables } from '../../tables/tables.ts';
+import type { Attempt, WebhookHealth } from '../queue/delivery.ts';
+import {
+  ended,
+  extended,
+  type Failure,
+  type FailureStreak,
+  healthOf,
+  NO_STREAK,
+} from '../queue/failure-streak.ts';
+import { changeRows } from './changes.ts';
+import { LANES, type LaneRow } from './tables.ts';
+
+/** What reports do to the streaks of lanes. */
+export interface StreakStep {
+  readonly prefix: string;
+  readonly delivery: string;
+  readonly streak: 'end' | 'extend';
+  readonly attempt: Attempt;
+}
+
+/** Takes the steps in order; returns the health of the lanes with a streak that was extended, or that ended. */
+export async function stepStreaks(
+  tables: Tables,
+  steps: readonly StreakStep[],
+): Promise<Map<string, WebhookHealth>> {
+  const byLane = Map.groupBy(steps, ({ prefix }) => prefix);
+  const moved = new Set(steps.flatMap(({ prefix, streak }) => (streak === 'extend' ? [prefix] : [])));
+  const streaks = await changeStreaks(tables, [...byLane.keys()], (before, prefix) => {
+    let streak = before;
+    for (const { streak: how, delivery, attempt } of byLane.get(prefix) ?? [])
+      streak = how === 'end' ? ended(streak) : extended(streak, delivery, attempt);
+    if (streak !== before) moved.add(prefix);
+    return streak;
+  });
+  const shown = [...streaks].filter(([prefix]) => moved.has(prefix));
+  return new Map(shown.map(([prefix, streak]) => [prefix, healthOf(streak)]));
+}
+
+/** The streaks of lanes that have a row, as they are afterwards. */
+export async function changeStreaks(
+  tables: Tables,
+  prefixes: readonly string[],
+  decide: (streak: FailureStreak, prefix: string) => FailureStreak,
+): Promise<ReadonlyMap<string, FailureStreak>> {
+  const streaks = new Map<string, FailureStreak>();
+  await changeRows<LaneRow>(tables, LANES, prefixes, async (rows) => {
+    const changes = new Map<string, Partial<LaneRow>>();
+    for (const row of rows) {
+      const before = streakOf(row);
+      const streak = decide(before, row.prefix);
+      streaks.set(row.prefix, streak);
+      if (streak !== before) changes.set(row.prefix, streakColumns(streak));
+    }
+    return changes;
+  });
+  return streaks;
+}
+
+export function streakOf(row: LaneRow): FailureStreak {
+  return {
+    enabledAt: row.enabled_at,
+    timedFrom: row.timed_from,
+    failures: row.failed_in_a_row === null ? [] : (JSON.parse(row.failures) as Failure[]),
+  };
+}
+
+export function newLane(prefix: string, accountId: number) {
+  return put(LANES, { prefix, account_id: accountId, ...streakColumns(NO_STREAK), version: 1 }, 'missing');
+}
+
+function streakColumns({ enabledAt, timedFrom, failures }: FailureStreak) {
+  return {
+    ...{ enabled_at: enabledAt, timed_from: timedFrom },
+    failed_in_a_row: failures.length === 0 ? null : failures.length,
+    failures: JSON.stringify(failures),
+  };
+}

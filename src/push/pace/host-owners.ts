@@ -1,0 +1,59 @@
+import { hash } from 'node:crypto';
+import type { Clock } from '../../base/clock.ts';
+import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
+
+const LOOK_EVERY_MS = 1_000;
+
+export interface HostOwnersOptions {
+  readonly coordination: Pick<Coordination, 'live'>;
+  /** The id under which this process reports that it is alive. */
+  readonly holder: string;
+  readonly clock: Clock;
+}
+
+/**
+ * Which process works on the deliveries to which host. The processes that live divide the hosts among them, so that each
+ * receiver is asked at one pace. All reach the same result, without a word between them, by rendezvous hashing: a host
+ * changes its process only when that ends, or when one comes that takes its part. While two disagree, for a second or
+ * two, both may work on a host; a delivery is still claimed by one of them.
+ */
+export class HostOwners {
+  readonly #options: HostOwnersOptions;
+  #processes: readonly string[] = [];
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  readonly #owned = new Map<string, boolean>();
+
+  constructor(options: HostOwnersOptions) {
+    this.#options = options;
+  }
+
+  /** Learns which processes live, at most once a second. Rejects as the store does. */
+  async look(): Promise<void> {
+    const { coordination, clock } = this.#options;
+    if (clock.now() - this.#lookedAtMs < LOOK_EVERY_MS) return;
+    const live = await coordination.live(PROCESS_MAX_AGE_MS);
+    this.#lookedAtMs = clock.now();
+    const processes = live
+      // One whose directory has not caught up delivers nothing yet.
+      .filter(({ roles, directoryPosition }) => roles.includes('webhooks') && directoryPosition !== null)
+      .map(({ id }) => id);
+    if (processes.join() === this.#processes.join()) return;
+    this.#processes = processes;
+    this.#owned.clear();
+  }
+
+  owns(host: string): boolean {
+    let owned = this.#owned.get(host);
+    if (owned === undefined) {
+      const { holder } = this.#options;
+      const own = rank(holder, host);
+      owned = this.#processes.every((other) => other === holder || own > rank(other, host));
+      this.#owned.set(host, owned);
+    }
+    return owned;
+  }
+}
+
+function rank(process: string, host: string): string {
+  return hash('sha256', `${process} ${host}`, 'hex');
+}

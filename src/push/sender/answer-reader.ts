@@ -1,0 +1,197 @@
+import type { ReceiverAnswer } from '../queue/delivery.ts';
+import { unpacked } from './unpacked.ts';
+
+const MAX_INFORMATIONAL = 20;
+/** The status line and headers of one answer, of an informational one too. */
+const MAX_HEAD_BYTES = 64 * 1024;
+const MAX_KEPT_HEADER_BYTES = 8 * 1024;
+const MAX_KEPT_BODY_BYTES = 4 * 1024;
+const MAX_SHOWN = 60;
+
+const START = 'HTTP/1.';
+const STATUS_LINE = /^HTTP\/1\.(\d) +([1-9]\d\d)(?: |$)/;
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~\w]+$/;
+const CHUNK_SIZE = /^\s*([\da-f]+)\s*(?:;|$)/i;
+/** These have no body, whatever their headers say. */
+const BODILESS = new Set([204, 205, 304]);
+const LINE_FEED = 0x0a;
+
+/** What a receiver sent is no answer; the message says why. */
+export class NoAnswerError extends Error {}
+
+/** Runs until it needs more bytes. */
+type Reading<T> = Generator<undefined, T, undefined>;
+
+/**
+ * Reads the answer to one request of HTTP/1.1. It accepts what has one possible meaning, as curl does: hardly any
+ * receiver is tested with more than one client. After an irregular answer the connection is not reusable.
+ */
+export class AnswerReader {
+  reusable = true;
+  hasHeaders = false;
+  /** The end of the connection completes the answer. */
+  endsWithConnection = false;
+  readonly #reading = this.#readAnswer();
+  #bytes = Buffer.alloc(0);
+  /** So much of `#bytes` was read. */
+  #at = 0;
+  #headBytes = 0;
+  #status = 0;
+  #headers = new Map<string, string>();
+  readonly #kept: Buffer[] = [];
+  #keptBytes = 0;
+
+  /** Takes what arrived. Returns true once the answer is complete; throws `NoAnswerError`. */
+  read(bytes: Buffer<ArrayBuffer>): boolean {
+    this.#bytes = bytes;
+    this.#at = 0;
+    const isComplete = this.#reading.next().done === true;
+    if (this.#at < bytes.length) this.reusable = false;
+    return isComplete;
+  }
+
+  header(name: string): string | undefined {
+    return this.#headers.get(name);
+  }
+
+  /** What has arrived so far, with the first of the headers and of the body; `null` before the status. */
+  answer(): ReceiverAnswer | null {
+    if (this.#status === 0) return null;
+    const bytes = Buffer.concat(this.#kept);
+    const coding = this.header('content-encoding');
+    const plain = coding === undefined ? bytes : unpacked(bytes, coding).subarray(0, MAX_KEPT_BODY_BYTES);
+    // Without a character that the limit cuts in two.
+    const body = new TextDecoder().decode(plain, { stream: true });
+    return { status: this.#status, headers: keptHeaders(this.#headers), body };
+  }
+
+  *#readAnswer(): Reading<void> {
+    let minorVersion = yield* this.#readHead();
+    for (let informational = 1; this.#status < 200; informational++) {
+      if (this.#status === 101)
+        throw new NoAnswerError('the receiver switched protocols without being asked');
+      this.#status = 0;
+      if (informational > MAX_INFORMATIONAL)
+        throw new NoAnswerError('the receiver sent more than 20 informational answers');
+      minorVersion = yield* this.#readHead();
+    }
+    this.hasHeaders = true;
+    const connection = listed(this.header('connection'));
+    this.reusable = minorVersion === '0' ? connection.includes('keep-alive') : !connection.includes('close');
+    yield* this.#readBody();
+  }
+
+  /** Returns the minor version. */
+  *#readHead(): Reading<string | undefined> {
+    this.#headBytes = 0;
+    this.#headers.clear();
+    let line = '';
+    while (line === '') line = yield* this.#readLine(START);
+    const [, minorVersion, status] = STATUS_LINE.exec(line) ?? [];
+    if (status === undefined) throw new NoAnswerError(`not a status line of HTTP/1.1: ${shown(line)}`);
+    this.#status = Number(status);
+    let last = '';
+    for (line = yield* this.#readLine(); line !== ''; line = yield* this.#readLine())
+      last = this.#takeHeader(line, last);
+    return minorVersion;
+  }
+
+  #takeHeader(line: string, last: string): string {
+    const isContinued = /^[ \t]/.test(line);
+    const colon = isContinued ? -1 : line.indexOf(':');
+    const name = isContinued ? last : line.slice(0, Math.max(colon, 0)).trimEnd().toLowerCase();
+    if (!HEADER_NAME.test(name)) throw new NoAnswerError(`not a header: ${shown(line)}`);
+    const value = line.slice(colon + 1).trim();
+    const before = this.#headers.get(name);
+    this.#headers.set(name, before === undefined ? value : `${before}${isContinued ? ' ' : ', '}${value}`);
+    return name;
+  }
+
+  /** By RFC 9112, 6.3. */
+  *#readBody(): Reading<void> {
+    const length = this.header('content-length');
+    const encoding = this.header('transfer-encoding');
+    if (BODILESS.has(this.#status)) {
+      // What the headers announce may follow all the same.
+      if (encoding !== undefined || Number(length ?? 0) !== 0) this.reusable = false;
+    } else if (listed(encoding).at(-1) === 'chunked') {
+      if (length !== undefined) this.reusable = false;
+      yield* this.#readChunks();
+    } else if (encoding === undefined && length !== undefined) {
+      const [bytes = Number.NaN, ...others] = listed(length).map((text) =>
+        /^\d+$/.test(text) ? Number(text) : Number.NaN,
+      );
+      if (Number.isNaN(bytes) || others.some((other) => other !== bytes))
+        throw new NoAnswerError(`a Content-Length that is not one number: ${shown(length)}`);
+      if (others.length > 0) this.reusable = false;
+      yield* this.#readBytes(bytes);
+    } else {
+      this.reusable = false;
+      this.endsWithConnection = true;
+      yield* this.#readBytes(Number.POSITIVE_INFINITY);
+    }
+  }
+
+  *#readChunks(): Reading<void> {
+    for (;;) {
+      const line = yield* this.#readLine();
+      const [, size] = CHUNK_SIZE.exec(line) ?? [];
+      if (size === undefined) throw new NoAnswerError(`not the size of a chunk: ${shown(line)}`);
+      if (Number.parseInt(size, 16) === 0) break;
+      yield* this.#readBytes(Number.parseInt(size, 16));
+      const end = yield* this.#readLine();
+      if (end !== '') throw new NoAnswerError(`a chunk is longer than its size: ${shown(end)}`);
+    }
+    while ((yield* this.#readLine()) !== ''); // trailers
+  }
+
+  /** A line that, where it is not empty, must begin so. */
+  *#readLine(start = ''): Reading<string> {
+    for (let line = ''; ; yield) {
+      const end = this.#bytes.indexOf(LINE_FEED, this.#at);
+      const until = end < 0 ? this.#bytes.length : end;
+      line += this.#bytes.toString('latin1', this.#at, until);
+      if (!this.hasHeaders) this.#headBytes += until - this.#at;
+      this.#at = end < 0 ? until : end + 1;
+      if (this.#headBytes > MAX_HEAD_BYTES) throw new NoAnswerError('more than 64 KiB of headers');
+      if (line.trim() !== '' && !start.startsWith(line.slice(0, start.length)))
+        throw new NoAnswerError(`not HTTP/1.1: ${shown(line)}`);
+      if (end >= 0) return line.endsWith('\r') ? line.slice(0, -1) : line;
+    }
+  }
+
+  *#readBytes(count: number): Reading<void> {
+    for (let left = count; ; yield) {
+      const part = this.#bytes.subarray(this.#at, Math.min(this.#bytes.length, this.#at + left));
+      this.#at += part.length;
+      left -= part.length;
+      // A copy: otherwise all that arrived would stay in memory with it.
+      const kept = Buffer.from(part.subarray(0, MAX_KEPT_BODY_BYTES - this.#keptBytes));
+      if (kept.length > 0) this.#kept.push(kept);
+      this.#keptBytes += kept.length;
+      if (left === 0) return;
+    }
+  }
+}
+
+/** The members of a header that is a list, in lower case. */
+function listed(value = ''): readonly string[] {
+  const members = value.toLowerCase().split(',');
+  return members.map((member) => member.trim()).filter((member) => member !== '');
+}
+
+/** Text of a receiver, in quotes and without control characters. */
+function shown(text: string): string {
+  return JSON.stringify(text.slice(0, MAX_SHOWN));
+}
+
+function keptHeaders(headers: ReadonlyMap<string, string>): Readonly<Record<string, string>> {
+  const kept: Record<string, string> = {};
+  let left = MAX_KEPT_HEADER_BYTES;
+  for (const [name, value] of headers) {
+    left -= Buffer.byteLength(name) + Buffer.byteLength(value);
+    if (left < 0) break;
+    kept[name] = value;
+  }
+  return kept;
+}

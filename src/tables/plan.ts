@@ -1,0 +1,140 @@
+/** `time`: whole milliseconds, which an engine with dates shows as one. A `?` marks a column that may be `null`. */
+export type Kind = 'text' | 'integer' | 'number' | 'time' | 'bytes';
+export type Column = Kind | `${Kind}?`;
+export type Columns = Readonly<Record<string, Column>>;
+export type Key = string | number;
+export type Value = string | number | Uint8Array | null;
+
+interface ValueOfKind {
+  readonly text: string;
+  readonly integer: number;
+  readonly number: number;
+  readonly time: number;
+  readonly bytes: Uint8Array;
+}
+type ValueOf<C> = C extends `${infer K extends Kind}?`
+  ? ValueOfKind[K] | null
+  : C extends Kind
+    ? ValueOfKind[C]
+    : never;
+
+/** A table as data. Names are of lower-case letters and `_`. */
+export interface TablePlan<
+  C extends Columns = Columns,
+  A extends string = string,
+  I extends string = string,
+> {
+  readonly name: string;
+  readonly columns: C;
+  /** The column that is unique: a text, or an integer. */
+  readonly key: keyof C & string;
+  /** Large columns, which are read only when they are asked for, and written only when they change. */
+  readonly aside?: readonly (A & keyof C)[];
+  /**
+   * Indexes by name. The key is the last part of each, unless it is another part, so that each is a total order. A row
+   * is in an index only if it has a value in all of its columns. The index `key`, by the key alone, is always there.
+   */
+  readonly indexes: Readonly<Record<I, readonly (keyof C & string)[]>>;
+  /** Whether the indexes are made by `makeIndexes` alone, once the table is filled, which is faster. */
+  readonly indexesLater?: boolean;
+  /** A column of which the value in a row never changes, by which a cluster may spread the rows. */
+  readonly shardedBy?: keyof C & string;
+}
+
+/** The tables of one store, which are opened, and for the embedded engine kept in a file, together. */
+export interface StorePlan {
+  /** Of the embedded file, without its ending, and of the entry in `schema_versions`. */
+  readonly name: string;
+  /** A higher one adds tables and indexes. What has a higher one than the plan is refused with `STORE_NEWER`. */
+  readonly version: number;
+  readonly tables: readonly TablePlan[];
+  /** `full`: a commit survives a power cut. `normal`: a power cut may lose the last ones. */
+  readonly durability: 'full' | 'normal';
+  /** A call on a server is given up with `STORE_UNAVAILABLE` after this time. */
+  readonly withinMs: number;
+  /** Whether it may be lost at any time: a damaged file is put aside then, and recreated. */
+  readonly isRecreated?: boolean;
+  /** Of an embedded file. Default 8 KiB; less where a commit changes a little in many places. */
+  readonly pageBytes?: number;
+}
+
+/** Infers the types of the rows. */
+export function tablePlan<
+  const C extends Columns,
+  const A extends keyof C & string = never,
+  const I extends string = string,
+>(plan: TablePlan<C, A, I>): TablePlan<C, A, I> {
+  return plan;
+}
+
+/** A whole row. */
+export type RowOf<T> =
+  T extends TablePlan<infer C, string, string> ? { readonly [K in keyof C]: ValueOf<C[K]> } : never;
+/** The columns that are read unless others are asked for. */
+export type PlainColumn<T> =
+  T extends TablePlan<infer C, infer A, string> ? Exclude<keyof C, A> & keyof RowOf<T> : never;
+export type IndexName<T> = T extends TablePlan<Columns, string, infer I> ? I | 'key' : never;
+
+/** What every plan can be used as, once the types of its rows don't matter. */
+export type AnyRow = Readonly<Record<string, Value>>;
+
+export function isNullable({ columns }: TablePlan, column: string): boolean {
+  return columns[column]?.endsWith('?') ?? false;
+}
+
+export function kindOf({ columns }: TablePlan, column: string): Kind {
+  return columns[column]?.replace('?', '') as Kind;
+}
+
+/** The columns of an index in their order, with the key. */
+export function columnsOfIndex({ indexes, key, name }: TablePlan, index: string): readonly string[] {
+  if (index === 'key') return [key];
+  const columns = indexes[index];
+  if (columns === undefined) throw new TypeError(`the table ${name} has no index ${index}`);
+  return columns.includes(key) ? columns : [...columns, key];
+}
+
+/** Those that are not kept aside. */
+export function plainColumns({ columns, aside = [] }: TablePlan): string[] {
+  return Object.keys(columns).filter((name) => !aside.includes(name));
+}
+
+/** The last moment that a `Date` can represent. */
+export const MAX_TIME = 8_640_000_000_000_000;
+type Check = (value: unknown) => boolean;
+const FITS: Readonly<Record<Kind, Check>> = {
+  text: (value) => typeof value === 'string',
+  integer: (value) => Number.isSafeInteger(value),
+  number: (value) => Number.isFinite(value),
+  time: (value) => Number.isSafeInteger(value) && Math.abs(value as number) <= MAX_TIME,
+  bytes: (value) => value instanceof Uint8Array,
+};
+/** By table, since each row is checked. */
+const checks = new WeakMap<TablePlan, Readonly<Record<string, Check>>>();
+
+function checksOf(table: TablePlan): Readonly<Record<string, Check>> {
+  const known = checks.get(table);
+  if (known !== undefined) return known;
+  const made = Object.keys(table.columns).map((column): [string, Check] => {
+    const fits = FITS[kindOf(table, column)];
+    return [column, isNullable(table, column) ? (value) => value === null || fits(value) : fits];
+  });
+  checks.set(table, Object.fromEntries(made));
+  return checksOf(table);
+}
+
+/** Why this row, or these columns of one, can't be stored in the table; `undefined` where they can. */
+export function faultOf(
+  table: TablePlan,
+  row: AnyRow,
+  { isWhole }: { isWhole: boolean },
+): string | undefined {
+  const fits = checksOf(table);
+  for (const column in isWhole ? fits : row) {
+    const value = row[column];
+    if (fits[column]?.(value) === true) continue;
+    return `${column} of the table ${table.name} can't be ${typeof value} ${value}`;
+  }
+  const other = Object.keys(row).find((column) => fits[column] === undefined);
+  return other === undefined ? undefined : `the table ${table.name} has no column ${other}`;
+}

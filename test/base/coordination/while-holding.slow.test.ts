@@ -1,0 +1,111 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { pino } from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
+import { whileHolding } from '../../../src/base/coordination/while-holding.ts';
+import { pause } from '../../../src/base/pause.ts';
+import { memoryCoordination } from '../../support/engines/coordination.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+
+const TTL_MS = 3_000;
+const unavailable = () => Promise.reject(new Error('unavailable'));
+
+function start() {
+  const clock = new FakeClock();
+  const coordination = memoryCoordination(clock);
+  onTestFinished(() => coordination.close());
+  const stopping = new AbortController();
+  const said: string[] = [];
+  const write = (line: string): void => void said.push(JSON.parse(line).msg);
+  const log = pino({ level: 'info' }, { write });
+  const terms = {
+    coordination: {
+      acquire: (...given: Parameters<typeof coordination.acquire>) => coordination.acquire(...given),
+      release: (lease: string, holder: string) => coordination.release(lease, holder),
+    },
+    ...{ lease: 'projector', holder: 'a', ttlMs: TTL_MS },
+  };
+  const work = { component: 'projector', log, signal: stopping.signal };
+  return { clock, coordination, stopping, terms, work, said };
+}
+
+test('a lease is renewed while the work lasts and released at its end, and the result is the work’s', async () => {
+  const { clock, coordination, terms, work } = start();
+  const expiry = async () => (await coordination.holder('projector'))?.expiresAtMs ?? 0;
+  const done = await whileHolding(terms, work, async (until) => {
+    const before = await expiry();
+    clock.advance(1_000);
+    while ((await expiry()) === before) await pause(20, until);
+    return (await expiry()) - before;
+  });
+  expect([done, await coordination.holder('projector')]).toEqual([{ result: 1_000 }, undefined]);
+});
+
+test('nothing is done while another has the lease, which is left to it', async () => {
+  const { coordination, terms, work } = start();
+  await coordination.acquire('projector', 'other', 60_000);
+  expect(await whileHolding(terms, work, () => Promise.reject(new Error('worked')))).toBeUndefined();
+  expect((await coordination.holder('projector'))?.holder).toBe('other');
+});
+
+test('the work ends when another has taken the lease, which is left to it', async () => {
+  const { clock, coordination, terms, work, said } = start();
+  await whileHolding(terms, work, async (until) => {
+    clock.advance(TTL_MS);
+    await coordination.acquire('projector', 'other', 60_000);
+    await pause(60_000, until);
+  });
+  expect((await coordination.holder('projector'))?.holder).toBe('other');
+  expect(said).toEqual(['projector lost its lease: another process has it']);
+});
+
+test('a renewal that fails is logged and retried, and the work continues', async () => {
+  const { terms, work, said } = start();
+  let calls = 0;
+  const acquire = (): Promise<boolean> => {
+    calls += 1;
+    return calls === 2 ? unavailable() : Promise.resolve(true);
+  };
+  const coordination = { ...terms.coordination, acquire };
+  await whileHolding({ ...terms, coordination }, work, (until) => pause(2_200, until));
+  expect([calls, said]).toEqual([3, ['projector could not renew its lease: retrying']]);
+});
+
+test('a release that fails is logged, and hides neither the result nor the error of the work', async () => {
+  const { terms, work, said } = start();
+  const failing = { ...terms, coordination: { ...terms.coordination, release: unavailable } };
+  expect(await whileHolding(failing, work, async () => 'done')).toEqual({ result: 'done' });
+  await expect(whileHolding(failing, work, () => Promise.reject(new Error('burnt')))).rejects.toThrow(
+    'burnt',
+  );
+  const line = 'projector could not release its lease: it expires within seconds';
+  expect(said).toEqual([line, line]);
+});
+
+test('the signal ends the work', async () => {
+  const { stopping, terms, work } = start();
+  const working = whileHolding(terms, work, (until) => pause(60_000, until));
+  stopping.abort();
+  await working;
+});
+
+test('it is released after the renewal that is under way, and no further one starts', async () => {
+  const { terms, work } = start();
+  const begun = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<boolean>();
+  const calls: string[] = [];
+  const acquire = (): Promise<boolean> => {
+    calls.push('acquire');
+    if (calls.length === 1) return Promise.resolve(true);
+    begun.resolve();
+    return answer.promise;
+  };
+  const release = async (): Promise<void> => void calls.push('release');
+  const holding = whileHolding({ ...terms, coordination: { acquire, release } }, work, () => begun.promise);
+  await begun.promise;
+  await nextTurn();
+  expect(calls).toEqual(['acquire', 'acquire']);
+  answer.resolve(true);
+  await holding;
+  await pause(1_100, new AbortController().signal);
+  expect(calls).toEqual(['acquire', 'acquire', 'release']);
+});

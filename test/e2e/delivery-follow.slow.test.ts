@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest';
+import { newDelivery } from '../support/deliveries/deliveries.ts';
+import { onServers } from '../support/engines/test-engines.ts';
+import { commandLine } from '../support/service/command-line.ts';
+import { startFuel } from '../support/service/commands.ts';
+import { until } from '../support/waiting.ts';
+
+it.skipIf(onServers)(
+  'fuel delivery list --follow prints what is new and what has changed, until it is interrupted',
+  async () => {
+    const { withEngines } = commandLine();
+    await withEngines((engines) => engines.queue().enqueue([newDelivery(1), newDelivery(2)]));
+    const args = ['delivery', 'list', '--transaction', '1', '--follow', '--json'];
+    const following = startFuel(args, { dataDir: process.env.FUEL_DATA_DIR ?? '' });
+    await until(async () => following.stdout().includes('pending'), 15_000);
+    await withEngines((engines) => engines.queue().change({ kind: 'withdraw', transactionIds: [1] }, 5_000));
+    await until(async () => following.stdout().includes('withdrawn'), 15_000);
+    const later = newDelivery(3, { prefix: 'bbbbbbbbbb', transactionId: 1, createdAtMs: 9_000 });
+    await withEngines((engines) => engines.queue().enqueue([later]));
+    await until(async () => following.stdout().includes(later.id), 15_000);
+    following.child.kill('SIGINT');
+    const { code, lines } = await following.result;
+    expect(code).toBe(0);
+    expect(lines).toMatchObject([
+      { id: newDelivery(1).id, state: 'pending', due_at: expect.any(String) },
+      { id: newDelivery(1).id, state: 'withdrawn', due_at: null },
+      { id: later.id, state: 'withdrawn' },
+    ]);
+  },
+);

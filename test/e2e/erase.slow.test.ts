@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { PushService } from '../support/deliveries/push-service.ts';
+import { onServers } from '../support/engines/test-engines.ts';
+import { linesOf, SEPTEMBER } from '../support/transactions/e2e-samples.ts';
+
+const MARK = 'Erasmus Gone';
+
+/** Returns every file of any kind below the folder that contains the mark. */
+function holders(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => statSync(join(folder, name)).isFile())
+    .filter((name) => readFileSync(join(folder, name)).includes(MARK));
+}
+
+it.skipIf(onServers)(
+  'no file holds a byte of an erased record, with the service running and readers at work',
+  async () => {
+    const push = await PushService.start();
+    const { service, receiver } = push;
+    const { account, key, path } = await push.customer(7);
+    // The receiver's answer is kept, and may repeat the record.
+    receiver.answer(path, (response, hook) => {
+      response.setHeader('X-Echo', encodeURIComponent(hook.body.data.transaction.driver.name));
+      response.end(hook.text);
+    });
+    const marked = push.made(account, 1, { driver: { id: 77, name: MARK, mobile_number: null } });
+    const lines = [...push.made(account, 40), ...marked, ...push.made(account, 40)];
+    const id = marked[0]?.data.transaction_id;
+    await service.done(['transaction', 'import', '-', '--wait'], { stdin: linesOf(lines) });
+    await push.settled(account, 'delivered', lines.length);
+    expect(holders(service.dataDir)).not.toEqual([]);
+
+    let reading = true;
+    const readers = Array.from({ length: 4 }, async () => {
+      while (reading) {
+        const { status } = await service.get(`/transactions?${SEPTEMBER}`, { key });
+        expect([200, 429]).toContain(status);
+      }
+    });
+    const erased = await service.fuel([
+      'transaction',
+      'erase',
+      String(id),
+      '--reason',
+      'asked for',
+      '--yes',
+      '--json',
+    ]);
+    const left = holders(service.dataDir);
+    reading = false;
+    await Promise.all(readers);
+    expect([erased.code, erased.json]).toEqual([0, { id, erased: true }]);
+    expect(left).toEqual([]);
+    expect((await service.ops('/readyz')).status).toBe(200);
+    expect(await service.stop()).toBe(0);
+    expect(holders(service.dataDir)).toEqual([]);
+  },
+);

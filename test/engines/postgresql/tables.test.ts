@@ -1,0 +1,74 @@
+import { vi } from 'vitest';
+import { PostgresConnection, type Sql } from '../../../src/engines/postgresql/driver/connection.ts';
+import { openPostgresTables } from '../../../src/engines/postgresql/tables/tables.ts';
+import { type ReadPlan, STORE, tablesContract } from '../../contracts/tables.contract.ts';
+import {
+  describeWithPostgres,
+  freshSchema,
+  postgresql,
+} from '../../support/engines/postgresql/postgresql.ts';
+
+interface Node {
+  readonly 'Node Type': string;
+  readonly 'Index Name'?: string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly 'Rows Removed by Index Recheck'?: number;
+  readonly Plans?: readonly Node[];
+}
+
+/** What the server says of each statement that the work runs. */
+async function plansOf(work: () => Promise<unknown>): Promise<ReadPlan[]> {
+  const all = vi.spyOn(PostgresConnection.prototype, 'use');
+  const statements: [PostgresConnection, Sql][] = [];
+  all.mockImplementation(function use(this: PostgresConnection, withinMs, asked) {
+    return original.call(this, withinMs, (run) =>
+      asked((sql) => {
+        statements.push([this, sql]);
+        return run(sql);
+      }),
+    );
+  });
+  try {
+    await work();
+  } finally {
+    all.mockRestore();
+  }
+  const plans: ReadPlan[] = [];
+  for (const [connection, { sql, values = [] }] of statements) {
+    const explain = { sql: `EXPLAIN (ANALYZE, FORMAT JSON) ${sql}`, values };
+    const [row] = await connection.use(10_000, (run) => run(explain));
+    const { Plan } = ((row?.['QUERY PLAN'] ?? []) as unknown as { Plan: Node }[])[0] as { Plan: Node };
+    plans.push(...readsIn(Plan).map((read) => ({ ...read, sql, Plan: JSON.stringify(Plan) })));
+  }
+  return plans;
+}
+const original = PostgresConnection.prototype.use;
+
+/** The reads of an index; a scan or a sort of a table is one too, of more. */
+function readsIn(node: Node): ReadPlan[] {
+  const { 'Node Type': type, 'Index Name': name = 'none', Plans = [] } = node;
+  const below = Plans.flatMap(readsIn);
+  if (/Sort/.test(type) && Plans.some((each) => !isLimited(each)))
+    return [{ index: type, isMore: true }, ...below];
+  if (!/Scan/.test(type) || /Function|CTE|WorkTable|Subquery/.test(type)) return below;
+  const index = name.split(' ').slice(1).join(' ') || type;
+  const { 'Actual Rows': rows, 'Actual Loops': loops } = node;
+  const beside = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
+  return [{ index, isMore: !/^Index/.test(type), read: (rows + beside) * loops }, ...below];
+}
+
+/** What is merged of several runs is sorted: so many rows of each at most. */
+function isLimited({ 'Node Type': type, Plans = [] }: Node): boolean {
+  return type === 'Limit' || Plans.some(isLimited);
+}
+
+describeWithPostgres('tables on PostgreSQL', () => {
+  tablesContract(async () => {
+    const schema = freshSchema();
+    const connection = postgresql(schema);
+    const second = () => openPostgresTables(STORE, { connection, pollMs: 50 });
+    return { tables: second(), second, plansOf };
+  });
+});

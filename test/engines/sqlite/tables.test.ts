@@ -1,0 +1,51 @@
+import { join } from 'node:path';
+import { describe, vi } from 'vitest';
+import { Database } from '../../../src/engines/sqlite/driver/database.ts';
+import { openSqliteTables } from '../../../src/engines/sqlite/tables/open.ts';
+import { type ReadPlan, STORE, tablesContract } from '../../contracts/tables.contract.ts';
+import { MemoryStores } from '../../support/engines/memory-stores.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+
+/** What SQLite says of each statement that the work runs. */
+async function plansOf(work: () => Promise<unknown>): Promise<ReadPlan[]> {
+  const all = vi.spyOn(Database.prototype, 'prepare');
+  try {
+    await work();
+    return all.mock.calls.flatMap(([sql], n) =>
+      (all.mock.contexts[n] as Database)
+        .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+        .all()
+        .map(({ detail }) => String(detail))
+        .filter(
+          (detail) =>
+            !/aside|json_each|LIST SUBQUERY|CO-ROUTINE|SCAN \(subquery|^MERGE|^LEFT$|^RIGHT$/.test(detail),
+        )
+        .map((detail) => ({ ...planOf(detail), detail, sql })),
+    );
+  } finally {
+    all.mockRestore();
+  }
+}
+
+function planOf(detail: string): ReadPlan {
+  const index = /INDEX \w+ (\w+)/.exec(detail)?.[1] ?? (/INTEGER PRIMARY KEY/.test(detail) ? 'key' : 'none');
+  return { index, isMore: !/^SEARCH|^SCAN \w+ USING (?:COVERING )?INDEX/.test(detail) };
+}
+
+describe('tables in a file', () => {
+  tablesContract(async () => {
+    const path = join(temporaryFolder(), 'tables.db');
+    const clock = new FakeClock();
+    const second = () => openSqliteTables(STORE, { path, clock });
+    return { tables: second(), second, plansOf };
+  });
+});
+
+describe('tables in memory', () => {
+  tablesContract(async () => {
+    const stores = new MemoryStores();
+    const second = () => stores.open(STORE, new FakeClock());
+    return { tables: second(), second, plansOf };
+  });
+});

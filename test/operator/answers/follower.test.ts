@@ -1,0 +1,238 @@
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { openSqliteSubscriptions } from '../../../src/engines/sqlite/event-store/subscriptions.ts';
+import type { EventStore, GroupEvent } from '../../../src/event-store/event-store.ts';
+import { storeIdentity } from '../../../src/event-store/store-identity.ts';
+import { type FollowerParts, followerStatus, statusOf } from '../../../src/operator/answers/follower.ts';
+import { PROJECTOR_LEASE } from '../../../src/pull/view/projector.ts';
+import { FOLLOWERS } from '../../../src/service/ops/followers.ts';
+import { onFile, openPushStoresWith } from '../../support/deliveries/push-stores.ts';
+import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
+import { openProjection, type Projection, projectionOf } from '../../support/transactions/projector.ts';
+import { showing } from '../../support/transactions/records.ts';
+
+/** An empty view of the store, with what was parked of it. */
+async function started<Store extends EventStore>(opened: Projection<Store>) {
+  const { store, view, clock } = opened;
+  const { generation } = await view.reset(await storeIdentity(store, clock), 0);
+  const parked = (stream: string, position: number, revision = 0) =>
+    view.apply([{ position, stream, type: 'Odd', revision, parkReason: 'odd' }], { generation, position: 1 });
+  return { ...opened, generation, parked };
+}
+
+const projectionStatus = (
+  store: FollowerParts['store'],
+  view: FollowerParts['view'],
+  coordination: FollowerParts['coordination'],
+  clock: FollowerParts['clock'],
+) => {
+  const subscriptions = { status: async () => undefined, parked: async () => [] };
+  return statusOf({ store, view, subscriptions, coordination, clock }, FOLLOWERS[0]);
+};
+
+describe('the status of the transactions view', () => {
+  test('of a view that has everything has no lag, whatever other streams hold', async () => {
+    const { store, view, coordination, clock, append, generation } = await started(openProjection());
+    await append('transaction-1', confirmed(1));
+    await view.apply([], { generation, position: await store.head() });
+    const position = await store.head();
+    await append('account-7', { type: 'IntegrationEnabled', data: { account_id: 7 } });
+    expect(await projectionStatus(store, view, coordination, clock)).toEqual({
+      name: 'transactions',
+      position,
+      lag_seconds: 0,
+      lag_events: 0,
+      parked: 0,
+      holder: null,
+    });
+  });
+
+  test('counts the events that are not in the view, and reports the age of the first, the parked events and the holder', async () => {
+    const { store, view, coordination, clock, append, generation, parked } = await started(openProjection());
+    await append('transaction-1', confirmed(1));
+    await view.apply([], { generation, position: await store.head() });
+    await append('transaction-2', confirmed(2), voided(2));
+    clock.advance(4_600);
+    await append('transaction-3', confirmed(3));
+    await parked('transaction-8', 1);
+    await parked('transaction-9', 2);
+    await coordination.acquire(PROJECTOR_LEASE, 'this one', 1_000);
+    expect(await projectionStatus(store, view, coordination, clock)).toMatchObject({
+      lag_seconds: 5,
+      lag_events: 3,
+      parked: 2,
+      holder: 'this one',
+    });
+  });
+
+  test('counts an event that was recorded by a clock an hour ahead as an hour late', async () => {
+    const { store, view, coordination, clock, append } = await started(openProjection());
+    clock.advance(3_600_000);
+    await append('transaction-1', confirmed(1));
+    clock.advance(-3_600_000);
+    const lag = { lag_seconds: 3_600, lag_events: 1, holder: null };
+    expect(await projectionStatus(store, view, coordination, clock)).toMatchObject(lag);
+  });
+
+  test('of a view that was never reset counts from the first event of the log', async () => {
+    const { store, view, coordination, clock, append } = openProjection();
+    await append('transaction-1', confirmed(1));
+    const status = await projectionStatus(store, view, coordination, clock);
+    expect(status).toMatchObject({ position: 0, lag_events: 1 });
+  });
+
+  test('tells how far a build is: with its rate while a process works on it, and that it stopped afterwards', async () => {
+    const { store, view, coordination, clock } = await started(openProjection());
+    const { generation } = await view.startBuild({
+      storeId: await storeIdentity(store, clock),
+      servesFrom: 200,
+    });
+    await coordination.acquire('view-build', 'one', 60_000);
+    clock.advance(10_000);
+    const changes = Array.from({ length: 40 }, (_, n) => showing({ id: n + 1 }));
+    await view.apply(changes, { generation, position: 50 });
+    const status = () => projectionStatus(store, view, coordination, clock);
+    expect(await status()).toMatchObject({ rebuild: { percent: 25, rate: 4, seconds_left: 30 } });
+    await coordination.release('view-build', 'one');
+    expect(await status()).toMatchObject({ unfinished_rebuild_percent: 25 });
+    expect(await status()).not.toHaveProperty('rebuild');
+  });
+
+  test('stops counting at more than 100,000 events', async () => {
+    const { store, view, coordination, clock } = openProjection();
+    let counted = 0;
+    const statusOf = (total: number) => {
+      const log = () =>
+        batchesOf(total, (count) => {
+          counted += count;
+        });
+      return projectionStatus(subscribedBy(store, log), view, coordination, clock);
+    };
+    expect(await statusOf(100_000)).toMatchObject({ lag_events: 100_000 });
+    counted = 0;
+    expect(await statusOf(1_000_000)).toMatchObject({ lag_events: null });
+    expect(counted).toBeLessThan(102_000);
+  });
+});
+
+describe('the status of a group', () => {
+  /** The lines of all but the view, and a consumer of `deliveries`. */
+  async function followed() {
+    const opened = await started(projectionOf(openPushStoresWith(onFile)));
+    const { store, view, coordination, clock, folder } = opened;
+    const subscriptions = openSqliteSubscriptions({ path: join(folder, 'subscriptions.db'), store, clock });
+    const ending = new AbortController();
+    onTestFinished(async () => {
+      ending.abort();
+      await subscriptions.close();
+    });
+    const consume = async () => {
+      await subscriptions.ensureGroup('deliveries', {
+        prefixes: ['transaction-'],
+        ackTimeoutMs: 5_000,
+      });
+      const consumer = subscriptions.consume('deliveries', { bufferSize: 10, signal: ending.signal });
+      const events = consumer[Symbol.asyncIterator]();
+      const next = async (): Promise<GroupEvent> => (await events.next()).value;
+      return { consumer, next };
+    };
+    const status = async () => {
+      const lines = await followerStatus({ store, view, subscriptions, coordination, clock });
+      expect(lines.map(({ name }) => name)).toEqual(['transactions', 'deliveries', 'notices']);
+      return { deliveries: lines[1], notices: lines[2] };
+    };
+    return { ...opened, consume, status };
+  }
+
+  test('that does not exist yet counts from the first event that it is for', async () => {
+    const { append, clock, status } = await followed();
+    await append('transaction-1', confirmed(1));
+    clock.advance(3_000);
+    await append('transaction-2', confirmed(2));
+    await append('account-7', { type: 'IntegrationEnabled', data: { account_id: 7 } });
+    expect(await status()).toEqual({
+      deliveries: {
+        ...{ name: 'deliveries', position: 0, lag_seconds: 3, lag_events: 2, parked: 0, holder: null },
+      },
+      notices: { name: 'notices', position: 0, lag_seconds: 0, lag_events: 1, parked: 0, holder: null },
+    });
+  });
+
+  test('is what was answered without a gap, what was parked, and the live processes of its role', async () => {
+    const { store, append, clock, consume, status, coordination } = await followed();
+    const { consumer, next } = await consume();
+    for (const id of [1, 2, 3]) await append(`transaction-${id}`, confirmed(id));
+    const [first, second, third] = [await next(), await next(), await next()];
+    await consumer.ack([first, third]);
+    expect((await status()).deliveries).toMatchObject({ position: first.event.position, lag_events: 2 });
+    await consumer.park(second, 'odd');
+    const report = { pid: process.pid, host: 'here', startedAtMs: 0, directoryPosition: 0 };
+    const seenAtMs = clock.now();
+    await coordination.report({ ...report, id: 'one', roles: ['api', 'webhooks'], seenAtMs });
+    await coordination.report({ ...report, id: 'two', roles: ['webhooks'], seenAtMs });
+    expect(await status()).toMatchObject({
+      deliveries: { position: await store.head(), lag_events: 0, parked: 1, holder: 'one, two' },
+      notices: { holder: null },
+    });
+  });
+});
+
+test('the status of the notices is their checkpoint, and the holder of their lease', async () => {
+  const opened = await started(openProjection());
+  const { store, view, coordination, clock, append } = opened;
+  const subscriptions = { status: async () => undefined, parked: async () => [] };
+  const status = async () =>
+    (await followerStatus({ store, view, subscriptions, coordination, clock })).find(
+      ({ name }) => name === 'notices',
+    );
+  await append('account-7', { type: 'IntegrationEnabled', data: { account_id: 7 } });
+  const position = await store.head();
+  const none = { name: 'notices', parked: 0, holder: null };
+  expect(await status()).toEqual({ ...none, position: 0, lag_seconds: 0, lag_events: 1 });
+  await coordination.moveCheckpoint('notices', { storeId: 'x', position, anchor: undefined });
+  await coordination.acquire('notices', 'this one', 1_000);
+  await append('account-7', { type: 'IntegrationDisabled', data: { account_id: 7 } });
+  clock.advance(3_000);
+  await coordination.acquire('notices', 'this one', 1_000);
+  expect(await status()).toEqual({
+    ...none,
+    ...{ position, lag_seconds: 3, lag_events: 1, holder: 'this one' },
+  });
+});
+
+function subscribedBy(store: EventStore, subscribe: () => ReturnType<EventStore['subscribe']>): EventStore {
+  const get = (whole: EventStore, name: string | symbol): unknown =>
+    name === 'subscribe' ? subscribe : (whole[name as keyof EventStore] as () => unknown).bind(whole);
+  return new Proxy(store, { get });
+}
+
+/** So many events in batches of a thousand; only their time of recording is looked at. */
+async function* batchesOf(
+  total: number,
+  handedOut: (count: number) => void,
+): ReturnType<EventStore['subscribe']> {
+  for (let position = 1_000; position <= total; position += 1_000) {
+    handedOut(1_000);
+    const events = Array.from({ length: 1_000 }, () => ({ recordedAtMs: 0 }) as never);
+    yield { events, position, checkpoint: position, caughtUp: position === total };
+  }
+}
+
+test('at a glance the age of the first event that is not done is the same, and the events are not counted', async () => {
+  const { append, clock, ...stores } = await started(openProjection());
+  const status = async () => ({ position: await stores.store.head(), parked: 1 });
+  await append('transaction-1', confirmed(1));
+  clock.advance(4_600);
+  await append('transaction-2', confirmed(2));
+  const parts = { ...stores, clock, subscriptions: { status, parked: async () => [] } };
+  const counted = await followerStatus(parts);
+  expect(counted.map(({ lag_seconds, lag_events }) => [lag_seconds, lag_events])).toEqual([
+    [5, 2],
+    [0, 0],
+    [0, 0],
+  ]);
+  const glanced = await followerStatus(parts, { glance: true });
+  expect(glanced).toEqual(
+    counted.map((follower) => ({ ...follower, lag_events: follower.lag_events === 0 ? 0 : null })),
+  );
+});

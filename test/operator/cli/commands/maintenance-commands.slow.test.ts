@@ -1,0 +1,391 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, test } from 'vitest';
+import { projectTransaction } from '../../../../projections/transactions.ts';
+import type { GroupConsumer, GroupEvent } from '../../../../src/event-store/event-store.ts';
+import { erasureOf } from '../../../../src/pull/record/project-event.ts';
+import { keyIssued, opened, webhookSet } from '../../../support/accounts/account-samples.ts';
+import { newDelivery } from '../../../support/deliveries/deliveries.ts';
+import { listed } from '../../../support/deliveries/listed.ts';
+import { cellsOf, commandLine } from '../../../support/service/command-line.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
+import { confirmed, voided } from '../../../support/transactions/e2e-samples.ts';
+import { rowIn } from '../../../support/transactions/row-in.ts';
+import { until } from '../../../support/waiting.ts';
+
+const AFTER_URL = { created_at: '2026-09-03T08:00:00.000Z' };
+const guessed = { type: 'TransactionGuessed', data: { transaction_id: 3 } };
+
+describe('fuel projection', () => {
+  test('status shows how far the view is behind the log, what is parked and which projector works on it', async () => {
+    const { fuel, done, append, withEngines } = commandLine();
+    await append('transaction-1', [confirmed(1)]);
+    const { position: rebuilt } = await done('projection', 'rebuild', 'transactions');
+    expect(rebuilt).toBeGreaterThan(0);
+    const [upToDate, deliveries, notices] = await done('projection', 'status');
+    expect(upToDate).toEqual({
+      ...{ name: 'transactions', position: expect.any(Number), lag_seconds: 0, lag_events: 0, parked: 0 },
+      holder: null,
+    });
+    expect(deliveries).toMatchObject({ name: 'deliveries', position: 0, lag_events: 1, holder: null });
+    expect(notices).toMatchObject({ name: 'notices', position: 0, lag_events: 0 });
+    expect(cellsOf((await fuel('projection', 'status')).stdout)).toEqual([
+      ['Name', 'Position', 'Lag', 'Lag events', 'Parked'],
+      ['transactions', `${upToDate.position}`, '0 s', '0', '0'],
+      ['deliveries', '0', expect.stringMatching(/^\d+ s$/), '1', '0'],
+      ['notices', '0', '0 s', '0', '0'],
+    ]);
+    await append('transaction-3', [guessed]);
+    await append('transaction-2', [confirmed(2), voided(2)]);
+    await withEngines((engines) => engines.coordination().acquire('projector-transactions', 'me', 60_000));
+    expect((await done('projection', 'status'))[0]).toMatchObject({ lag_events: 3, holder: 'me' });
+    expect((await fuel('projection', 'status')).stdout).toMatch(/\ntransactions +\d+ +\d+ s +3 +0 +me\n/);
+  });
+
+  test('rebuild is recorded, and rebuilds the view from the events alone', async () => {
+    const { fuel, append, withEngines, eventsOf } = commandLine();
+    await append('transaction-1', [confirmed(1)]);
+    expect((await fuel('projection', 'rebuild', 'transactions', '--actor', 'Ada')).stdout).toMatch(
+      /^rebuilt transactions up to position \d+\n$/,
+    );
+    expect((await eventsOf('operations')).at(-1)).toMatchObject({
+      type: 'ViewRebuilt',
+      metadata: { actor: 'Ada' },
+    });
+    await withEngines((engines) => engines.view().replace(1, [erasureOf(1)]));
+    const refused = await fuel('projection', 'rebuild', 'transactions');
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      'transaction 1 of account 7: only the new view shows it\n',
+    ]);
+    expect(await withEngines((engines) => rowIn(engines.view(), 1))).toBe('hidden');
+    expect((await fuel('projection', 'rebuild', 'transactions', '--accept')).code).toBe(0);
+    expect(await withEngines((engines) => rowIn(engines.view(), 1))).toMatchObject({ id: 1 });
+  });
+
+  test('parked lists and retries what could not be applied, and names what is not parked', async () => {
+    const { fuel, done, append } = commandLine();
+    await append('transaction-3', [guessed, confirmed(3)]);
+    await append('transaction-4', [{ ...guessed, data: { transaction_id: 4 } }]);
+    await done('projection', 'rebuild', 'transactions');
+    const [first, second] = await done('projection', 'parked');
+    expect([first, second]).toMatchObject([
+      { stream: 'transaction-3', revision: 0, type: 'TransactionGuessed', parked_at: expect.any(String) },
+      { stream: 'transaction-4', revision: 0 },
+    ]);
+    const { position, reason, parked_at } = first;
+    expect(cellsOf((await fuel('projection', 'parked')).stdout)[1]).toEqual([
+      ...['transactions', String(position), 'transaction-3', '0', 'TransactionGuessed'],
+      ...[reason, parked_at],
+    ]);
+    const retried = await fuel('projection', 'parked', 'retry', String(first.position), '--json');
+    expect([retried.code, retried.json]).toEqual([1, { retried: 1, still_parked: 1 }]);
+    const all = await fuel('projection', 'parked', 'retry', '--all');
+    expect([all.code, all.stdout]).toEqual([1, 'retried 2, still parked 2\n']);
+    const { code, stderr } = await fuel('projection', 'parked', 'retry', '99');
+    expect([code, stderr]).toEqual([
+      1,
+      'fuel: REFUSED: no event is parked at position 99: fuel projection parked lists them all\n',
+    ]);
+  });
+
+  test('parked lists and retries what another follower parked', async () => {
+    const { fuel, done, append, withEngines, eventsOf } = commandLine();
+    await append('transaction-1', [confirmed(1)]);
+    const deliveries = ['--follower', 'deliveries'];
+    expect(await done('projection', 'parked', ...deliveries)).toEqual([]);
+    const next = (work: (consumer: GroupConsumer, event: GroupEvent) => Promise<void>) =>
+      withEngines(async (engines) => {
+        const subscriptions = engines.subscriptions();
+        await subscriptions.ensureGroup('deliveries', {
+          prefixes: ['transaction-'],
+          ackTimeoutMs: 60_000,
+        });
+        const consumer = subscriptions.consume('deliveries', {
+          bufferSize: 1,
+          signal: new AbortController().signal,
+        });
+        for await (const event of consumer) {
+          await work(consumer, event);
+          return event.event.position;
+        }
+        return undefined;
+      });
+    const position = await next((consumer, event) => consumer.park(event, 'unreadable'));
+    const parked = {
+      position,
+      stream: 'transaction-1',
+      revision: 0,
+      type: 'TransactionConfirmed',
+      reason: 'unreadable',
+    };
+    expect(await done('projection', 'parked', ...deliveries)).toMatchObject(parked);
+    expect(await done('projection', 'parked')).toEqual([]);
+    expect((await fuel('projection', 'parked', 'retry', String(position), ...deliveries)).code).toBe(2);
+    const busy = new DatabaseSync(join(process.env.FUEL_DATA_DIR ?? '', 'subscriptions.db'));
+    busy.exec('BEGIN IMMEDIATE');
+    const retrying = done('projection', 'parked', 'retry', '--all', ...deliveries);
+    await until(
+      async () => (await eventsOf('operations')).some(({ type }) => type === 'ParkedRetried'),
+      15_000,
+    );
+    busy.exec('ROLLBACK'); // until here it could not be replayed
+    busy.close();
+    expect(await retrying).toEqual({ retried: 1, still_parked: null });
+    expect(await done('projection', 'parked', ...deliveries)).toEqual([]);
+    expect((await eventsOf('operations')).at(-1)).toMatchObject({
+      type: 'ParkedRetried',
+      data: { projection: 'deliveries', positions: [position] },
+    });
+    expect(await next((consumer, event) => consumer.ack([event]))).toBe(position);
+    const notices = ['--follower', 'notices'];
+    expect(await done('projection', 'parked', ...notices)).toEqual([]);
+    expect(await done('projection', 'parked', 'retry', '--all', ...notices)).toEqual({
+      retried: 0,
+      still_parked: 0,
+    });
+  });
+
+  test('parked retry of what can be applied now leaves nothing parked', async () => {
+    const { fuel, done, append, withEngines } = commandLine();
+    await append('transaction-3', [confirmed(3)]);
+    await done('projection', 'rebuild', 'transactions');
+    await withEngines(async (engines) => {
+      const [event] = await engines.store().readStream('transaction-3');
+      if (event === undefined) throw new Error('nothing was recorded');
+      const { position, stream, type, revision } = event;
+      const fault = { position, stream, type, revision, parkReason: 'an older version could not read it' };
+      await engines.view().replace(3, [fault]);
+    });
+    expect(await done('projection', 'parked')).toMatchObject({ stream: 'transaction-3' });
+    expect((await fuel('projection', 'parked', 'retry', '--all')).code).toBe(0);
+    expect(await done('projection', 'parked')).toEqual([]);
+  });
+});
+
+describe('fuel verify view', () => {
+  async function start() {
+    const cli = commandLine();
+    await cli.account(opened());
+    await cli.append('transaction-1', [confirmed(1)]);
+    await cli.append('transaction-2', [confirmed(2, { account_id: 8 })]);
+    await cli.done('projection', 'rebuild', 'transactions');
+    return cli;
+  }
+
+  test('ends with 0 where the view is what the events call for', async () => {
+    const { fuel, eventsOf } = await start();
+    const { code, json, stderr } = await fuel('verify', 'view', '--json');
+    expect([code, json, stderr]).toEqual([0, { view: { checked: 2, differences: 0 } }, '']);
+    const before = await eventsOf('operations');
+    expect((await fuel('verify', 'view', '--repair')).code).toBe(0);
+    expect(await eventsOf('operations')).toEqual(before);
+  });
+
+  test('names each difference, ends with 1 while one is left, and repairs on request, on record', async () => {
+    const { fuel, append, withEngines, eventsOf } = await start();
+    await append('account-9', [opened('Nine', 9)]); // an account that no transaction's event names
+    const surplus = projectTransaction('TransactionConfirmed', confirmed(9, { account_id: 9 }).data, 0);
+    await withEngines(async (engines) => {
+      await engines.view().replace(1, [erasureOf(1)]);
+      const place = { position: 1, stream: 'transaction-9', type: 'TransactionConfirmed' };
+      await engines.view().replace(9, [{ ...place, change: surplus }]);
+    });
+    const found = await fuel('verify', 'view', '--json');
+    expect([found.code, found.json]).toEqual([1, { view: { checked: 2, differences: 2 } }]);
+    expect(found.stderr.trim().split('\n').sort()).toEqual([
+      'view: transaction 1 is missing',
+      'view: transaction 9 is surplus',
+    ]);
+    const others = await fuel('verify', 'view', '--account', '8', '--json');
+    expect([others.code, others.json]).toEqual([0, { view: { checked: 1, differences: 0 } }]);
+    const repaired = await fuel('verify', 'view', '--repair', '--json', '--actor', 'Ada');
+    expect([repaired.code, repaired.json]).toEqual([0, { view: { checked: 2, differences: 0 } }]);
+    expect(repaired.stderr).toContain('view: repaired 2 of 2\n');
+    expect((await eventsOf('operations')).at(-1)).toMatchObject({
+      type: 'AgreementRepaired',
+      data: { what: 'view', repaired: 2 },
+      metadata: { actor: 'Ada', command: 'fuel verify' },
+    });
+    expect((await fuel('verify', 'view')).code).toBe(0);
+  });
+});
+
+describe('a view that does not stand at the end of its store', () => {
+  test('is judged as far as it has read: what is late is counted and not listed, what it passed is', async () => {
+    const { fuel, done, append, withEngines } = commandLine();
+    await append('transaction-1', [confirmed(1)]);
+    await append('transaction-2', [confirmed(2)]);
+    await done('projection', 'rebuild', 'transactions');
+    const [{ position }] = await done('projection', 'status');
+    await append('transaction-1', [voided(1)]);
+    await append('transaction-3', [confirmed(3)]);
+    const late = await fuel('verify', 'view', '--json');
+    expect([late.code, late.json.view.differences]).toEqual([0, 0]);
+    expect(late.stderr).toBe(`view: 2 events behind the log: judged up to position ${position}\n`);
+    await withEngines((engines) => engines.view().replace(2, [erasureOf(2)]));
+    const wrong = await fuel('verify', 'view', '--json');
+    expect([wrong.code, wrong.json.view.differences]).toEqual([1, 1]);
+    expect(wrong.stderr).toContain('view: transaction 2 is missing');
+  });
+
+  test('is named where it was made of another store, or of one that was longer', async () => {
+    const { fuel, done, withEngines } = commandLine();
+    await done('projection', 'rebuild', 'transactions');
+    const own = await withEngines(async (engines) => (await engines.view().checkpoint())?.storeId ?? '');
+    for (const [storeId, message] of [
+      ['another', /was made from event store another/],
+      [own, /stands at position 1000000 and the event store ends at/],
+    ] as const) {
+      await withEngines(async (engines) => {
+        const { generation } = await engines.view().reset(storeId, 0);
+        await engines.view().apply([], { generation, position: 1_000_000 });
+      });
+      for (const args of [
+        ['projection', 'status'],
+        ['verify', 'view'],
+      ]) {
+        const { code, stderr } = await fuel(...args);
+        expect([args, code, stderr]).toEqual([args, 1, expect.stringMatching(message)]);
+      }
+    }
+  });
+});
+
+describe('fuel verify deliveries', () => {
+  const counts = { owed: 0, delivered: 0, pending: 0, held: 0, failed: 0, withdrawn: 0, not_owed: {} };
+
+  async function start() {
+    const cli = commandLine();
+    await cli.account(opened(), keyIssued(), webhookSet());
+    await cli.withEngines((engines) => engines.queue().logId()); // the log begins before what it is held against
+    await cli.append('transaction-1', [confirmed(1, AFTER_URL)], Date.now() + 1_000);
+    return cli;
+  }
+
+  test('names what is missing and what is surplus, and stores what is missing on request', async () => {
+    const { fuel, withEngines } = await start();
+    const surplus = newDelivery(9, { createdAtMs: Date.now(), recordedAtMs: Date.now() + 1_000 });
+    await withEngines((engines) => engines.queue().enqueue([surplus]));
+    const found = await fuel('verify', 'deliveries', '--json');
+    const judged = { ...counts, owed: 1, missing: 1, surplus: 1, not_judged: 0 };
+    expect([found.code, found.json]).toEqual([1, { deliveries: judged }]);
+    expect(found.stderr.trim().split('\n').sort()).toEqual(
+      [
+        expect.stringMatching(/^deliveries: \S+ of transaction 1 to key abcdefghij is missing$/),
+        `deliveries: ${surplus.id} of transaction 9 to key ${surplus.prefix} is surplus`,
+      ].sort(),
+    );
+    const repaired = await fuel('verify', 'deliveries', '--repair', '--json');
+    expect(repaired.json).toEqual({ deliveries: { ...judged, missing: 0, pending: 1 } });
+    expect(repaired.stderr).toContain('deliveries: stored 1 that were missing\n');
+    expect(repaired.code).toBe(1); // what is surplus is not removed
+  });
+
+  test('says why what is not owed is not, by count, and one by one where that is asked for', async () => {
+    const { fuel, account, append } = await start();
+    const others = ['klmnopqrst', 'uuuuuuuuuu'].map((prefix) => ({ prefix }));
+    await account(...others.map(keyIssued), webhookSet(others[0]));
+    await account({ type: 'KeySwitchedOff', data: { account_id: 7, ...others[0] } } as never);
+    for (const id of [2, 3])
+      await append(`transaction-${id}`, [confirmed(id, AFTER_URL)], Date.now() + 1_000);
+    await fuel('verify', 'deliveries', '--repair');
+    const { code, json, stderr } = await fuel('verify', 'deliveries', '--explain', '--json');
+    expect([code, json.deliveries.not_owed]).toEqual([
+      0,
+      { 'the key is switched off': 2, 'the key has no webhook': 2 },
+    ]);
+    expect(stderr.trim().split('\n').sort()).toEqual([
+      'deliveries: transaction 2 is not owed to key klmnopqrst: the key is switched off',
+      'deliveries: transaction 2 is not owed to key uuuuuuuuuu: the key has no webhook',
+      'deliveries: transaction 3 is not owed to key klmnopqrst: the key is switched off',
+      'deliveries: transaction 3 is not owed to key uuuuuuuuuu: the key has no webhook',
+    ]);
+    const text = await fuel('verify', 'deliveries');
+    expect([text.stderr, text.stdout]).toEqual([
+      '',
+      expect.stringMatching(/^ +The key is switched off +2$/m),
+    ]);
+    expect((await fuel('verify', 'view', '--explain')).code).toBe(2);
+  });
+
+  test('keeps to the account and the time given', async () => {
+    const { fuel } = await start();
+    const owedWith = async (...args: string[]) =>
+      (await fuel('verify', 'deliveries', '--json', ...args)).json.deliveries.owed;
+    expect(await owedWith('--account', '7')).toBe(1);
+    expect((await fuel('verify', 'deliveries', '--account', '8')).stderr).toMatch(/account 8 is not known/);
+    expect(await owedWith('--since', '2100-01-01T00:00:00Z')).toBe(0);
+    expect(await owedWith('--until', '2000-01-01T00:00:00Z')).toBe(0);
+  });
+
+  test('without a name goes with the view, of which a difference counts as well', async () => {
+    const { fuel, withEngines, done } = await start();
+    await done('projection', 'rebuild', 'transactions');
+    await fuel('verify', 'deliveries', '--repair');
+    const both = await fuel('verify', '--json');
+    expect([both.code, Object.keys(both.json)]).toEqual([0, ['view', 'deliveries']]);
+    await withEngines((engines) => engines.view().replace(1, [erasureOf(1)]));
+    expect((await fuel('verify')).code).toBe(1);
+    expect((await fuel('verify', 'deliveries')).code).toBe(0);
+  });
+
+  test('of a log that was lost is refused, and rebuilt as a whole alone, with what may be seen twice', async () => {
+    const { fuel, append, withEngines } = await start();
+    const started_at = new Date(Date.now() - 60_000).toISOString();
+    await append('operations', [
+      { type: 'StoreNamed', data: { store_id: '6b0f5f0c-3b7a-4a54-8a3c-6a1c2a4fd001' } },
+      { type: 'DeliveryLogStarted', data: { log_id: 'lost', started_at } },
+    ]);
+    await append('transaction-2', [confirmed(2, AFTER_URL), voided(2)]);
+    for (const args of [[], ['--repair']]) {
+      expect(await fuel('verify', 'deliveries', ...args)).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/^fuel: REFUSED: the delivery log lost is gone, .*--resend-unknown/),
+      });
+    }
+    for (const range of [
+      ['--account', '7'],
+      ['--since', started_at],
+      ['--until', started_at],
+    ]) {
+      expect(await fuel('verify', 'deliveries', '--repair', '--resend-unknown', ...range)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('rebuilt as a whole'),
+      });
+    }
+    expect(await withEngines((engines) => listed(engines.queue()))).toEqual([]);
+    const rebuilt = await fuel('verify', 'deliveries', '--repair', '--resend-unknown', '--json');
+    expect(rebuilt.stderr).toContain(
+      'the log was lost: receivers may see 1 deliveries for the second time\n',
+    );
+    expect(rebuilt.stderr).not.toContain('is missing');
+    expect([rebuilt.code, rebuilt.json.deliveries]).toMatchObject([
+      0,
+      { pending: 1, withdrawn: 1, missing: 0 },
+    ]);
+    expect((await fuel('verify', 'deliveries')).code).toBe(0);
+  });
+});
+
+describe('fuel store backup', () => {
+  test('records that it was made once the copy is whole, in the store and not in the copy', async () => {
+    const { fuel, account, eventsOf } = commandLine();
+    await account(opened());
+    const taken = temporaryFolder();
+    writeFileSync(join(taken, 'other'), '');
+    expect((await fuel('store', 'backup', taken)).code).toBe(1);
+    const before = (await eventsOf('operations')).length;
+    const folders = [join(temporaryFolder(), 'one'), join(temporaryFolder(), 'two')];
+    for (const folder of folders)
+      expect((await fuel('store', 'backup', folder, '--actor', 'Ada')).code).toBe(0);
+    const made = (await eventsOf('operations')).slice(before);
+    expect(made.map(({ type }) => type)).toEqual(['BackupMade', 'BackupMade']);
+    expect(made[0]).toMatchObject({ metadata: { actor: 'Ada', command: 'fuel store backup' } });
+    for (const folder of folders) expect(existsSync(join(folder, 'SHA256SUMS'))).toBe(true);
+    const [first] = made.map(({ data }) => (data as { events_up_to: number }).events_up_to);
+    const backup = JSON.parse(readFileSync(join(folders[0] ?? '', 'backup.json'), 'utf8'));
+    expect(backup.positions.events).toBe(first);
+  });
+});

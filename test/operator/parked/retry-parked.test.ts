@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest';
+import { OPERATIONS_STREAM } from '../../../src/domain/operations-events.ts';
+import { storeIdentity } from '../../../src/event-store/store-identity.ts';
+import { parkedBy } from '../../../src/operator/answers/follower.ts';
+import { retryParked } from '../../../src/operator/parked/retry-parked.ts';
+import { VIEW_NAME } from '../../../src/pull/view/projector.ts';
+import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';
+import { interposed } from '../../support/interposed.ts';
+import { confirmed } from '../../support/transactions/e2e-samples.ts';
+import { beforeCall, openProjection } from '../../support/transactions/projector.ts';
+import { rowIn } from '../../support/transactions/row-in.ts';
+
+/** An empty view of the store, with what was parked of it. */
+async function started() {
+  const opened = openProjection();
+  const { store, view, clock } = opened;
+  const { generation } = await view.reset(await storeIdentity(store, clock), 0);
+  const parked = (stream: string, position: number, revision = 0) =>
+    view.apply([{ position, stream, type: 'Odd', revision, parkReason: 'odd' }], { generation, position: 1 });
+  return { ...opened, generation, parked };
+}
+
+/** The view whose pages of what is parked have one event each; reading more of them than `most` fails. */
+function inPages(view: TransactionsView, most: number): TransactionsView {
+  let read = 0;
+  return new Proxy(view, {
+    get(target, name) {
+      if (name === 'parked')
+        return async (page: Parameters<TransactionsView['parked']>[0]) => {
+          if (++read > most) throw new Error(`more than ${most} pages were read`);
+          return target.parked({ ...page, limit: 1 });
+        };
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+describe('retrying what is parked', () => {
+  const author = { actor: 'Ada', command: 'test' };
+
+  test('applies one event or all, returns how many stay parked, and records which were retried', async () => {
+    const { store, view, append, parked, clock } = await started();
+    await append('transaction-1', confirmed(1));
+    await append('transaction-2', { type: 'TransactionGuessed', data: {} }, confirmed(2));
+    const positionOf = async (stream: string, revision: number): Promise<number> =>
+      (await store.readStream(stream))[revision]?.position ?? 0;
+    const one = await positionOf('transaction-1', 0);
+    const guessed = await positionOf('transaction-2', 0);
+    const two = await positionOf('transaction-2', 1);
+    await parked('transaction-1', one);
+    await parked('transaction-2', guessed);
+    await parked('transaction-2', two, 1);
+    const options = { author, clock };
+    const beside = await retryParked(store, view, { ...options, only: one - 1 });
+    expect(beside).toEqual({ retried: 0, still_parked: 0 });
+    const first = await retryParked(store, view, { ...options, only: two });
+    expect(first).toEqual({ retried: 1, still_parked: 0 });
+    expect([await rowIn(view, 1), typeof (await rowIn(view, 2))]).toEqual([undefined, 'object']);
+    const rest = await retryParked(store, view, { ...options, only: undefined });
+    expect(rest).toEqual({ retried: 2, still_parked: 1 });
+    expect(await rowIn(view, 1)).toMatchObject({ id: 1 });
+    expect(await view.parked()).toMatchObject([{ position: guessed, type: 'TransactionGuessed' }]);
+    const recorded = (await store.readStream(OPERATIONS_STREAM)).slice(1);
+    expect(recorded).toMatchObject([
+      { type: 'ParkedRetried', data: { projection: 'transactions', positions: [two] } },
+      { type: 'ParkedRetried', data: { positions: [one, guessed] } },
+    ]);
+    expect(recorded[0]?.metadata).toMatchObject({ actor: 'Ada' });
+  });
+
+  test('goes through every page, and has applied a page before it records that', async () => {
+    const { store, view, append, parked, clock } = await started();
+    for (const id of [1, 2, 3]) {
+      await append(`transaction-${id}`, confirmed(id));
+      const [event] = await store.readStream(`transaction-${id}`);
+      await parked(`transaction-${id}`, event?.position ?? 0);
+    }
+    const parts = { store, view: inPages(view, 4), subscriptions: { parked: async () => [] } };
+    const listed = await Array.fromAsync(parkedBy(VIEW_NAME, parts));
+    expect(listed.map(({ stream }) => stream)).toEqual(['transaction-1', 'transaction-2', 'transaction-3']);
+    const leftAtRecord: number[] = [];
+    const recording = interposed(store, ['append'], async () => {
+      leftAtRecord.push((await view.parked()).length);
+    });
+    const slow = interposed(
+      inPages(view, 7),
+      ['replace'],
+      () => new Promise((resolve) => setImmediate(resolve)),
+    );
+    const options = { author, clock, only: undefined };
+    expect(await retryParked(recording, slow, options)).toEqual({ retried: 3, still_parked: 0 });
+    expect(leftAtRecord).toEqual([2, 1, 0]);
+  });
+
+  test('leaves out what was erased since, and records nothing where nothing was retried', async () => {
+    const { store, view, append, parked, clock } = await started();
+    await append('transaction-1', confirmed(1));
+    await parked('transaction-1', 5);
+    await store.erase('transaction-1');
+    const before = await store.readStream(OPERATIONS_STREAM);
+    for (const only of [undefined, 5, 99]) {
+      const retried = await retryParked(store, view, { author, clock, only });
+      expect(retried).toEqual({ retried: 0, still_parked: 0 });
+    }
+    expect(await store.readStream(OPERATIONS_STREAM)).toEqual(before);
+  });
+
+  test('records nothing of a retry that failed', async () => {
+    const { store, view, append, parked, clock } = await started();
+    await append('transaction-1', confirmed(1));
+    const [event] = await store.readStream('transaction-1');
+    await parked('transaction-1', event?.position ?? 0);
+    const failing = beforeCall(view, 'replace', () => {
+      throw new Error('no space');
+    });
+    const options = { author, clock, only: undefined };
+    await expect(retryParked(store, failing, options)).rejects.toThrow('no space');
+    expect((await store.readStream(OPERATIONS_STREAM)).map(({ type }) => type)).toEqual(['StoreNamed']);
+  });
+});

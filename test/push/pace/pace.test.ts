@@ -1,0 +1,261 @@
+import { describe, expect, test } from 'vitest';
+import { Pace, type PaceOptions, type Slot } from '../../../src/push/pace/pace.ts';
+import type { AttemptOutcome } from '../../../src/push/queue/delivery.ts';
+import { failedWith, OK, sentIn, TIMEOUT } from '../../support/deliveries/push.ts';
+
+const ALL = 512;
+const range = (count: number) => Array.from({ length: count }, (_, n) => n);
+
+/** Webhooks `<host>-<anything>`, and a clock that tests move. */
+class Machine {
+  readonly pace: Pace;
+  nowMs = 0;
+  perSecond = Infinity;
+  connections = Infinity;
+  foreign = '';
+
+  constructor(options: Partial<PaceOptions> = {}) {
+    this.pace = new Pace({
+      termsOf: (prefix) => ({ url: `https://${prefix.split('-')[0]}.example/`, perSecond: this.perSecond }),
+      owns: (host) => host !== this.foreign,
+      openConnections: () => this.connections,
+      ...options,
+    });
+  }
+
+  /** Claims once for these lanes, each with more due than it can get. */
+  claim(...prefixes: readonly string[]): Slot[] {
+    const grant = this.pace.grant(this.nowMs);
+    return prefixes.flatMap((prefix) =>
+      range(grant.laneCapacity(prefix)).map(() => this.pace.start(prefix, this.nowMs)),
+    );
+  }
+
+  /** As `claim`, of a lane with one delivery due. */
+  one(prefix: string): Slot[] {
+    const count = Math.min(1, this.pace.grant(this.nowMs).laneCapacity(prefix));
+    return range(count).map(() => this.pace.start(prefix, this.nowMs));
+  }
+
+  end(slots: readonly Slot[], outcome: AttemptOutcome, askedMs: number | null = null, answerMs = 10): void {
+    for (const slot of slots) this.pace.end(slot, this.nowMs, { result: sentIn(answerMs, outcome), askedMs });
+  }
+
+  /** Lets the lanes answer until they have their full width. */
+  warm(...prefixes: readonly string[]): void {
+    for (let round = 0; round < 10; round++) {
+      for (const prefix of prefixes) {
+        const slots = this.claim(prefix);
+        this.nowMs += 110 / prefixes.length;
+        this.end(slots, OK);
+      }
+    }
+  }
+}
+
+describe('a lane', () => {
+  test('has one attempt under way at first, and 32 when its receiver answers quickly', () => {
+    const m = new Machine();
+    expect(m.claim('a')).toHaveLength(1);
+    const proven = new Machine();
+    proven.warm('a');
+    expect(proven.claim('a')).toHaveLength(32);
+  });
+
+  test('has two while its last attempts failed, and one success ends that', () => {
+    const m = new Machine();
+    m.warm('a');
+    m.end(m.claim('a'), failedWith(500));
+    const two = m.claim('a');
+    expect(two).toHaveLength(2);
+    m.end(two, OK);
+    expect(m.claim('a').length).toBeGreaterThan(2);
+  });
+
+  test('gets nothing while it is blocked', () => {
+    const m = new Machine();
+    m.pace.setBlocked('a', true);
+    expect(m.claim('a')).toEqual([]);
+    m.pace.setBlocked('a', false);
+    expect(m.claim('a')).toHaveLength(1);
+  });
+
+  test('gets no more than the operator allows a second, and its next moment is known', () => {
+    const m = new Machine();
+    m.perSecond = 4;
+    m.end(m.claim('a'), OK);
+    m.nowMs = 100;
+    const grant = m.pace.grant(m.nowMs);
+    expect(grant.laneCapacity('a')).toBe(0);
+    m.nowMs += grant.waitMs();
+    expect(m.nowMs).toBeGreaterThan(200);
+    expect(m.claim('a')).toHaveLength(1);
+  });
+
+  test('whose receiver asks to wait gets nothing until then, and others do', () => {
+    const m = new Machine();
+    m.end(m.claim('a-1'), failedWith(429), 30_000);
+    expect(m.claim('a-1')).toEqual([]);
+    const other = m.claim('a-2');
+    expect(other).toHaveLength(1);
+    m.end(other, OK);
+    const grant = m.pace.grant(m.nowMs);
+    expect([grant.laneCapacity('a-1'), grant.waitMs()]).toEqual([0, 30_000]);
+    m.nowMs += 30_000;
+    expect(m.claim('a-1')).toHaveLength(1);
+  });
+
+  test('is not failing because it was asked to wait', () => {
+    const m = new Machine();
+    m.warm('a');
+    for (const _ of range(3)) {
+      m.end(m.claim('a').slice(0, 1), failedWith(429), 0);
+      m.nowMs += 1;
+    }
+    m.end(m.claim('a'), OK);
+    expect(m.pace.grant(m.nowMs).laneCapacity('a')).not.toBe(2);
+  });
+
+  test('that another process works on gets nothing, and is looked at again after a second', () => {
+    const m = new Machine();
+    m.foreign = 'https://a.example';
+    const grant = m.pace.grant(0);
+    expect([grant.laneCapacity('a'), grant.waitMs()]).toEqual([0, 1_000]);
+    m.foreign = '';
+    expect(m.claim('a')).toHaveLength(1);
+  });
+
+  test('whose URL changes is paced by the new host', () => {
+    let url = 'https://a.example/';
+    const m = new Machine({ termsOf: () => ({ url, perSecond: Infinity }) });
+    m.warm('x');
+    expect(m.claim('x')).toHaveLength(32);
+    url = 'https://b.example/';
+    expect(m.pace.grant(m.nowMs).laneCapacity('x')).toBe(0); // 32 of it are under way
+    const other = new Machine({ termsOf: () => ({ url, perSecond: Infinity }) });
+    expect(other.claim('x')).toHaveLength(1);
+  });
+
+  test('without a URL has a pace of its own', () => {
+    const m = new Machine({ termsOf: () => ({ url: undefined, perSecond: Infinity }) });
+    expect(m.claim('a', 'b')).toHaveLength(2);
+  });
+});
+
+describe('a host', () => {
+  test('gives its room to each of its lanes in turn', () => {
+    const m = new Machine();
+    const turns: string[] = [];
+    for (const _ of range(9)) {
+      const slots = m.claim('a-1', 'a-2', 'a-3');
+      for (const { lane } of slots) turns.push(lane.prefix);
+      m.nowMs += 1;
+      m.end(slots, failedWith(503)); // so that it stays at one
+    }
+    expect(new Set(turns.slice(0, 3)).size).toBe(3);
+    for (const prefix of ['a-1', 'a-2', 'a-3'])
+      expect(turns.filter((turn) => turn === prefix)).toHaveLength(3);
+  });
+
+  test('does not keep room for a lane that has nothing due any more', () => {
+    const m = new Machine();
+    const first = m.claim('a-1', 'a-2');
+    expect(first.map(({ lane }) => lane.prefix)).toEqual(['a-1']);
+    m.end(first, failedWith(503));
+    for (const _ of range(2)) m.pace.grant(m.nowMs);
+    expect(m.claim('a-1')).toHaveLength(1);
+  });
+
+  test('gives a webhook that gets no answer, while others of it do, no room of theirs', () => {
+    const m = new Machine();
+    m.warm('a-1');
+    for (const _ of range(2)) {
+      const dead = m.one('a-2');
+      const well = m.one('a-1');
+      m.nowMs += 250;
+      m.end(well, OK);
+      m.nowMs += 250;
+      m.end(dead, TIMEOUT, null, 500);
+      m.end(m.one('a-1'), OK);
+    }
+    const dead = m.claim('a-2');
+    expect(dead.map(({ isApart }) => isApart)).toEqual([true, true]);
+    const before = m.pace.grant(m.nowMs).laneCapacity('a-1');
+    expect(before).toBeGreaterThan(1);
+    m.end(dead, TIMEOUT, null, 500);
+    expect(m.pace.grant(m.nowMs).laneCapacity('a-1')).toBe(before);
+  });
+
+  test('that answers nobody has one attempt under way, whichever webhook it is', () => {
+    const m = new Machine();
+    m.warm('a-1', 'a-2');
+    m.end([...m.claim('a-1'), ...m.claim('a-2')], TIMEOUT, null, 500);
+    m.nowMs += 500;
+    expect(m.claim('a-1', 'a-2', 'a-3')).toHaveLength(1);
+  });
+
+  test('makes few connections at once, however many requests it could have under way', () => {
+    const m = new Machine();
+    m.warm('a');
+    m.connections = 3;
+    expect(m.claim('a')).toHaveLength(4);
+  });
+});
+
+describe('in all', () => {
+  test('one claim takes at most a hundred deliveries, and no more than there is room for', () => {
+    const m = new Machine();
+    expect(m.pace.grant(0).limit).toBe(100);
+    const quick = range(16).map((n) => `q${n}`);
+    m.warm(...quick);
+    m.claim(...quick.slice(0, 15));
+    expect(m.pace.grant(m.nowMs).limit).toBe(ALL - 15 * 32);
+  });
+
+  test('new and slow hosts leave a quarter to quick ones, and failing webhooks a half', () => {
+    const m = new Machine();
+    const failing = range(300).map((n) => `f${n}`);
+    for (const _ of range(2)) {
+      for (const prefix of failing) m.end(m.claim(prefix), failedWith(500), null, 300);
+    }
+    m.warm('quick-1');
+    expect(m.claim(...failing)).toHaveLength(ALL / 2);
+    expect(m.claim(...range(300).map((n) => `n${n}`))).toHaveLength(ALL / 4);
+    expect(m.claim('quick-1')).toHaveLength(32);
+  });
+
+  test('deliveries that are stored together get what they want, and no more than there is room for', () => {
+    const m = new Machine();
+    m.warm('a', 'b');
+    const wanted = [...range(3).map(() => ({ prefix: 'a' })), ...range(40).map(() => ({ prefix: 'b' }))];
+    const grant = m.pace.grant(m.nowMs, wanted);
+    expect([grant.laneCapacity('a'), grant.laneCapacity('b')]).toEqual([3, 32]);
+    expect(grant.laneCapacity('b')).toBe(32); // it is granted once
+  });
+
+  test('a place that ends without an attempt is free again, and changes nothing else', () => {
+    const m = new Machine();
+    const [slot] = m.claim('a');
+    expect(m.claim('a')).toEqual([]);
+    m.pace.end(slot as Slot, m.nowMs);
+    expect(m.claim('a')).toHaveLength(1);
+  });
+
+  test('what was learned of a receiver is forgotten ten minutes after its last attempt, not before', () => {
+    const m = new Machine();
+    const learned = (): boolean => m.pace.grant(m.nowMs).laneCapacity('a') !== 1;
+    m.warm('a');
+    m.nowMs += 500_000;
+    m.pace.grant(m.nowMs);
+    expect(learned()).toBe(true);
+    m.nowMs += 200_000;
+    m.pace.grant(m.nowMs);
+    expect(learned()).toBe(false);
+  });
+
+  test('an attempt knows how many others were under way at its host', () => {
+    const m = new Machine();
+    m.warm('a');
+    expect(m.claim('a').map(({ others }) => others)).toEqual(range(32));
+  });
+});

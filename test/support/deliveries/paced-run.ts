@@ -1,0 +1,221 @@
+import { Pace, type Slot } from '../../../src/push/pace/pace.ts';
+import type { AttemptOutcome } from '../../../src/push/queue/delivery.ts';
+import { failedWith, OK, TIMEOUT } from './push.ts';
+import { type ReceiverPlan, SimulatedReceiver } from './simulated-receiver.ts';
+
+const LIMIT_MS = 500;
+const KEPT_MS = 4_000;
+const RETRY_DELAYS_MS = [30_000, 150_000];
+const MAX_STEPS = 1_000_000;
+
+export interface PacedRunOptions {
+  /** The receivers by their URL. */
+  readonly receivers: Readonly<Record<string, ReceiverPlan>>;
+  /** The URL of each webhook. */
+  readonly lanes: Readonly<Record<string, string>>;
+  /** The number of deliveries of each webhook, all due at once. */
+  readonly each: number;
+  readonly random: () => number;
+  readonly perSecond?: number;
+  /** True if the webhooks have just been enabled. */
+  readonly areNew?: boolean;
+}
+
+interface Waiting {
+  readonly lane: string;
+  readonly attempt: number;
+  readonly refusals: number;
+  readonly dueAtMs: number;
+}
+
+interface Connection {
+  isBusy: boolean;
+  idleSinceMs: number;
+}
+
+/** The results of one webhook's deliveries. */
+export class LaneResult {
+  delivered = 0;
+  failed = 0;
+  requests = 0;
+  /** The number of deliveries whose first attempt was refused or failed. */
+  firstFailed = 0;
+  /** The largest number of refusals of one delivery. */
+  mostRefusals = 0;
+  startsMs: number[] = [];
+  /** When the last first attempt ended. After that only retries are left, which wait for their time. */
+  firstPassMs = 0;
+}
+
+/** A burst of deliveries in virtual time, with the real pace and simulated receivers. */
+export class PacedRun {
+  readonly results = new Map<string, LaneResult>();
+  /** The largest number of attempts under way at each receiver. */
+  readonly most = new Map<string, number>();
+  readonly #options: PacedRunOptions;
+  readonly #receivers: ReadonlyMap<string, SimulatedReceiver>;
+  readonly #connections = new Map<string, Connection[]>();
+  readonly #underWay = new Map<string, number>();
+  readonly #pace: Pace;
+  readonly #waiting: Waiting[];
+  readonly #events: { readonly atMs: number; readonly run: () => void }[] = [];
+  #nowMs = 0;
+  #wakeAtMs = Infinity;
+
+  constructor(options: PacedRunOptions) {
+    const { receivers, lanes, each, random, perSecond = Infinity } = options;
+    this.#options = options;
+    this.#receivers = new Map(
+      Object.entries(receivers).map(([url, plan]) => [
+        new URL(url).origin,
+        new SimulatedReceiver(plan, random),
+      ]),
+    );
+    this.#pace = new Pace({
+      termsOf: (prefix) => ({ url: lanes[prefix], perSecond }),
+      owns: () => true,
+      openConnections: (host) => this.#connectionsTo(host).length,
+    });
+    this.#waiting = Object.keys(lanes).flatMap((lane) => {
+      if (options.areNew) this.#pace.enabled(lane, 0, 0);
+      this.results.set(lane, new LaneResult());
+      return Array.from({ length: each }, () => ({ lane, attempt: 1, refusals: 0, dueAtMs: 0 }));
+    });
+  }
+
+  /** Runs until every delivery has ended. */
+  run(): this {
+    this.#claim();
+    for (let steps = 0; this.#waiting.length + this.#events.length > 0; steps++) {
+      if (steps > MAX_STEPS) throw new Error('the deliveries do not end');
+      this.#step();
+      this.#claim();
+    }
+    return this;
+  }
+
+  of(lane: string): LaneResult {
+    return this.results.get(lane) ?? new LaneResult();
+  }
+
+  #step(): void {
+    const next = this.#events.reduce((one, other) => (other.atMs < one.atMs ? other : one), {
+      atMs: Infinity,
+      run: () => undefined,
+    });
+    const dueAtMs = Math.min(
+      ...this.#waiting.map((waiting) => waiting.dueAtMs).filter((ms) => ms > this.#nowMs),
+    );
+    const atMs = Math.min(next.atMs, dueAtMs, this.#wakeAtMs);
+    if (atMs === Infinity) throw new Error(`nothing happens, and ${this.#waiting.length} deliveries wait`);
+    this.#nowMs = Math.max(this.#nowMs, atMs);
+    if (next.atMs > this.#nowMs) return;
+    this.#events.splice(this.#events.indexOf(next), 1);
+    next.run();
+  }
+
+  #claim(): void {
+    for (;;) {
+      const grant = this.#pace.grant(this.#nowMs);
+      const due = this.#waiting.filter(({ dueAtMs }) => dueAtMs <= this.#nowMs);
+      const claimed: Waiting[] = [];
+      for (const [lane, ofLane] of Map.groupBy(due, (waiting) => waiting.lane))
+        claimed.push(...ofLane.slice(0, Math.min(grant.laneCapacity(lane), grant.limit - claimed.length)));
+      for (const waiting of claimed) this.#start(waiting);
+      if (claimed.length > 0) continue;
+      this.#wakeAtMs = this.#nowMs + Math.max(1, Math.ceil(grant.waitMs()));
+      return;
+    }
+  }
+
+  #start(waiting: Waiting): void {
+    this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+    const slot = this.#pace.start(waiting.lane, this.#nowMs);
+    const host = new URL(this.#options.lanes[waiting.lane] ?? '').origin;
+    const underWay = (this.#underWay.get(host) ?? 0) + 1;
+    this.#underWay.set(host, underWay);
+    this.most.set(host, Math.max(this.most.get(host) ?? 0, underWay));
+    const result = this.of(waiting.lane);
+    result.requests += 1;
+    result.startsMs.push(this.#nowMs);
+    const startedAtMs = this.#nowMs;
+    const kept = this.#connectionsTo(host).findLast(({ isBusy }) => !isBusy);
+    if (kept !== undefined) {
+      kept.isBusy = true;
+      this.#exchange({ waiting, slot, host, connection: kept, connectMs: null });
+      return;
+    }
+    const connectMs = (this.#receivers.get(host)?.connected(startedAtMs) ?? Infinity) - startedAtMs;
+    this.#after(Math.min(connectMs, LIMIT_MS), () => {
+      if (connectMs >= LIMIT_MS)
+        return this.#end({ waiting, slot, host }, TIMEOUT, { connectMs: null, answerMs: null });
+      const connection = { isBusy: true, idleSinceMs: 0 };
+      this.#connectionsTo(host).push(connection);
+      this.#exchange({ waiting, slot, host, connection, connectMs });
+    });
+  }
+
+  #exchange(made: {
+    readonly waiting: Waiting;
+    readonly slot: Slot;
+    readonly host: string;
+    readonly connection: Connection;
+    readonly connectMs: number | null;
+  }): void {
+    const { host, connection, connectMs } = made;
+    const receiver = this.#receivers.get(host);
+    if (receiver === undefined) throw new Error(`there is no receiver at ${host}`);
+    const reply = receiver.reply(this.#nowMs);
+    const leftMs = LIMIT_MS - (connectMs ?? 0);
+    const answerMs = Math.min(reply.atMs - this.#nowMs, leftMs);
+    this.#after(answerMs, () => {
+      connection.isBusy = false;
+      connection.idleSinceMs = this.#nowMs;
+      const isLate = answerMs === leftMs;
+      const all = this.#connectionsTo(host);
+      if (isLate || receiver.plan.closes) all.splice(all.indexOf(connection), 1);
+      if (isLate) this.#end(made, TIMEOUT, { connectMs, answerMs });
+      else if (reply.status === 200) this.#end(made, OK, { connectMs, answerMs });
+      else this.#end(made, failedWith(reply.status), { connectMs, answerMs }, reply.askedMs);
+    });
+  }
+
+  #end(
+    { waiting, slot, host }: { readonly waiting: Waiting; readonly slot: Slot; readonly host: string },
+    outcome: AttemptOutcome,
+    times: { readonly connectMs: number | null; readonly answerMs: number | null },
+    askedMs: number | null = null,
+  ): void {
+    this.#underWay.set(host, (this.#underWay.get(host) ?? 0) - 1);
+    this.#pace.end(slot, this.#nowMs, { result: { outcome, durationMs: 0, lateMs: 0, ...times }, askedMs });
+    const { lane, attempt } = waiting;
+    const result = this.of(lane);
+    if (attempt === 1) result.firstPassMs = this.#nowMs;
+    if (outcome.ok) {
+      result.delivered += 1;
+      return;
+    }
+    if (attempt === 1) result.firstFailed += 1;
+    const refusals = waiting.refusals + (askedMs === null ? 0 : 1);
+    result.mostRefusals = Math.max(result.mostRefusals, refusals);
+    const delayMs = RETRY_DELAYS_MS[attempt - 1];
+    if (delayMs === undefined) {
+      result.failed += 1;
+      return;
+    }
+    const waitMs = Math.max(delayMs * (0.9 + 0.2 * this.#options.random()), askedMs ?? 0);
+    this.#waiting.push({ lane, attempt: attempt + 1, refusals, dueAtMs: this.#nowMs + waitMs });
+  }
+
+  /** Returns the open connections to a host. */
+  #connectionsTo(host: string): Connection[] {
+    const all = this.#connections.get(host) ?? [];
+    const open = all.filter(({ isBusy, idleSinceMs }) => isBusy || this.#nowMs - idleSinceMs < KEPT_MS);
+    this.#connections.set(host, open);
+    return open;
+  }
+
+  #after(ms: number, run: () => void): void {
+    this.#events.push({ atMs: this.#nowMs + ms, run });
+  }
+}

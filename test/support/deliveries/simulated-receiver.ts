@@ -1,0 +1,107 @@
+/** A receiver that answers in time if it is asked at its own pace. Times are milliseconds. */
+export interface ReceiverPlan {
+  /** How many requests it works on at once. Others wait. */
+  readonly workers: number;
+  readonly workMs: number;
+  /** The share of `workMs` by which a request differs at most. */
+  readonly jitter?: number;
+  /** The time of a worker that a handshake takes. */
+  readonly handshakeMs?: number;
+  /** True if it closes each connection after one answer. */
+  readonly closes?: boolean;
+  /** The time of a message in one direction. */
+  readonly wayMs?: number;
+  /** How often it stands still, and for how long. */
+  readonly pause?: { readonly everyMs: number; readonly forMs: number };
+  /** The rate limit. Further requests in a window are answered 429, with the seconds until its end. */
+  readonly bucket?: { readonly size: number; readonly windowMs: number };
+  /** The number of waiting requests beyond which it answers 503 and asks for a second. */
+  readonly queue?: number;
+  /** The time that the first request takes. */
+  readonly coldMs?: number;
+  /** The share of requests that it answers with 503, however many are under way. */
+  readonly erring?: number;
+}
+
+export interface Reply {
+  readonly atMs: number;
+  readonly status: number;
+  /** The time that `Retry-After` asks for. */
+  readonly askedMs: number | null;
+}
+
+const DEFAULT_WAY_MS = 0.5;
+const REFUSAL_MS = 1;
+
+/** A receiver in virtual time. It tells when it will answer. */
+export class SimulatedReceiver {
+  readonly plan: ReceiverPlan;
+  readonly #random: () => number;
+  /** When each worker becomes free. */
+  readonly #freeAtMs: number[];
+  #window = { sinceMs: Number.NEGATIVE_INFINITY, count: 0 };
+  /** When the accepted requests end. */
+  #endsMs: number[] = [];
+  #isCold = true;
+
+  constructor(plan: ReceiverPlan, random: () => number) {
+    this.plan = plan;
+    this.#random = random;
+    this.#freeAtMs = Array.from({ length: plan.workers }, () => 0);
+  }
+
+  /** The requests a second that it can take; infinite if only the number at once is limited. */
+  get perSecond(): number {
+    const { workers, workMs, handshakeMs = 0, closes, bucket } = this.plan;
+    const byWork = (1000 * workers) / (workMs + (closes ? handshakeMs : 0));
+    return Math.min(byWork, bucket === undefined ? Infinity : (1000 * bucket.size) / bucket.windowMs);
+  }
+
+  /** Returns when a handshake that starts now is complete. */
+  connected(nowMs: number): number {
+    const { handshakeMs = 0, wayMs = DEFAULT_WAY_MS } = this.plan;
+    const answeredMs = handshakeMs === 0 ? nowMs : this.#work(nowMs + wayMs, handshakeMs);
+    return answeredMs + 3 * wayMs;
+  }
+
+  /** Returns the reply to a request that is sent now. */
+  reply(nowMs: number): Reply {
+    const {
+      workers,
+      workMs,
+      jitter = 0,
+      wayMs = DEFAULT_WAY_MS,
+      bucket,
+      queue = Infinity,
+      coldMs,
+      erring = 0,
+    } = this.plan;
+    const cameMs = nowMs + wayMs;
+    const refused = { atMs: cameMs + REFUSAL_MS + wayMs };
+    if (bucket !== undefined) {
+      if (cameMs >= this.#window.sinceMs + bucket.windowMs) this.#window = { sinceMs: cameMs, count: 0 };
+      const leftMs = this.#window.sinceMs + bucket.windowMs - cameMs;
+      if (this.#window.count >= bucket.size)
+        return { ...refused, status: 429, askedMs: Math.ceil(leftMs / 1000) * 1000 };
+      this.#window.count += 1;
+    }
+    this.#endsMs = this.#endsMs.filter((atMs) => atMs > cameMs);
+    if (this.#endsMs.length - workers >= queue) return { ...refused, status: 503, askedMs: 1_000 };
+    const costMs =
+      this.#isCold && coldMs !== undefined ? coldMs : workMs * (1 + jitter * (2 * this.#random() - 1));
+    this.#isCold = false;
+    const endMs = this.#work(cameMs, costMs);
+    this.#endsMs.push(endMs);
+    return { atMs: endMs + wayMs, status: this.#random() < erring ? 503 : 200, askedMs: null };
+  }
+
+  /** Gives work to the first free worker. Returns when it is done. */
+  #work(nowMs: number, costMs: number): number {
+    const worker = this.#freeAtMs.indexOf(Math.min(...this.#freeAtMs));
+    let startMs = Math.max(nowMs, this.#freeAtMs[worker] ?? 0);
+    const { everyMs, forMs } = this.plan.pause ?? { everyMs: 1, forMs: 0 };
+    if (startMs % everyMs < forMs) startMs += forMs - (startMs % everyMs);
+    this.#freeAtMs[worker] = startMs + costMs;
+    return startMs + costMs;
+  }
+}
