@@ -7,7 +7,7 @@ const BATCH = 100;
 const PAUSE_MS = 20; // leaves the store to attempts between two batches
 
 export interface RetentionOptions {
-  readonly queue: Pick<DeliveryQueue, 'purge'>;
+  readonly queue: Pick<DeliveryQueue, 'change'>;
   readonly clock: Clock;
   readonly retentionMs: number;
   readonly signal: AbortSignal;
@@ -18,13 +18,12 @@ export function startRetention(options: RetentionOptions & Parameters<typeof rem
   removeHourly('ended deliveries and withdrawals', () => purgeEnded(options), options);
 }
 
-/** Removes what ended before the retention, in small batches; says how many. Rejects as the queue does. */
-export async function purgeEnded(options: RetentionOptions): Promise<number> {
-  const { queue, clock, retentionMs, signal } = options;
-  const endedBeforeMs = clock.now() - retentionMs;
+/** Removes deliveries that ended before the retention, in small batches, and returns how many. Rejects as the queue does. */
+export async function purgeEnded({ queue, clock, retentionMs, signal }: RetentionOptions): Promise<number> {
+  const nowMs = clock.now();
   let removed = 0;
   while (!signal.aborted) {
-    const batch = await queue.purge(endedBeforeMs, BATCH);
+    const batch = await queue.change({ kind: 'purge', retentionMs, limit: BATCH }, nowMs);
     removed += batch;
     if (batch < BATCH) break;
     await world.sleep(PAUSE_MS);

@@ -51,7 +51,7 @@ export function boundedReadsContract(open: () => Promise<{ readonly queue: Deliv
     { accountId: 7 },
     { accountId: 7, sinceMs: 1_001, untilMs: 1_003 },
     { accountId: 9 },
-    { transactionId: 4 },
+    { transactionIds: [4] },
     { sinceMs: 1_001, untilMs: 1_003 },
     ...(['pending', 'delivered', 'failed', 'held'] as const).flatMap((state) => [
       { state },

@@ -7,7 +7,7 @@ import type {
   DeliverySummary,
   NewDelivery,
 } from '../../src/push/queue/delivery.ts';
-import type { DeliveryQueue } from '../../src/push/queue/delivery-queue.ts';
+import type { DeliveryFilter, DeliveryQueue } from '../../src/push/queue/delivery-queue.ts';
 import {
   attemptOf,
   claimFrom,
@@ -59,7 +59,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       const [first] = await claim(2_000);
       if (first === undefined) throw new Error('nothing was claimed');
       await queue.report([delivered(first, 2_000)]);
-      expect(await queue.purge(8e15, 10)).toBe(1);
+      expect(await queue.change({ kind: 'purge', retentionMs: 0, limit: 10 }, 8e15)).toBe(1);
       const all = newestFirst(sample);
       const after = all.slice(all.indexOf(first.id) + 1);
       expect((await queue.page({}, { limit: 20, after: first })).deliveries.map(({ id }) => id)).toEqual(
@@ -83,7 +83,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       );
       const summaries = await listed(queue);
       const filters = [undefined, 'pending', 'held', 'delivered', 'failed', 'withdrawn'].flatMap((state) =>
-        [{}, { prefix: 'aaaaaaaaaa' }, { accountId: 8 }, { transactionId: 4 }].flatMap((whose) =>
+        [{}, { prefix: 'aaaaaaaaaa' }, { accountId: 8 }, { transactionIds: [4] }].flatMap((whose) =>
           [{}, { sinceMs: 1_001 }, { untilMs: 1_001 }, { sinceMs: 1_001, untilMs: 1_001 }].map((range) => ({
             ...whose,
             ...range,
@@ -92,9 +92,10 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
         ),
       );
       for (const filter of filters) {
-        const { sinceMs, untilMs, ...equal } = filter as Record<string, number>;
+        const { sinceMs, untilMs, transactionIds, ...equal } = filter as DeliveryFilter;
         const expected = summaries.filter(
           (summary) =>
+            transactionIds?.includes(summary.transactionId) !== false &&
             Object.entries(equal).every(
               ([name, value]) => summary[name as keyof DeliverySummary] === value,
             ) &&
@@ -116,12 +117,12 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       const sample = [of(1, 5), of(2, 9), of(3, 5), of(4, 70_000_000_000), of(5, 2)];
       const { queue, claim } = await opened(...sample);
       await queue.report((await claim(1_000)).slice(1).map(held));
-      const found = await queue.ofTransactions([9, 5, 404]);
+      const found = await listed(queue, { transactionIds: [9, 5, 404] });
       const summaries = await listed(queue);
       const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
       const wanted = summaries.filter(({ transactionId }) => transactionId === 5 || transactionId === 9);
       expect(found.toSorted(byId)).toEqual(wanted.toSorted(byId));
-      expect(await queue.ofTransactions([])).toEqual([]);
+      expect(await listed(queue, { transactionIds: [] })).toEqual([]);
       const whole = await queue.get([...found, newDelivery(404)]);
       expect(whole).toEqual(await Promise.all(found.map(({ id }) => queue.find(id))));
       expect(await queue.transactionsAfter(-1, 0)).toEqual([]);
@@ -156,7 +157,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       const { queue, claimOne, stateOf } = await opened(one);
       await queue.report([failed(await claimOne(1_000), 1_000)]);
       await queue.change({ kind: 'withdraw', transactionIds: [1] }, 2_000);
-      expect(await queue.purge(9_000, 10)).toBe(1);
+      expect(await queue.change({ kind: 'purge', retentionMs: 0, limit: 10 }, 9_000)).toBe(1);
       await queue.enqueue([one]);
       expect(await queue.find(one.id)).toMatchObject({ state: 'withdrawn', attempts: [] });
       expect(await stateOf(one)).toBe('withdrawn');
@@ -174,7 +175,8 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       await queue.change({ kind: 'withdraw', transactionIds: [id] }, atMs);
     }
     await queue.change({ kind: 'erase', transactionId: 4 }, 1_500);
-    const purge = (limit: number) => queue.purge(DAY_MS + 3_000, limit);
+    const purge = (limit: number) =>
+      queue.change({ kind: 'purge', retentionMs: DAY_MS, limit }, 2 * DAY_MS + 3_000);
     expect(await purge(0)).toBe(0);
     expect(await purge(2)).toBe(2);
     const all = [1, 2, 3, 4].map((n) => newDelivery(n, { createdAtMs: DAY_MS * 2 }));
@@ -246,12 +248,12 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       (closed) => closed.redeliver(one, { force: true, dueAtMs: 1_000 }),
       (closed) => closed.late({ claimsMs: 1, othersMs: 1 }, 1),
       (closed) => closed.heldAccounts(),
-      (closed) => closed.purge(1_000, 1),
+      (closed) => closed.change({ kind: 'purge', retentionMs: 1, limit: 1 }, 1_000),
       (closed) => closed.find(one.id),
       (closed) => closed.get([one]),
       (closed) => closed.page({}, { limit: 1 }),
       (closed) => closed.page({}, { limit: 1, maxRead: 1 }),
-      (closed) => closed.ofTransactions([1]),
+      (closed) => closed.page({ transactionIds: [1] }, { limit: 1 }),
       (closed) => closed.transactionsAfter(0, 1),
       (closed) => closed.health(one.prefix),
       (closed) => closed.failingLanes(1),

@@ -212,7 +212,7 @@ class Comparison {
 
   async #purge(queue: DeliveryQueue, endedBeforeMs: number, limit: number): Promise<void> {
     const before = [...this.#model.entries.keys()];
-    const removed = await queue.purge(endedBeforeMs, limit);
+    const removed = await queue.change({ kind: 'purge', retentionMs: 0, limit }, endedBeforeMs);
     const left = new Set((await listed(queue)).map(({ id }) => id));
     const gone = before.filter((id) => !left.has(id));
     expect(gone).toHaveLength(removed);

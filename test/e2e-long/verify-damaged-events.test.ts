@@ -93,7 +93,7 @@ describe('an event whose bytes are damaged', () => {
 
   test('is not redelivered, and no view is built without it', async () => {
     const { fuel, withEngines, events } = await start();
-    const [delivery] = await withEngines((engines) => engines.queue().ofTransactions([30]));
+    const [delivery] = await withEngines((engines) => listed(engines.queue(), { transactionIds: [30] }));
     flipData(events, '{"transaction_id":30,');
     const redelivered = await fuel('delivery', 'redeliver', delivery?.id ?? '', '--force');
     expect([redelivered.code, redelivered.stderr]).toEqual([1, expect.stringContaining('can not be read')]);

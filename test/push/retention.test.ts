@@ -74,10 +74,10 @@ test('a service that stops removes no further batch', async () => {
   const stopping = new AbortController();
   let batches = 0;
   const queue = {
-    purge: async (_: number, limit: number) => {
+    change: async () => {
       batches += 1;
       if (batches === 3) stopping.abort();
-      return limit;
+      return 100;
     },
   };
   const removed = await purgeEnded({
@@ -104,8 +104,8 @@ describe('the hourly removal', () => {
     const calls: number[] = [];
     const state = { failing: false, left: 0, waitsFor: Promise.resolve(), trusted: true };
     const queue = {
-      async purge(endedBeforeMs: number) {
-        calls.push(endedBeforeMs);
+      async change(_: unknown, nowMs: number) {
+        calls.push(nowMs);
         if (state.failing) throw unavailable();
         await state.waitsFor;
         return state.left;
@@ -129,9 +129,9 @@ describe('the hourly removal', () => {
     state.left = 7;
     await pass(3 * HOUR_MS);
     expect(calls).toHaveLength(3);
-    for (const [index, endedBeforeMs] of calls.entries()) {
-      expect(endedBeforeMs + DAY_MS).toBeGreaterThan(startMs + index * HOUR_MS);
-      expect(endedBeforeMs + DAY_MS).toBeLessThan(startMs + (index + 1) * HOUR_MS);
+    for (const [index, nowMs] of calls.entries()) {
+      expect(nowMs).toBeGreaterThan(startMs + index * HOUR_MS);
+      expect(nowMs).toBeLessThan(startMs + (index + 1) * HOUR_MS);
     }
     expect(lines).toMatchObject(calls.map(() => ({ removed: 7 })));
     stopping.abort();
@@ -188,9 +188,9 @@ describe('the hourly removal', () => {
 test('between two batches the store is left to others for a moment', async () => {
   const begun: number[] = [];
   const queue = {
-    purge: async (_: number, limit: number) => {
+    change: async () => {
       begun.push(performance.now());
-      return begun.length < 3 ? limit : 0;
+      return begun.length < 3 ? 100 : 0;
     },
   };
   const { signal } = new AbortController();

@@ -7,15 +7,12 @@ import type { DriverTransaction } from '../drivers/find-driver.ts';
 /** A transaction that a driver was found in, and where else the driver's name stands because of it. */
 export async function driverAnswer(
   { id, accountId, named }: DriverTransaction,
-  {
-    view,
-    queue,
-  }: { readonly view: Pick<ViewReads, 'find'>; readonly queue: Pick<DeliveryReads, 'ofTransactions'> },
+  { view, queue }: { readonly view: Pick<ViewReads, 'find'>; readonly queue: Pick<DeliveryReads, 'page'> },
 ) {
   const [first] = named;
-  const [row, deliveries] = await Promise.all([
+  const [row, { deliveries }] = await Promise.all([
     view.find([id]).then((found) => found.get(id)?.shown),
-    queue.ofTransactions([id]),
+    queue.page({ transactionIds: [id] }, { limit: Infinity }),
   ]);
   return {
     id,

@@ -72,7 +72,7 @@ export function deliveryFilter(given: Given): DeliveryFilter {
   return {
     prefix: key,
     accountId: account,
-    transactionId: transaction,
+    transactionIds: transaction === undefined ? undefined : [transaction],
     state,
     sinceMs: since,
     untilMs: until,

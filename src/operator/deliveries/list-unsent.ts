@@ -7,7 +7,7 @@ const PAGE = 500;
 
 export interface UnsentOptions extends TransactionDeliveriesOptions {
   readonly view: Pick<ViewReads, 'page'>;
-  readonly queue: Pick<DeliveryReads, 'page' | 'ofTransactions'>;
+  readonly queue: Pick<DeliveryReads, 'page'>;
 }
 
 /** Transactions that customers see and of which the key has no delivery, with the reason: the newest first. */
@@ -24,7 +24,8 @@ export async function* listUnsent(
   const query = { accountId, fromMs, toMs, statuses: VISIBLE_STATUSES, limit: PAGE };
   for (let after: Place | undefined; ; ) {
     const { rows, hasMore } = await view.page({ ...query, after });
-    const deliveries = await queue.ofTransactions(rows.map(({ id }) => id));
+    const transactionIds = rows.map(({ id }) => id);
+    const { deliveries } = await queue.page({ transactionIds }, { limit: Infinity });
     const sent = new Set(deliveries.flatMap((each) => (each.prefix === prefix ? each.transactionId : [])));
     for (const row of rows) {
       if (sent.has(row.id)) continue;

@@ -9,9 +9,6 @@ import { decideAsOf } from '../../push/fan-out/decide-event.ts';
 import type { DeliverySummary } from '../../push/queue/delivery.ts';
 import type { DeliveryReads } from '../../push/queue/delivery-queue.ts';
 
-/** More keys than any account has. */
-const MAX_KEYS = 1_000;
-
 export interface TransactionDeliveries {
   readonly deliveries: readonly DeliverySummary[];
   /** Every key of the account that has no delivery, with the reason. */
@@ -32,7 +29,7 @@ export async function transactionDeliveries(
   events: readonly RecordedEvent[],
   { store, queue, clock, environment, retentionMs }: TransactionDeliveriesOptions,
 ): Promise<TransactionDeliveries> {
-  const { deliveries } = await queue.page({ transactionId }, { limit: MAX_KEYS });
+  const { deliveries } = await queue.page({ transactionIds: [transactionId] }, { limit: Infinity });
   const [first] = events;
   const projected = first && projectEvent(first);
   if (first === undefined || projected === undefined || 'parkReason' in projected) {

@@ -30,7 +30,7 @@ import {
 export interface RedactionOptions {
   readonly store: EventStore;
   readonly view: TransactionsView;
-  readonly queue: Pick<DeliveryQueue, 'ofTransactions' | 'get' | 'change'>;
+  readonly queue: Pick<DeliveryQueue, 'page' | 'get' | 'change'>;
   readonly subscriptions: Pick<PersistentSubscriptions, 'status'>;
   readonly coordination: Pick<Coordination, 'live'>;
   readonly clock: Clock;
@@ -222,9 +222,10 @@ async function countRows(ids: readonly number[], { view }: RedactionOptions): Pr
 
 async function countDeliveries(ids: readonly number[], { queue }: RedactionOptions): Promise<number> {
   let count = 0;
-  for (const part of partsOf(ids))
-    for (const { record } of await queue.get(await queue.ofTransactions(part)))
-      if (namesDriver(record)) count += 1;
+  for (const transactionIds of partsOf(ids)) {
+    const { deliveries } = await queue.page({ transactionIds }, { limit: Infinity });
+    for (const { record } of await queue.get(deliveries)) if (namesDriver(record)) count += 1;
+  }
   return count;
 }
 
@@ -233,8 +234,10 @@ async function* withDeliveries(
   ids: readonly number[],
   { queue }: Pick<RedactionOptions, 'queue'>,
 ): AsyncGenerator<number, void> {
-  for (const part of partsOf(ids))
-    yield* new Set((await queue.ofTransactions(part)).map(({ transactionId }) => transactionId));
+  for (const transactionIds of partsOf(ids)) {
+    const { deliveries } = await queue.page({ transactionIds }, { limit: Infinity });
+    yield* new Set(deliveries.map(({ transactionId }) => transactionId));
+  }
 }
 
 function partsOf(ids: readonly number[]): Generator<number[], void> {

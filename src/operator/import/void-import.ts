@@ -20,7 +20,7 @@ const IDS_PER_READ = 500;
 
 export interface VoidImportOptions {
   readonly store: Pick<EventStore, 'readStream' | 'readStreams' | 'append'>;
-  readonly queue: Pick<DeliveryReads, 'ofTransactions' | 'get'>;
+  readonly queue: Pick<DeliveryReads, 'page' | 'get'>;
   readonly author: Author;
   readonly clock: Clock;
   readonly reason: string;
@@ -97,10 +97,10 @@ async function pushedOf(
 
 /** Those that their receivers accepted. One that was delivered, and is redelivered, has the state of its redelivery. */
 async function acceptedOf(
-  ids: readonly number[],
+  transactionIds: readonly number[],
   queue: VoidImportOptions['queue'],
 ): Promise<readonly DeliverySummary[]> {
-  const logged = await queue.ofTransactions(ids);
+  const { deliveries: logged } = await queue.page({ transactionIds }, { limit: Infinity });
   const again = logged.filter(({ state, cycle }) => state !== 'delivered' && cycle > 1);
   const whole = await queue.get(again);
   return [

@@ -74,7 +74,8 @@ export async function repairDeliveries(
 
 /** Not those of which the log has a row that is not right. */
 async function storedOf(batch: readonly NewDelivery[], queue: DeliveryQueue): Promise<NewDelivery[]> {
-  const logged = await queue.ofTransactions([...new Set(batch.map(({ transactionId }) => transactionId))]);
+  const transactionIds = batch.map(({ transactionId }) => transactionId);
+  const { deliveries: logged } = await queue.page({ transactionIds }, { limit: Infinity });
   const byKey = new Map(logged.map((delivery) => [owedOf(delivery), delivery]));
   return batch.filter((delivery) => {
     const found = byKey.get(owedOf(delivery));

@@ -176,8 +176,8 @@ class DeliverySide implements Side<DeliveryAgreement> {
   }
 
   async #logged(transactionIds: readonly number[]): Promise<ReadonlyMap<number, DeliverySummary[]>> {
-    const logged = await this.#options.queue.ofTransactions(transactionIds);
-    return Map.groupBy(logged, ({ transactionId }) => transactionId);
+    const { deliveries } = await this.#options.queue.page({ transactionIds }, { limit: Infinity });
+    return Map.groupBy(deliveries, ({ transactionId }) => transactionId);
   }
 
   /** What one transaction is owed with what the log has of it. */

@@ -1,12 +1,15 @@
 import { type RenderedRecord, redactedRecord } from '../../../projections/record.ts';
+import { DAY_MS } from '../../domain/values/date-time.ts';
+import { removeRows } from '../../tables/remove-rows.ts';
 import type { Selection, Tables } from '../../tables/tables.ts';
 import type { OwedKey } from '../queue/delivery.ts';
 import type { DeliveryQueue, QueueChange } from '../queue/delivery-queue.ts';
 import { reset, untimed } from '../queue/failure-streak.ts';
 import { NO_RECORD, redeliveryRefusal, withoutWords } from '../queue/next-state.ts';
-import { blocksOf, changeDeliveries, changeEach, keysOf } from './changes.ts';
+import { blocksOf, changeEach, keysOf } from './changes.ts';
 import { changeStreaks } from './streaks.ts';
 import {
+  ALL_COLUMNS,
   attemptsOf,
   columnsAfter,
   DELIVERIES,
@@ -15,10 +18,14 @@ import {
   recordOf,
   type StoredRow,
   stateOf,
+  WITHDRAWALS,
 } from './tables.ts';
 import { endWithdrawn, markWithdrawn, ofTransactions } from './withdrawals.ts';
 
-/** As `DeliveryQueue.change` says. */
+/** How far the clocks of those who record, store and withdraw may differ. */
+const CLOCK_SKEW_MS = DAY_MS;
+
+/** Implements `DeliveryQueue.change`. */
 export async function applyChange(tables: Tables, change: QueueChange, nowMs: number): Promise<number> {
   switch (change.kind) {
     case 'enabled':
@@ -26,9 +33,11 @@ export async function applyChange(tables: Tables, change: QueueChange, nowMs: nu
       return 0;
     case 'erase':
       await changeOpen(tables, { kind: 'withdraw', transactionIds: [change.transactionId] }, nowMs);
-      return rewriteRecords(tables, change.transactionId, 'erase');
+      return rewriteRecords(tables, change.transactionId, eraseRecord);
     case 'redact':
-      return rewriteRecords(tables, change.transactionId, 'redact');
+      return rewriteRecords(tables, change.transactionId, redactedRecord);
+    case 'purge':
+      return purge(tables, nowMs - change.retentionMs, change.limit);
     default:
       return changeOpen(tables, change, nowMs);
   }
@@ -36,25 +45,23 @@ export async function applyChange(tables: Tables, change: QueueChange, nowMs: nu
 
 type OpenChange = Extract<QueueChange, { readonly kind: 'resume' | 'end lane' | 'withdraw' }>;
 
-/**
- * What an event ends or begins: changes the open deliveries of a lane, an account or some transactions, each once, and says of
- * how many. One that comes to be held, or due, meanwhile is not changed twice.
- */
+/** Changes the open deliveries of a lane, an account or some transactions, each at most once, and returns how many. */
 async function changeOpen(tables: Tables, change: OpenChange, nowMs: number): Promise<number> {
-  // First, since whoever makes a delivery due looks for the mark after that.
+  // The mark comes first: whoever makes a delivery due looks for it afterwards.
   if (change.kind === 'withdraw') await markWithdrawn(tables, change.transactionIds, nowMs);
   let count = 0;
   for (const selection of selectionsOf(change)) {
     for await (const block of blocksOf(tables, selection)) {
-      const meant = block.filter((row) => isMeant(row, change));
-      if (meant.length === 0) continue;
-      // First too: an interruption leaves no time of a streak that includes a hold.
-      if (change.kind === 'resume')
-        await changeStreaks(tables, [...new Set(meant.map(({ prefix }) => prefix))], (streak) =>
-          untimed(streak, nowMs),
-        );
-      const changed = await changeEach(tables, keysOf(meant), (row) =>
-        isMeant(row, change) ? columnsAfter(row, change, nowMs) : undefined,
+      const affected = block.filter((row) => isAffected(row, change));
+      if (affected.length === 0) continue;
+      // The streaks come first: otherwise an interruption could leave a streak whose time includes the hold.
+      if (change.kind === 'resume') {
+        const prefixes = [...new Set(affected.map(({ prefix }) => prefix))];
+        await changeStreaks(tables, prefixes, (streak) => untimed(streak, nowMs));
+      }
+      const which = { table: DELIVERIES, keys: keysOf(affected) };
+      const changed = await changeEach<DeliveryRow>(tables, which, (row) =>
+        isAffected(row, change) ? columnsAfter(row, change, nowMs) : undefined,
       );
       count += changed.length;
     }
@@ -80,39 +87,30 @@ function selectionsOf(change: OpenChange): Iterable<Selection<typeof DELIVERIES>
   }
 }
 
-function isMeant({ position, cycle }: DeliveryRow, change: OpenChange): boolean {
+function isAffected({ position, cycle }: DeliveryRow, change: OpenChange): boolean {
   if (change.kind !== 'end lane') return true;
   const { before = Number.POSITIVE_INFINITY, redelivered } = change;
   return position < before && (redelivered === undefined || redelivered === cycle > 1);
 }
 
-const REWRITES: Readonly<Record<'erase' | 'redact', (record: RenderedRecord) => RenderedRecord>> = {
-  erase: (record) => (record.head === NO_RECORD.head ? record : NO_RECORD),
-  redact: redactedRecord,
-};
-
-/** Changes the records of a transaction's deliveries, and empties what receivers said, which may repeat the record. */
+/** Changes the records of a transaction's deliveries, and removes the receivers' words, which may repeat the record. */
 async function rewriteRecords(
   tables: Tables,
   transactionId: number,
-  how: 'erase' | 'redact',
+  rewrite: (record: RenderedRecord) => RenderedRecord,
 ): Promise<number> {
   let count = 0;
   for (const selection of ofTransactions([transactionId])) {
     for await (const block of blocksOf(tables, selection)) {
-      const changed = await changeDeliveries(tables, keysOf(block), async (rows) => {
-        const stored = await tables.get(DELIVERIES, keysOf(rows), ['owed', 'record', 'attempts']);
-        const columns = stored.map((row) => [row.owed, rewritten(row, REWRITES[how])] as const);
-        return new Map(columns.flatMap(([id, each]) => (each === undefined ? [] : [[id, each]])));
-      });
-      count += changed.length;
+      const which = { table: DELIVERIES, keys: keysOf(block), columns: ALL_COLUMNS };
+      count += (await changeEach<StoredRow>(tables, which, (row) => rewritten(row, rewrite))).length;
     }
   }
   return count;
 }
 
 function rewritten(
-  row: Pick<StoredRow, 'record' | 'attempts'>,
+  row: StoredRow,
   rewrite: (record: RenderedRecord) => RenderedRecord,
 ): Partial<StoredRow> | undefined {
   const before = recordOf(row);
@@ -120,26 +118,41 @@ function rewritten(
   if (record === before) return undefined;
   const silent = attemptsOf(row).map((each) => ({ ...each, outcome: withoutWords(each.outcome) }));
   return {
-    ...{ record: JSON.stringify(record), erased: record === NO_RECORD ? 1 : 0 },
+    record: JSON.stringify(record),
+    erased: record === NO_RECORD ? 1 : 0,
     attempts: silent.length === 0 ? null : JSON.stringify(silent),
   };
 }
 
+function eraseRecord(record: RenderedRecord): RenderedRecord {
+  return record.head === NO_RECORD.head ? record : NO_RECORD;
+}
+
+async function purge(tables: Tables, endedBeforeMs: number, limit: number): Promise<number> {
+  const ended = { index: 'ended', range: { to: endedBeforeMs - 1 } } as const;
+  const made = { index: 'by_time', range: { to: endedBeforeMs - CLOCK_SKEW_MS - 1 } } as const;
+  const deliveries = await removeRows(tables, DELIVERIES, ended, limit);
+  return deliveries + (await removeRows(tables, WITHDRAWALS, made, limit));
+}
+
 type Outcome = Awaited<ReturnType<DeliveryQueue['redeliver']>>;
 
-/** Starts a new cycle. It is due before withdrawals are looked for again: a withdrawal ends it in either order. */
+/**
+ * Implements `DeliveryQueue.redeliver`. Withdrawals are looked for once more after the delivery was made due, so that
+ * a withdrawal at the same time ends it in either order.
+ */
 export async function redeliver(
   tables: Tables,
   delivery: OwedKey,
   { force, dueAtMs }: { readonly force: boolean; readonly dueAtMs: number },
 ): Promise<Outcome> {
-  const owed = owedOf(delivery);
-  const [found] = await tables.get(DELIVERIES, [owed], ['owed']);
+  const keys = [owedOf(delivery)];
+  const [found] = await tables.get(DELIVERIES, keys, ['owed']);
   if (found === undefined) return 'not known';
   const isWithdrawn = async () => (await endWithdrawn(tables, [delivery.transactionId])).size > 0;
   if (await isWithdrawn()) return 'withdrawn';
   let refusal: Outcome | undefined;
-  const changed = await changeEach(tables, [owed], (row) => {
+  const changed = await changeEach<DeliveryRow>(tables, { table: DELIVERIES, keys }, (row) => {
     refusal = redeliveryRefusal(stateOf(row), force);
     return columnsAfter(row, { kind: 'redeliver', force, dueAtMs }, dueAtMs);
   });

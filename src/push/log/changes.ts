@@ -1,41 +1,47 @@
 import { world } from '../../base/world.ts';
 import type { TablePlan } from '../../tables/plan.ts';
 import { change, type Selection, type Tables } from '../../tables/tables.ts';
-import { DELIVERIES, type DeliveryRow, type StoredRow } from './tables.ts';
+import { DELIVERIES, type DeliveryRow } from './tables.ts';
 
-/** Tries of a change: each time another process has changed the row in between. */
+/** How often a change is tried. A try fails only if another process has changed the row in between. */
 const MAX_TRIES = 50;
-/** Rows of one write: some milliseconds of the event loop. */
+/** Rows in one write, which takes some milliseconds of the event loop. */
 const BULK = 250;
 
-/** By the keys of rows, the columns that are set. */
+export interface RowsToChange {
+  readonly table: TablePlan;
+  readonly keys: readonly string[];
+  /** The columns that the decision needs; all that are not aside unless given. */
+  readonly columns?: readonly string[];
+}
+
+/** The columns to set, by the key of the row. */
 export type Changes<Columns> = ReadonlyMap<string, Partial<Columns>>;
 
 /**
- * Reads rows, decides, and writes what was decided as far as they are as they were read; reads the others and decides
- * again. Returns the changed ones as they are now. Repeated after an interruption it does the rest.
+ * Reads rows, decides, and writes what was decided for rows that are still as they were read; reads the others and
+ * decides again. Returns the changed rows as they are now. After an interruption the same call does the rest.
  */
 export async function changeRows<Row extends { readonly version: number }, Columns = Row>(
   tables: Tables,
-  table: TablePlan,
-  keys: readonly string[],
+  { table, keys, columns }: RowsToChange,
   decide: (rows: readonly Row[]) => Promise<Changes<Columns>>,
 ): Promise<Row[]> {
   const changed: Row[] = [];
   const keyOf = (row: Row) => row[table.key as keyof Row] as string;
   let left = keys;
   for (let tries = 0; tries < MAX_TRIES && left.length > 0; tries++) {
-    const rows = (await tables.get(table, left)) as unknown as readonly Row[];
+    const rows = (await tables.get(table, left, columns as never)) as unknown as readonly Row[];
     const decided = await decide(rows);
     const next = rows.flatMap((row) => {
-      const columns = decided.get(keyOf(row));
-      return columns === undefined ? [] : [{ row, columns: { ...columns, version: row.version + 1 } }];
+      const set = decided.get(keyOf(row));
+      return set === undefined ? [] : [{ row, set: { ...set, version: row.version + 1 } }];
     });
     if (next.length === 0) return changed;
     const done = await tables.write(
-      next.map(({ row, columns }) => change(table, keyOf(row), columns, { as: { version: row.version } })),
+      next.map(({ row, set }) => change(table, keyOf(row), set, { as: { version: row.version } })),
     );
-    for (const [n, { row, columns }] of next.entries()) if (done[n]) changed.push({ ...row, ...columns });
+    for (const [n, { row, set }] of next.entries()) if (done[n]) changed.push({ ...row, ...set });
     left = next.flatMap(({ row }, n) => (done[n] ? [] : [keyOf(row)]));
   }
   if (left.length > 0)
@@ -43,27 +49,23 @@ export async function changeRows<Row extends { readonly version: number }, Colum
   return changed;
 }
 
-export function changeDeliveries(
+/** Like `changeRows`, with a decision for each row alone: `undefined` leaves it unchanged. */
+export function changeEach<Row extends { readonly version: number }, Columns = Row>(
   tables: Tables,
-  owed: readonly string[],
-  decide: (rows: readonly DeliveryRow[]) => Promise<Changes<StoredRow>>,
-): Promise<DeliveryRow[]> {
-  return changeRows<DeliveryRow, StoredRow>(tables, DELIVERIES, owed, decide);
-}
-
-/** The same, decided row by row. */
-export function changeEach(
-  tables: Tables,
-  owed: readonly string[],
-  decide: (row: DeliveryRow) => Partial<StoredRow> | undefined,
-): Promise<DeliveryRow[]> {
-  return changeDeliveries(tables, owed, async (rows) => {
-    const decided = rows.map((row) => [row.owed, decide(row)] as const);
-    return new Map(decided.flatMap(([key, columns]) => (columns === undefined ? [] : [[key, columns]])));
+  which: RowsToChange,
+  decide: (row: Row) => Partial<Columns> | undefined,
+): Promise<Row[]> {
+  return changeRows<Row, Columns>(tables, which, async (rows) => {
+    const changes = new Map<string, Partial<Columns>>();
+    for (const row of rows) {
+      const columns = decide(row);
+      if (columns !== undefined) changes.set(row[which.table.key as keyof Row] as string, columns);
+    }
+    return changes;
   });
 }
 
-/** Reads the deliveries of a selection in blocks, each once, also while they are changed. */
+/** Reads the deliveries of a selection in blocks, each delivery once, even if it is changed meanwhile. */
 export async function* blocksOf(
   tables: Tables,
   selection: Selection<typeof DELIVERIES>,

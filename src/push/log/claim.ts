@@ -3,28 +3,30 @@ import { change, type Tables } from '../../tables/tables.ts';
 import type { ClaimedDelivery } from '../queue/delivery.ts';
 import type { Claim, ClaimOptions, DeliveryQueue, LateTimes } from '../queue/delivery-queue.ts';
 import { keysOf } from './changes.ts';
-import { claimedOf, DELIVERIES, type DeliveryRow } from './tables.ts';
+import { ALL_COLUMNS, claimedOf, DELIVERIES, type DeliveryRow } from './tables.ts';
 import { endWithdrawn } from './withdrawals.ts';
 
-/** Another dispatcher may claim what was chosen first; then that one has made progress. */
+/** Rounds of one claim. Each further one means that another dispatcher has claimed something that was chosen here. */
 const MAX_ROUNDS = 16;
-/** Up to so many due deliveries are all looked at; of more, one for each lane, then those of lanes with free slots. */
+/** If no more than this many deliveries are due, all of them are looked at; otherwise lane by lane. */
 const MAX_LOOKED_AT = 200;
+/** The columns of a claimed delivery. */
+const COLUMNS = ALL_COLUMNS.filter((name) => name !== 'attempts');
 
-/** A token that no other claim has; it names the holder for whoever reads the log. */
+/** Returns a unique token for a claim. It names the holder for people who read the log. */
 export function newLeaseToken(holder: string): string {
   return `${holder}/${world.randomUUID()}`;
 }
 
 interface Wanted {
-  /** Nothing is due before. */
+  /** Nothing is due before this time. */
   readonly fromMs: number;
   readonly nowMs: number;
   readonly limit: number;
   readonly freeSlots: (prefix: string) => number;
 }
 
-/** Chooses by the indexes alone, and leases what is as it was read: of several dispatchers one wins each delivery. */
+/** Chooses deliveries by the indexes alone, and leases those that did not change since. Of several dispatchers one wins each delivery. */
 export async function claimDue(tables: Tables, options: ClaimOptions, fromMs: number): Promise<Claim> {
   const { nowMs, leaseMs, holder, limit, laneCapacity } = options;
   const token = newLeaseToken(holder);
@@ -46,12 +48,10 @@ export async function claimDue(tables: Tables, options: ClaimOptions, fromMs: nu
       ),
     );
     const won = due.filter((_, n) => done[n]);
-    const withdrawn = await endWithdrawn(
-      tables,
-      won.map(({ transaction_id }) => transaction_id),
-    );
+    const ids = won.map(({ transaction_id }) => transaction_id);
+    const withdrawn = await endWithdrawn(tables, ids);
     for (const row of won) {
-      if (withdrawn.has(row.transaction_id)) continue; // the process that stored it may have died early
+      if (withdrawn.has(row.transaction_id)) continue; // the process that stored it died before it looked for the mark
       taken.set(row.prefix, (taken.get(row.prefix) ?? 0) + 1);
       claimed.push(claimedOf(row, token));
     }
@@ -64,18 +64,13 @@ export async function claimDue(tables: Tables, options: ClaimOptions, fromMs: nu
   return { claimed, nextAtMs: later.length === 0 ? undefined : later.reduce((a, b) => Math.min(a, b)) };
 }
 
-const COLUMNS = Object.keys(DELIVERIES.columns).filter((name) => name !== 'attempts') as (
-  | keyof DeliveryRow
-  | 'record'
-)[];
-
 interface Chosen {
   readonly keys: readonly string[];
-  /** Those of all lanes, where they were looked at. */
+  /** The heads of all lanes, if they were read. */
   readonly heads?: readonly LaneHead[];
 }
 
-/** The longest waiting lanes first, as many of each as it has free slots. */
+/** Chooses from the lanes that wait longest first, as many of each as it has free slots. */
 async function choose(tables: Tables, wanted: Wanted): Promise<Chosen> {
   const { fromMs, nowMs, limit, freeSlots } = wanted;
   if (limit <= 0) return { keys: [] };
@@ -93,7 +88,7 @@ async function choose(tables: Tables, wanted: Wanted): Promise<Chosen> {
   return { keys: chosen };
 }
 
-/** The same of many: an index entry of each lane, and then of those that have free slots. */
+/** Like `choose`, for many: reads one index entry of each lane, and then more of the lanes with free slots. */
 async function chooseByLane(tables: Tables, { nowMs, limit, freeSlots }: Wanted): Promise<Chosen> {
   const heads = await laneHeads(tables);
   const waiting = heads.filter(({ dueAtMs }) => dueAtMs <= nowMs).sort((a, b) => a.dueAtMs - b.dueAtMs);
@@ -115,7 +110,7 @@ interface LaneHead {
   readonly dueAtMs: number;
 }
 
-/** The first due delivery of each lane that has something pending, or of these lanes. */
+/** The delivery that is due first, of each lane with something pending or of these lanes. */
 export async function laneHeads(tables: Tables, values?: readonly string[]): Promise<LaneHead[]> {
   const heads = await tables.firsts(DELIVERIES, {
     ...{ index: 'due_in_lane', of: 'prefix' },
@@ -124,14 +119,14 @@ export async function laneHeads(tables: Tables, values?: readonly string[]): Pro
   return heads.map(({ prefix = '', owed = '', due_at }) => ({ prefix, owed, dueAtMs: due_at ?? 0 }));
 }
 
-/** When the first delivery of all is due, or its lease ends; nothing is due before `fromMs`. */
+/** When the first of all deliveries is due, or its lease ends. Nothing is due before `fromMs`. */
 export async function firstDue(tables: Tables, fromMs = 0): Promise<number | undefined> {
   const due = { index: 'due', equals: { claimed: [0, 1] }, range: { from: fromMs }, limit: 1 } as const;
   const [first] = await tables.find(DELIVERIES, { ...due, columns: ['due_at'] });
   return first?.due_at ?? undefined;
 }
 
-/** The latest first, so that at most `limit` deliveries of each kind are read. */
+/** Implements `DeliveryQueue.late`. The latest come first, so that at most `limit` deliveries of each kind are read. */
 export async function findLate(
   tables: Tables,
   { claimsMs, othersMs }: LateTimes,

@@ -11,20 +11,20 @@ import { endWithdrawn } from './withdrawals.ts';
 export interface Known {
   /** Lanes that have a row. */
   readonly lanes: Set<string>;
-  /** The part of the index of ids for so many deliveries. */
+  /** Returns the part of the index of ids for this many deliveries. */
   readonly partFor: (deliveries: number) => number;
 }
 
-/** What became of a batch; deliveries that were stored before are in none of it. */
+/** New deliveries of a batch. Deliveries that were stored before are in neither. */
 export interface StoredNew {
   readonly claimed: readonly ClaimedDelivery[];
-  /** Stored as pending and left for `claim`: also where the slot of their lane was kept for one that was stored before. */
+  /** Stored as pending and left for `claim`, some because a delivery that was stored before took the slot. */
   readonly unclaimed: number;
 }
 
 /**
- * Stores the new deliveries, leased as far as their lanes have free slots, in one write; then it looks for withdrawals, also of
- * those stored before: storing a batch again completes what was interrupted.
+ * Stores the new deliveries in one write, leased as far as their lanes have free slots. Then it looks for withdrawals
+ * of all of them, so that storing a batch again completes an interrupted call.
  */
 export async function storeNew(
   tables: Tables,
@@ -35,7 +35,7 @@ export async function storeNew(
   }: { readonly claimFor: Omit<ClaimOptions, 'limit'> | undefined; readonly known: Known },
 ): Promise<StoredNew> {
   const first = new Map(deliveries.toReversed().map((delivery) => [owedOf(delivery), delivery]));
-  const given = [...first.values()].reverse(); // of two that are one the first
+  const given = [...first.values()].reverse(); // without repetitions, of which the first counts
   const token = newLeaseToken(claimFor?.holder ?? '');
   const lease = { token, untilMs: claimFor === undefined ? 0 : claimFor.nowMs + claimFor.leaseMs };
   const free = new Map<string, number>();

@@ -1,7 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { SerialWork } from '../../base/serial-work.ts';
-import { DAY_MS } from '../../domain/values/date-time.ts';
-import { removeRows } from '../../tables/remove-rows.ts';
+
 import type { Tables } from '../../tables/tables.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import { applyChange, redeliver } from './apply-change.ts';
@@ -17,19 +16,15 @@ import {
   healthOfLane,
   heldAccounts,
   logName,
-  summariesOf,
   transactionsAfter,
 } from './reads.ts';
 import { recordReports } from './report.ts';
-import { DELIVERIES, partsOf, WITHDRAWALS } from './tables.ts';
-
-/** Between the clocks of those who record, store and withdraw. */
-const CLOCK_SKEW_MS = DAY_MS;
+import { partsOf } from './tables.ts';
 
 /**
- * The delivery log, over the tables of `DELIVERY_STORE`, for any number of processes. `clock` tells the time of what calls don't
- * date: the log's start, a release, an end without an attempt. What can't be stored rejects with `ITEM_REFUSED` before anything is stored.
- * After an interruption the same call, repeated, does the rest, or the leases end.
+ * Opens the delivery log over the tables of `DELIVERY_STORE`, which any number of processes may do. `clock` dates what
+ * calls do not date: the log's start, a release, an end without an attempt. A call with something that can't be stored
+ * rejects with `ITEM_REFUSED` and stores nothing. An interrupted call is completed by repeating it, or its leases end.
  */
 export function openDeliveryLog(tables: Tables, clock: Clock): DeliveryQueue {
   const known = { lanes: new Set<string>(), partFor: partsOf(clock) };
@@ -69,19 +64,12 @@ export function openDeliveryLog(tables: Tables, clock: Clock): DeliveryQueue {
     },
     late: (times, limit) => findLate(tables, times, limit),
     heldAccounts: () => heldAccounts(tables),
-    async purge(endedBeforeMs, limit) {
-      const ended = { index: 'ended', range: { to: endedBeforeMs - 1 } } as const;
-      const made = { index: 'by_time', range: { to: endedBeforeMs - CLOCK_SKEW_MS - 1 } } as const;
-      return (
-        (await removeRows(tables, DELIVERIES, ended, limit)) +
-        (await removeRows(tables, WITHDRAWALS, made, limit))
-      );
-    },
+
     logId: () => logName(tables, clock),
     find: (id) => findDelivery(tables, id),
     get: (deliveries) => getDeliveries(tables, deliveries),
     page: (filter, options) => readPage(tables, filter, options),
-    ofTransactions: (transactionIds) => summariesOf(tables, transactionIds),
+
     transactionsAfter: (afterId, limit) => transactionsAfter(tables, afterId, limit),
     health: (prefix) => healthOfLane(tables, prefix),
     failingLanes: (limit) => failingLanes(tables, limit),

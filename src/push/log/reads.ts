@@ -1,21 +1,14 @@
 import type { Clock } from '../../base/clock.ts';
 import { world } from '../../base/world.ts';
 import { put, type Tables } from '../../tables/tables.ts';
-import type { Delivery, DeliverySummary, OwedKey } from '../queue/delivery.ts';
+import type { Delivery, OwedKey } from '../queue/delivery.ts';
 import type { Backlog, DeliveryQueue } from '../queue/delivery-queue.ts';
 import { healthOf, NO_STREAK } from '../queue/failure-streak.ts';
 import { firstDue, laneHeads } from './claim.ts';
 import { streakOf } from './streaks.ts';
-import { DELIVERIES, deliveryOf, LANES, LOG, owedOf, type StoredRow, SUMMARY, summaryOf } from './tables.ts';
-import { inParts } from './withdrawals.ts';
+import { ALL_COLUMNS, DELIVERIES, deliveryOf, LANES, LOG, owedOf } from './tables.ts';
 
-const ALL = Object.keys(DELIVERIES.columns) as (keyof StoredRow)[];
-/** Deliveries of one query. */
-const TOGETHER = 500;
-/** So many ids for each that is asked for may be read in one part of the index. */
-const MAX_SPREAD = 2;
-
-/** The same for processes that ask at once. */
+/** Implements `DeliveryQueue.logId`. A log without a name gets one, the same for all processes that ask at once. */
 export async function logName(tables: Tables, clock: Clock): ReturnType<DeliveryQueue['logId']> {
   for (;;) {
     const [found] = await tables.get(LOG, ['log']);
@@ -30,41 +23,15 @@ export async function findDelivery(tables: Tables, id: string): Promise<Delivery
   const parts = await tables.firsts(DELIVERIES, { index: 'by_id', of: 'id_part' });
   const id_part = parts.flatMap((first) => first.id_part ?? []);
   const of = { index: 'by_id', equals: { id_part, id }, limit: 1 } as const;
-  const [row] = await tables.find(DELIVERIES, { ...of, columns: ALL });
+  const [row] = await tables.find(DELIVERIES, { ...of, columns: ALL_COLUMNS });
   return row && deliveryOf(row);
 }
 
 export async function getDeliveries(tables: Tables, deliveries: readonly OwedKey[]): Promise<Delivery[]> {
-  return (await tables.get(DELIVERIES, deliveries.map(owedOf), ALL)).map(deliveryOf);
+  return (await tables.get(DELIVERIES, deliveries.map(owedOf), ALL_COLUMNS)).map(deliveryOf);
 }
 
-export async function summariesOf(
-  tables: Tables,
-  transactionIds: readonly number[],
-): Promise<DeliverySummary[]> {
-  const found: DeliverySummary[] = [];
-  for (const ids of inParts(transactionIds)) {
-    const [part, asked] = [together(ids), new Set(ids)];
-    for (let after: { readonly owed: string; readonly transaction_id: number } | undefined; ; ) {
-      const wanted = { ...part, index: 'by_transaction', after, limit: TOGETHER } as const;
-      const rows = await tables.find(DELIVERIES, { ...wanted, columns: SUMMARY });
-      for (const row of rows) if (asked.has(row.transaction_id)) found.push(summaryOf(row));
-      after = rows.at(-1);
-      if (rows.length < TOGETHER) break;
-    }
-  }
-  return found;
-}
-
-/** What of the index has these transactions: the part from the first to the last where they nearly follow one another. */
-function together(ids: readonly number[]) {
-  const inOrder = ids.toSorted((a, b) => a - b);
-  const [from = 0, to = 0] = [inOrder[0], inOrder.at(-1)];
-  const isDense = to - from < MAX_SPREAD * inOrder.length;
-  return isDense ? { range: { from, to } } : { equals: { transaction_id: inOrder } };
-}
-
-/** By the rows of the index, since most transactions have few deliveries: a look for each takes longer. */
+/** Implements `DeliveryQueue.transactionsAfter`. It reads every row of the index: most transactions have few deliveries, so a look for each would take longer. */
 export async function transactionsAfter(tables: Tables, after: number, limit: number): Promise<number[]> {
   const ids: number[] = [];
   for (let from = after + 1; ids.length < limit; from = (ids.at(-1) ?? 0) + 1) {
@@ -87,7 +54,6 @@ export async function failingLanes(tables: Tables, limit: number) {
   return rows.map((row) => ({ prefix: row.prefix, ...healthOf(streakOf(row)) }));
 }
 
-/** The accounts that have held deliveries, in order. */
 export async function heldAccounts(tables: Tables): Promise<number[]> {
   const held = { index: 'held', of: 'held_account' } as const;
   return (await tables.firsts(DELIVERIES, held)).flatMap(({ held_account }) => held_account ?? []);
@@ -116,7 +82,7 @@ export async function backlog(
     count(ofLane),
     count({ ...ofLane, range: due }),
     count({ index: 'held_in_lane', equals: { prefix } }),
-    // Leases end before retries are due: those of the first due times are all.
+    // Leases end before retries are due, so the claimed ones are among the first.
     tables.find(DELIVERIES, { ...ofLane, range: later, limit, columns: ['claimed'] }),
     healthOfLane(tables, prefix),
     laneHeads(tables, [prefix]),

@@ -8,7 +8,7 @@ import {
   type WebhookHealth,
 } from '../queue/delivery.ts';
 import { type DeliveryProgress, keptAttempt, nextState } from '../queue/next-state.ts';
-import { type Changes, changeDeliveries } from './changes.ts';
+import { type Changes, changeRows } from './changes.ts';
 import { type StreakStep, stepStreaks } from './streaks.ts';
 import {
   attemptsOf,
@@ -22,14 +22,14 @@ import {
 
 export interface Recorded {
   readonly health: ReadonlyMap<string, WebhookHealth>;
-  /** When those that are pending now are due. */
+  /** When the reported deliveries that are pending now are due. */
   readonly dueMs: readonly number[];
 }
 
 /**
- * Records reports. A failure is counted in the streak of its lane before its delivery ends: a process that dies between the
- * two makes the attempt again, which is counted under the same name. `serial`: several reports of this process at once
- * would only make each other's change of a streak fail.
+ * Implements `DeliveryQueue.report`. A failure is added to the streak of its lane before its delivery ends: if the process
+ * dies between the two, the attempt is made again, and counts as the same failure. Changes of streaks run in `serial`,
+ * since reports that this process makes at once would only make each other's changes fail.
  */
 export async function recordReports(
   tables: Tables,
@@ -38,8 +38,8 @@ export async function recordReports(
 ): Promise<Recorded> {
   for (const report of reports) assertStorable(report);
   const health = new Map<string, WebhookHealth>();
-  const owed = [...new Set(reports.map(owedOf))];
-  const changed = await changeDeliveries(tables, owed, async (rows) => {
+  const which = { table: DELIVERIES, keys: [...new Set(reports.map(owedOf))] };
+  const changed = await changeRows<DeliveryRow, StoredRow>(tables, which, async (rows) => {
     const { reached, steps } = foldReports(rows, reports, nowMs);
     if (steps.length > 0)
       for (const [prefix, of] of await serial.run(() => stepStreaks(tables, steps))) health.set(prefix, of);
@@ -48,14 +48,14 @@ export async function recordReports(
   return { health, dueMs: changed.flatMap(({ due_at }) => due_at ?? []) };
 }
 
-/** The attempts are stored as text, which would take anything. */
+/** Attempts are stored as JSON text, where no type is checked. */
 function assertStorable(report: DeliveryReport): void {
   const attempt = 'attempt' in report ? report.attempt : null;
   if (attempt === null || Number.isFinite(attempt.startedAtMs + attempt.durationMs)) return;
   throw new FuelError('ITEM_REFUSED', `a time of the attempt on ${report.id} is not a number`);
 }
 
-/** How far a delivery is after the reports of it, and the attempts that are kept with it. */
+/** A delivery's progress after the reports about it, and the attempts to add. */
 interface Reached {
   readonly row: DeliveryRow;
   progress: DeliveryProgress;

@@ -8,10 +8,10 @@ import {
   healthOf,
   NO_STREAK,
 } from '../queue/failure-streak.ts';
-import { changeRows } from './changes.ts';
+import { changeEach } from './changes.ts';
 import { LANES, type LaneRow } from './tables.ts';
 
-/** What reports do to the streaks of lanes. */
+/** What a report does to the streak of its lane. */
 export interface StreakStep {
   readonly prefix: string;
   readonly delivery: string;
@@ -19,7 +19,7 @@ export interface StreakStep {
   readonly attempt: Attempt;
 }
 
-/** Takes the steps in order; returns the health of the lanes with a streak that was extended, or that ended. */
+/** Takes the steps in order. Returns the health of the lanes whose streak was extended or ended. */
 export async function stepStreaks(
   tables: Tables,
   steps: readonly StreakStep[],
@@ -37,22 +37,18 @@ export async function stepStreaks(
   return new Map(shown.map(([prefix, streak]) => [prefix, healthOf(streak)]));
 }
 
-/** The streaks of lanes that have a row, as they are afterwards. */
+/** Changes the streaks of lanes that have a row, and returns them as they are afterwards. */
 export async function changeStreaks(
   tables: Tables,
   prefixes: readonly string[],
   decide: (streak: FailureStreak, prefix: string) => FailureStreak,
 ): Promise<ReadonlyMap<string, FailureStreak>> {
   const streaks = new Map<string, FailureStreak>();
-  await changeRows<LaneRow>(tables, LANES, prefixes, async (rows) => {
-    const changes = new Map<string, Partial<LaneRow>>();
-    for (const row of rows) {
-      const before = streakOf(row);
-      const streak = decide(before, row.prefix);
-      streaks.set(row.prefix, streak);
-      if (streak !== before) changes.set(row.prefix, streakColumns(streak));
-    }
-    return changes;
+  await changeEach<LaneRow>(tables, { table: LANES, keys: prefixes }, (row) => {
+    const before = streakOf(row);
+    const streak = decide(before, row.prefix);
+    streaks.set(row.prefix, streak);
+    return streak === before ? undefined : streakColumns(streak);
   });
   return streaks;
 }

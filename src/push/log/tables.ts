@@ -15,24 +15,24 @@ import {
 import { type DeliveryProgress, NO_RECORD, nextState } from '../queue/next-state.ts';
 
 /**
- * A row for each delivery. It changes only by `changes.ts`, which writes it if its version is as it was read.
- * What is large is aside: a change of state rewrites neither the record nor the attempts.
+ * One row for each delivery. Only `changes.ts` and `claim.ts` change it, and write it if its version is as it was read.
+ * Large values are aside, so that a change of state rewrites neither the record nor the attempts.
  */
 export const DELIVERIES = tablePlan({
   name: 'deliveries',
   key: 'owed',
   columns: {
-    owed: 'text', // its transaction and webhook
+    owed: 'text', // the transaction and the webhook, as `owedOf` joins them
     ...{ id: 'text', id_part: 'integer' },
     ...{ prefix: 'text', account_id: 'integer', transaction_id: 'integer', type: 'text' },
     ...{ created_at: 'time', position: 'integer', recorded_at: 'time' },
     ...{ state: 'text', reason: 'text?', ended_at: 'time?', cycle: 'integer', attempts_in_cycle: 'integer' },
-    due_at: 'time?', // while it is claimed: when the lease ends
+    due_at: 'time?', // when the next attempt is due, or the lease ends
     lease: 'text?',
-    claimed: 'integer', // 1 while it has a lease
-    held_account: 'integer?', // the account while it is held
-    sought_state: 'text?', // the state while it is one that operators look for among millions of delivered ones
-    erased: 'integer', // 1 once its record is empty
+    claimed: 'integer', // 1 while there is a lease
+    held_account: 'integer?', // the account while the delivery is held
+    sought_state: 'text?', // the state if operators look for it among millions of delivered ones
+    erased: 'integer', // 1 once the record is empty
     version: 'integer',
     record: 'text', // JSON
     attempts: 'text?', // JSON
@@ -52,21 +52,21 @@ export const DELIVERIES = tablePlan({
   },
 });
 
-/** A row for each webhook that has had a delivery: its account, and its failure streak. */
+/** One row for each webhook that has had a delivery: its account and its failure streak. */
 export const LANES = tablePlan({
   name: 'lanes',
   key: 'prefix',
   columns: {
     ...{ prefix: 'text', account_id: 'integer', version: 'integer' },
-    enabled_at: 'time', // failures before are none of the streak
-    timed_from: 'time', // the streak's time begins with a failure after it
+    enabled_at: 'time', // earlier failures do not count
+    timed_from: 'time', // the streak's time begins with the first failure after this
     failed_in_a_row: 'integer?',
     failures: 'text', // JSON
   },
   indexes: { of_account: ['account_id'], failing: ['failed_in_a_row'] },
 });
 
-/** The transactions that must not be pushed any more, whether they have deliveries or not. */
+/** Transactions that must not be pushed any more, whether they have deliveries or not. */
 export const WITHDRAWALS = tablePlan({
   name: 'withdrawals',
   key: 'transaction_id',
@@ -85,16 +85,20 @@ export const LOG = tablePlan({
 export const DELIVERY_STORE: StorePlan = {
   ...{ name: 'deliveries', version: 1, tables: [DELIVERIES, LANES, WITHDRAWALS, LOG] },
   durability: 'full',
-  withinMs: 5_000, // as long as a lease: a later answer is of no use
+  withinMs: 5_000, // as long as a lease: a later answer would be useless
   pageBytes: 4096, // a delivery changes a little in many places, and each page is written whole
 };
 
 export type StoredRow = RowOf<typeof DELIVERIES>;
-/** Without what is aside. */
+/** A row without the columns that are aside. */
 export type DeliveryRow = Omit<StoredRow, 'record' | 'attempts'>;
 export type LaneRow = RowOf<typeof LANES>;
 
+export const ALL_COLUMNS = Object.keys(DELIVERIES.columns) as (keyof StoredRow)[];
+
+/** Deliveries in one part of the index of ids. */
 const PART = 1_000;
+/** The states that operators look for. */
 export const SOUGHT_STATES: readonly DeliveryState[] = ['failed', 'held', 'withdrawn'];
 
 export function newRow(delivery: NewDelivery, progress: DeliveryProgress, part: number): StoredRow {
@@ -116,8 +120,8 @@ export function owedOf({ transactionId, prefix }: OwedKey): string {
 }
 
 /**
- * Ids are random: an index of them alone would write another page for each delivery. So it has them in parts of a few pages,
- * one for each thousand that a process has stored, and who knows an id alone looks in each part.
+ * Numbers the parts of the index of ids. Ids are random, so an index of them alone would write another page for each
+ * delivery. Instead each thousand deliveries of a process are a part of a few pages, and finding an id searches each part.
  */
 export function partsOf(clock: Clock): (deliveries: number) => number {
   let [part, stored] = [clock.now(), 0];
@@ -128,7 +132,7 @@ export function partsOf(clock: Clock): (deliveries: number) => number {
   };
 }
 
-/** The columns that say how far a delivery is. */
+/** The columns of a delivery's progress. */
 export function toColumns(progress: DeliveryProgress, accountId: number) {
   const { state, reason, endedAtMs, cycle, attemptsInCycle, dueAtMs, leaseToken } = progress;
   return {
@@ -139,7 +143,7 @@ export function toColumns(progress: DeliveryProgress, accountId: number) {
   };
 }
 
-/** What a change sets, by the rules; `undefined` where it changes nothing. */
+/** The columns that a change sets; `undefined` if it changes nothing. */
 export function columnsAfter(row: DeliveryRow, ...change: ChangeAt) {
   const next = nextState(progressOf(row), ...change);
   return next && toColumns(next.progress, row.account_id);
@@ -153,13 +157,7 @@ export function progressOf(row: DeliveryRow): DeliveryProgress {
   return { state: stateOf(row), ...rest, dueAtMs: due_at, leaseToken: lease };
 }
 
-/** What a summary is made of. */
-export const SUMMARY = [
-  ...(['owed', 'id', 'prefix', 'account_id', 'transaction_id', 'type', 'created_at', 'position'] as const),
-  ...(['recorded_at', 'state', 'reason', 'cycle', 'attempts_in_cycle', 'due_at'] as const),
-] as const;
-
-export function summaryOf(row: Pick<StoredRow, (typeof SUMMARY)[number]>): DeliverySummary {
+export function summaryOf(row: DeliveryRow): DeliverySummary {
   const { reason, cycle, attempts_in_cycle: attemptsInCycle, due_at: dueAtMs } = row;
   return { ...identityOf(row), state: stateOf(row), reason, cycle, attemptsInCycle, dueAtMs };
 }
@@ -187,14 +185,14 @@ export function attemptsOf({ attempts }: Pick<StoredRow, 'attempts'>): Attempt[]
   return attempts === null ? [] : (JSON.parse(attempts) as Attempt[]);
 }
 
-/** A state that this version does not know must not pass for another. */
+/** Reads the state. A state that this version does not know must not be taken for another. */
 export function stateOf({ state }: Pick<DeliveryRow, 'state'>): DeliveryState {
   const known = DELIVERY_STATES.find((each) => each === state);
   if (known === undefined) throw new Error(`a delivery is stored in the unknown state ${state}`);
   return known;
 }
 
-function identityOf(row: Pick<StoredRow, (typeof SUMMARY)[number]>) {
+function identityOf(row: DeliveryRow) {
   const { id, prefix, account_id, transaction_id, type, created_at, position, recorded_at } = row;
   return {
     ...{ id, prefix, accountId: account_id, transactionId: transaction_id },

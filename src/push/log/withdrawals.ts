@@ -1,12 +1,19 @@
 import { put, type Tables } from '../../tables/tables.ts';
 import { isOpen, NO_RECORD } from '../queue/next-state.ts';
 import { blocksOf, changeEach, keysOf } from './changes.ts';
-import { columnsAfter, progressOf, WITHDRAWALS } from './tables.ts';
+import {
+  columnsAfter,
+  DELIVERIES,
+  type DeliveryRow,
+  progressOf,
+  type StoredRow,
+  WITHDRAWALS,
+} from './tables.ts';
 
-/** Transactions of one write, or of one selection. */
+/** Transactions in one write or one selection. */
 const TOGETHER = 500;
 
-/** What is enqueued for the transactions from now on is withdrawn. */
+/** Marks transactions: deliveries that are enqueued for them from now on are withdrawn. */
 export async function markWithdrawn(tables: Tables, transactionIds: readonly number[], atMs: number) {
   for (const ids of inParts(transactionIds)) {
     const below = { below: { made_at: atMs } };
@@ -15,8 +22,8 @@ export async function markWithdrawn(tables: Tables, transactionIds: readonly num
 }
 
 /**
- * Which of the transactions were withdrawn. Their open deliveries end as if they had been stored as withdrawn. Whoever
- * makes a delivery due looks for the mark after that, so that a withdrawal is final in either order.
+ * Returns which of the transactions were withdrawn, and ends their open deliveries as if they had been stored as
+ * withdrawn. Whoever makes a delivery due calls this afterwards, so that a withdrawal at the same time is not missed.
  */
 export async function endWithdrawn(
   tables: Tables,
@@ -26,8 +33,8 @@ export async function endWithdrawn(
   const withdrawn = marks.map(({ transaction_id }) => transaction_id);
   for (const selection of ofTransactions(withdrawn)) {
     for await (const block of blocksOf(tables, selection)) {
-      const open = block.filter((row) => isOpen(progressOf(row)));
-      await changeEach(tables, keysOf(open), (row) => {
+      const keys = keysOf(block.filter((row) => isOpen(progressOf(row))));
+      await changeEach<DeliveryRow, StoredRow>(tables, { table: DELIVERIES, keys }, (row) => {
         const columns = columnsAfter(row, { kind: 'withdraw' }, row.created_at);
         return columns && { ...columns, record: JSON.stringify(NO_RECORD), erased: 1 };
       });
@@ -36,7 +43,7 @@ export async function endWithdrawn(
   return new Set(withdrawn);
 }
 
-/** The parts of the index that have the deliveries of these transactions. */
+/** The selections of all deliveries of these transactions. */
 export function* ofTransactions(transactionIds: readonly number[]) {
   for (const ids of inParts(transactionIds))
     yield { index: 'by_transaction', equals: { transaction_id: ids } } as const;

@@ -2,7 +2,7 @@ import type { RenderedRecord } from '../../../projections/record.ts';
 import type { TransactionWebhookType } from '../../domain/transaction-events.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
 
-/** It can be redelivered without limit. One takes 60 KiB at most, and all fit into a document of MongoDB (16 MiB). */
+/** A delivery can be redelivered without limit. An attempt takes at most 60 KiB, so these fit into a MongoDB document (16 MiB). */
 export const MAX_ATTEMPTS_KEPT = 50;
 
 export const DELIVERY_STATES = ['pending', 'held', 'delivered', 'failed', 'withdrawn'] as const;
@@ -11,54 +11,62 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number];
 /** What is owed: a transaction to a webhook, once. */
 export interface OwedKey {
   readonly transactionId: number;
-  /** Of the key, and the name of its lane: deliveries of one webhook share limits and health. */
+  /** The key's prefix. Deliveries of one webhook share a lane of that name, with its limits and health. */
   readonly prefix: string;
 }
 
-/** What is owed to one key: created once, never changed. */
+/** A delivery as it is created. None of this changes later, except when the record is redacted or erased. */
 export interface NewDelivery extends OwedKey {
   /** UUIDv5 of `<key prefix>/<transaction id>`; random for a test. */
   readonly id: string;
   readonly accountId: number;
   readonly type: TransactionWebhookType;
   readonly createdAtMs: number;
-  /** Of the transaction's event, by which agreement is proven. */
+  /** The position of the transaction's event. */
   readonly position: Position;
   readonly recordedAtMs: number;
-  /** As of the event: whether it holds the mobile number depends on the key at that time. */
+  /** The record as of the event. It has the mobile number if the key could see it at that time. */
   readonly record: RenderedRecord;
 }
 
 export interface Delivery extends NewDelivery {
   readonly state: DeliveryState;
-  /** Why it ended, where it ended without a delivery. */
+  /** Why it ended without being delivered. */
   readonly reason: string | null;
-  /** 1 at first, one more with each redelivery. */
+  /** 1 at first, and one more with each redelivery. */
   readonly cycle: number;
   /** Recorded attempts of this cycle. */
   readonly attemptsInCycle: number;
-  /** When the next attempt is due, or the lease of the claim ends; `null` unless pending. */
+  /** When the next attempt is due, or the lease of the claim ends; `null` unless it is pending. */
   readonly dueAtMs: number | null;
-  /** The newest `MAX_ATTEMPTS_KEPT`, in order. */
+  /** The newest `MAX_ATTEMPTS_KEPT` attempts, in order. */
   readonly attempts: readonly Attempt[];
 }
 
 /** A delivery without its record and attempts, as lists show it. */
 export type DeliverySummary = Omit<Delivery, 'record' | 'attempts'>;
 
-type OfReceiver = 'dns' | 'forbidden' | 'connect' | 'tls' | 'timeout' | 'protocol' | 'status' | 'cut';
-/** `fault`: of this program. */
-export type FailureKind = OfReceiver | 'fault';
+export type FailureKind =
+  | 'dns'
+  | 'forbidden'
+  | 'connect'
+  | 'tls'
+  | 'timeout'
+  | 'protocol'
+  | 'status'
+  | 'cut'
+  /** A fault of this program, not of the receiver. */
+  | 'fault';
 
 export interface ReceiverAnswer {
   readonly status: number;
-  /** The first 8 KiB, names included. */
+  /** The first 8 KiB of headers, names included. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The first 4 KiB as text. */
+  /** The first 4 KiB of the body, as text. */
   readonly body: string;
 }
 
-/** A status outside 2xx is a failure with its answer. */
+/** The outcome of an attempt. A status outside 2xx is a failure that has an answer. */
 export type AttemptOutcome =
   | { readonly ok: true; readonly answer: ReceiverAnswer }
   | {
@@ -74,42 +82,42 @@ export interface Attempt {
   readonly number: number;
   readonly startedAtMs: number;
   readonly durationMs: number;
-  /** Other attempts that were under way at the same host when it started. */
+  /** How many other attempts were under way at the same host when it started. */
   readonly othersUnderWay: number;
   readonly outcome: AttemptOutcome;
 }
 
-/** A delivery that one dispatcher has until its lease ends. */
+/** A delivery that belongs to one dispatcher until its lease ends. */
 export interface ClaimedDelivery extends NewDelivery {
   readonly cycle: number;
-  /** The attempt to make now: one more than those recorded in this cycle. */
+  /** The number of the attempt to make now: one more than those recorded in this cycle. */
   readonly attemptNumber: number;
-  /** Proves the claim: what is reported under another token changes nothing. */
+  /** Proves the claim: a report under another token changes nothing. */
   readonly leaseToken: string;
 }
 
-/** The delivery that a report is about, and the claim under which it is made: `null` where it is not claimed. */
+/** The delivery that a report is about, and the token of its claim: `null` if it is not claimed. */
 export type ReportedClaim = OwedKey & Pick<NewDelivery, 'id'> & { readonly leaseToken: string | null };
 
-/** What is recorded of a claimed delivery. */
+/** What became of a claimed delivery. */
 export type DeliveryReport = ReportedClaim &
   (
     | { readonly kind: 'delivered'; readonly attempt: Attempt }
     | { readonly kind: 'retry'; readonly attempt: Attempt; readonly dueAtMs: number }
-    /** `null` where it ends without an attempt: the key is off, the webhook removed or disabled. */
+    /** The attempt is `null` if it ends without one: the key is off, or the webhook was removed or disabled. */
     | { readonly kind: 'failed'; readonly attempt: Attempt | null; readonly reason: string }
-    /** Access checks 4 or 5 fail: no attempt was made, and none is until it is resumed. */
+    /** Access check 4 or 5 fails: no attempt was made, and none will be until it is resumed. */
     | { readonly kind: 'held' }
-    /** Given back unchanged, due at once unless a time is given: the dispatcher stops, or a clock had put it off. */
+    /** Given back unchanged, and due at once unless a time is given: the dispatcher stops, or a wrong clock had put it off. */
     | { readonly kind: 'released'; readonly dueAtMs?: number }
   );
 
 /** The failure streak of one webhook: its failed deliveries since the last success. */
 export interface WebhookHealth {
   readonly failedInARow: number;
-  /** The first failure of the streak; `null` where there is none, or a hold has ended the time but not the count. */
+  /** The first failure of the streak; `null` if there is none, or if a hold has ended the time but not the count. */
   readonly failingSinceMs: number | null;
-  /** Of the streak's failed deliveries, newest first, at most 5: `503`, `timeout: …`. */
+  /** The last answers to failed deliveries of the streak, newest first, at most 5: `503`, `timeout: …`. */
   readonly lastAnswers: readonly string[];
 }
 

@@ -2,10 +2,10 @@ import type { Attempt, AttemptOutcome, WebhookHealth } from './delivery.ts';
 import { endOf } from './next-state.ts';
 
 const MAX_ANSWERS = 5;
-/** A webhook is switched off long before. */
+/** A webhook is switched off long before this. */
 const MAX_FAILURES = 100;
 
-/** A delivery that has failed in one of its cycles: it is counted once, however often it is added. */
+/** A delivery that has failed in one of its cycles. It counts once, however often it is added. */
 export interface Failure {
   readonly delivery: string;
   readonly cycle: number;
@@ -15,17 +15,17 @@ export interface Failure {
 
 /** The failed deliveries of a webhook since the last success. */
 export interface FailureStreak {
-  /** When the webhook was enabled last, in milliseconds: what failed before is none of it. */
+  /** When the webhook was last enabled, in milliseconds. Failures before this do not count. */
   readonly enabledAt: number;
-  /** Its time begins with the first failure after this: a hold ends the time, not the count. */
+  /** The streak's time begins with the first failure after this. A hold moves it, which ends the time but not the count. */
   readonly timedFrom: number;
-  /** In the order in which they were added. */
+  /** The failures in the order in which they were added. */
   readonly failures: readonly Failure[];
 }
 
 export const NO_STREAK: FailureStreak = { enabledAt: 0, timedFrom: 0, failures: [] };
 
-/** Each returns the same streak where nothing changes: all of them may be repeated, also later. */
+/** Adds a failure. Like the functions below it returns the same object if nothing changes, so any of them can be repeated. */
 export function extended(streak: FailureStreak, delivery: string, attempt: Attempt): FailureStreak {
   const { enabledAt, failures } = streak;
   const { cycle, outcome } = attempt;
@@ -36,16 +36,18 @@ export function extended(streak: FailureStreak, delivery: string, attempt: Attem
   return { ...streak, failures: [first as Failure, ...others.slice(1 - MAX_FAILURES)] };
 }
 
+/** Ends the streak: a delivery has succeeded. */
 export function ended(streak: FailureStreak): FailureStreak {
   return streak.failures.length === 0 ? streak : { ...streak, failures: [] };
 }
 
-/** Forgets what failed before the webhook was enabled. */
+/** Forgets failures from before the webhook was enabled. */
 export function reset(streak: FailureStreak, enabledAt: number): FailureStreak {
   if (enabledAt <= streak.enabledAt) return streak;
   return { ...streak, enabledAt, failures: streak.failures.filter(({ at }) => at >= enabledAt) };
 }
 
+/** Restarts the time of the streak after a hold. */
 export function untimed(streak: FailureStreak, nowMs: number): FailureStreak {
   return nowMs <= streak.timedFrom ? streak : { ...streak, timedFrom: nowMs };
 }
@@ -61,12 +63,12 @@ export function healthOf({ timedFrom, failures }: FailureStreak): WebhookHealth 
   };
 }
 
-/** What a receiver answered: its status, or the failure in words: `503`, `timeout: …`. */
+/** The receiver's answer in words: its status or the failure, such as `503` or `timeout: …`. */
 export function answerOf(outcome: AttemptOutcome): string {
   return statusOf(outcome) ?? (outcome.ok ? '' : `${outcome.kind}: ${outcome.detail}`);
 }
 
-/** In short: its status, or the kind of the failure. */
+/** The receiver's answer in one word: its status or the kind of the failure. */
 export function shortAnswer(outcome: AttemptOutcome): string {
   return statusOf(outcome) ?? (outcome.ok ? '' : outcome.kind);
 }

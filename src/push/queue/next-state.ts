@@ -1,10 +1,10 @@
 import type { RenderedRecord } from '../../../projections/record.ts';
 import type { Attempt, AttemptOutcome, DeliveryReport, DeliveryState, NewDelivery } from './delivery.ts';
 
-/** The reason of a delivery whose transaction must not be pushed any more. */
+/** The reason that a delivery of a withdrawn transaction has. */
 export const WITHDRAWN = 'the transaction was voided or cancelled';
 
-/** The record of an erased transaction, and of a delivery that is enqueued after its withdrawal. */
+/** The record of an erased transaction, and of a delivery that is enqueued after the withdrawal of its transaction. */
 export const NO_RECORD: RenderedRecord = {
   head: '',
   mobileNumber: null,
@@ -21,27 +21,27 @@ export interface DeliveryProgress {
   readonly cycle: number;
   readonly attemptsInCycle: number;
   readonly dueAtMs: number | null;
-  /** The token of the last claim; `null` where that was reported, or the delivery is not pending. */
+  /** The token of the last claim; `null` if that was reported, or the delivery is not pending. */
   readonly leaseToken: string | null;
 }
 
-/** What happens to a delivery other than by a report. */
+/** A change of a delivery that is not a report. */
 export type DeliveryChange =
   | { readonly kind: 'resume' }
   | { readonly kind: 'end lane'; readonly reason: string }
   | { readonly kind: 'withdraw' }
   | { readonly kind: 'redeliver'; readonly force: boolean; readonly dueAtMs: number };
 
-/** A delivery after a change, with what is to be recorded beside it. */
+/** A delivery after a change, and what has to be recorded with it. */
 export interface NextState {
   readonly progress: DeliveryProgress;
-  /** Kept with the delivery as `keptAttempt` says, and counted in its cycle. */
+  /** The attempt to add, as `keptAttempt` returns it. */
   readonly attempt?: Attempt;
-  /** What it does to the failure streak of the lane. */
+  /** How the failure streak of the lane changes. */
   readonly streak?: 'end' | 'extend';
 }
 
-/** A delivery as it is stored first: due when it was created, or claimed. */
+/** The progress of a delivery that is stored for the first time: due when it was created, or claimed. */
 export function newProgress(
   { createdAtMs }: Pick<NewDelivery, 'createdAtMs'>,
   lease?: { readonly token: string; readonly untilMs: number },
@@ -51,7 +51,7 @@ export function newProgress(
   return { ...open, cycle: 1, attemptsInCycle: 0, ...due };
 }
 
-/** Applies a change, which ends the claim; `undefined` where it changes nothing: another claim has the delivery, or it has ended. */
+/** Applies a change, which ends the claim. Returns `undefined` if it changes nothing: another claim has the delivery, or it has ended. */
 export function nextState(
   before: DeliveryProgress,
   change: DeliveryReport | DeliveryChange,
@@ -59,7 +59,7 @@ export function nextState(
 ): NextState | undefined {
   switch (change.kind) {
     case 'delivered': {
-      // It counts in its cycle whatever the state and whoever has the claim: the receiver has the record.
+      // The receiver has the record, so this counts in its cycle whatever the state is and whoever has the claim.
       const { attempt } = change;
       if (before.state === 'delivered' || before.cycle !== attempt.cycle) return undefined;
       const progress = ended(counted(before), 'delivered', { reason: null, atMs: endOf(attempt) });
@@ -95,20 +95,20 @@ export function nextState(
     }
     case 'redeliver': {
       if (redeliveryRefusal(before.state, change.force) !== undefined) return undefined;
-      const anew = { ...before, cycle: before.cycle + 1, attemptsInCycle: 0 };
-      return { progress: due(anew, change.dueAtMs) };
+      const next = { ...before, cycle: before.cycle + 1, attemptsInCycle: 0 };
+      return { progress: due(next, change.dueAtMs) };
     }
     default:
       return change satisfies never;
   }
 }
 
-/** An attempt as it is kept: of an erased transaction without the words of the receiver. */
+/** An attempt as it is kept: without the receiver's words if the transaction was erased. */
 export function keptAttempt(attempt: Attempt, isErased: boolean): Attempt {
   return isErased ? { ...attempt, outcome: withoutWords(attempt.outcome) } : attempt;
 }
 
-/** Why a delivery is not redelivered in this state; `undefined` where it is. */
+/** Why a delivery in this state is not redelivered; `undefined` if it is. */
 export function redeliveryRefusal(
   state: DeliveryState,
   force: boolean,
@@ -118,18 +118,18 @@ export function redeliveryRefusal(
   return state === 'delivered' && !force ? 'delivered' : undefined;
 }
 
-/** Whether something of it is still to be done. */
+/** Whether the delivery has not ended yet. */
 export function isOpen({ state }: Pick<DeliveryProgress, 'state'>): boolean {
   return state === 'pending' || state === 'held';
 }
 
-/** The outcome without the words of the receiver, which may repeat the record. */
+/** The outcome without the receiver's words, which may repeat parts of the record. */
 export function withoutWords(outcome: AttemptOutcome): AttemptOutcome {
   if (outcome.answer === null) return outcome;
   return { ...outcome, answer: { status: outcome.answer.status, headers: {}, body: '' } };
 }
 
-/** The moment an attempt ended, in whole milliseconds. */
+/** When an attempt ended, in whole milliseconds. */
 export function endOf({ startedAtMs, durationMs }: Attempt): number {
   return Math.round(startedAtMs + durationMs);
 }
@@ -139,8 +139,8 @@ function isClaimedBy({ leaseToken }: Pick<DeliveryReport, 'leaseToken'>, before:
 }
 
 /**
- * The failed attempt that was under way when its delivery ended for another reason is kept too, but is no part of
- * the failure streak.
+ * A failed attempt that was under way when its delivery ended for another reason is kept too, but the failure streak
+ * does not count it.
  */
 function endedMeanwhile(before: DeliveryProgress, attempt: Attempt): NextState | undefined {
   const { state, cycle, attemptsInCycle } = before;

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { MongoConnection } from '../../../src/engines/mongodb/driver/connection.ts';
 import { claimFrom, claimOptions, failed, held, newDelivery } from '../../support/deliveries/deliveries.ts';
+import { listed } from '../../support/deliveries/listed.ts';
 import { queueOnMongo } from '../../support/deliveries/open-queue.ts';
 import { describeWithMongodb, mongodb } from '../../support/engines/mongodb.ts';
 import { viewOnMongodb } from '../../support/transactions/open-view.ts';
@@ -50,11 +51,11 @@ describeWithMongodb('more than a hundred documents come in one round trip', () =
       await queue.report(rest.map((one, index) => (index % 2 === 0 ? failed(one, 5_000) : held(one))));
       await queue.heldAccounts();
       await queue.failingLanes(COUNT);
-      expect(await queue.ofTransactions(numbers)).toHaveLength(2 * COUNT);
+      expect(await listed(queue, { transactionIds: numbers })).toHaveLength(2 * COUNT);
       expect((await queue.page({}, { limit: 2 * COUNT })).deliveries).toHaveLength(2 * COUNT);
       await queue.change({ kind: 'withdraw', transactionIds: numbers }, 5_000);
       await queue.change({ kind: 'end lane', prefix: 'aaaaaaaaaa', reason: 'key revoked' }, 5_000);
-      await queue.purge(2e9, 2 * COUNT);
+      await queue.change({ kind: 'purge', retentionMs: 0, limit: 2 * COUNT }, 2e9);
       await queue.close();
     });
     expect(further).toBe(0);

@@ -60,7 +60,8 @@ test('a webhooks role on the copy receives every event and attempts only what ha
   await before.push(500); // will be purged by the time of the copy
   await before.scheduler.advance(1_000);
   await before.scheduler.jump(100 * DAY_MS);
-  expect(await before.queue.purge(before.scheduler.now() - 90 * DAY_MS, 10)).toBe(1);
+  const purge = { kind: 'purge', retentionMs: 90 * DAY_MS, limit: 10 } as const;
+  expect(await before.queue.change(purge, before.scheduler.now())).toBe(1);
   await before.push(501); // delivered
   await before.scheduler.advance(1_000);
   before.sender.answer = () => ({ outcome: failedWith(503), afterMs: 5 });

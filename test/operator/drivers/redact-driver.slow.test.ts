@@ -16,6 +16,7 @@ import { FanOut } from '../../../src/push/fan-out/fan-out.ts';
 import { verifyLog } from '../../../src/seals/verify-log.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { verifyDeliveries } from '../../support/agreement/verify.ts';
+import { listed } from '../../support/deliveries/listed.ts';
 import { onFile, openPushStoresWith } from '../../support/deliveries/push-stores.ts';
 import { eventStoreDbOnDouble } from '../../support/event-store/eventstoredb-under-test.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
@@ -113,7 +114,7 @@ describe.each(engines)('on %s', (_, openOther) => {
     const texts = async () => {
       const streams = await store.readStreams([1, 2, 5].map((id) => `transaction-${id}`));
       const rows = await Promise.all([1, 2, 5].map((id) => rowIn(view, id)));
-      const logged = await queue.ofTransactions([1, 2, 5]);
+      const logged = await listed(queue, { transactionIds: [1, 2, 5] });
       const deliveries = await Promise.all(logged.map(({ id }) => queue.find(id)));
       return {
         streams: JSON.stringify(streams),
@@ -129,7 +130,7 @@ describe.each(engines)('on %s', (_, openOther) => {
     const { store, view, queue, generation, all, fan, project, redact, verify, texts } = await stores();
     await project(generation);
     await fan(await all());
-    const before = [await rowIn(view, 3), await rowIn(view, 4), await queue.ofTransactions([3])];
+    const before = [await rowIn(view, 3), await rowIn(view, 4), await listed(queue, { transactionIds: [3] })];
     const verified = await verify();
     expect(await redact({ dryRun: true })).toEqual(FIGURES);
     expect((await texts()).streams).toContain('Sam Field');
@@ -138,7 +139,11 @@ describe.each(engines)('on %s', (_, openOther) => {
     for (const text of Object.values(after)) expect(text).not.toMatch(/Sam Field|Samuel|born|15550100/);
     expect(after.streams.match(/"name":"REDACTED","mobile_number":null/g)).toHaveLength(3);
     expect(after.streams).toContain('"email":"x"');
-    expect([await rowIn(view, 3), await rowIn(view, 4), await queue.ofTransactions([3])]).toEqual(before);
+    expect([
+      await rowIn(view, 3),
+      await rowIn(view, 4),
+      await listed(queue, { transactionIds: [3] }),
+    ]).toEqual(before);
     expect(await rowIn(view, 2)).toBe('hidden');
     expect((await store.readStream('operations')).map(({ type, data }) => [type, data])).toEqual([
       ['DriverRedacted', { driver_id: 77, account_id: 7, reason: 'asked for', leaves: expect.any(Array) }],
@@ -197,7 +202,7 @@ describe.each(engines)('on %s', (_, openOther) => {
     await append('account-7', [keyIssued({ prefix: 'zzzzzzzzzz' }), webhookSet({ prefix: 'zzzzzzzzzz' })]);
     await fan([...former, ...(await all())]);
     expect((await texts()).deliveries).not.toMatch(/Sam Field|Samuel|15550100/);
-    const logged = await queue.ofTransactions([1, 5]);
+    const logged = await listed(queue, { transactionIds: [1, 5] });
     expect(logged.map(({ prefix }) => prefix)).toEqual([PREFIX, PREFIX]);
     expect(await verify()).toMatchObject({ missing: [], surplus: [] });
   });

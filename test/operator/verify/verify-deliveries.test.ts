@@ -51,7 +51,7 @@ describe('verifying deliveries', () => {
     let reads = 0;
     const late = new Proxy(queue, {
       get(target, name: keyof typeof queue) {
-        if (name === 'ofTransactions' && ++reads === 1) setTimeout(() => void queue.enqueue([owed(1)]), 20);
+        if (name === 'page' && ++reads === 1) setTimeout(() => void queue.enqueue([owed(1)]), 20);
         const value: unknown = target[name];
         return typeof value === 'function' ? value.bind(target) : value;
       },

@@ -74,7 +74,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   'report failures': (queue, { claimed: { a, e } }) => queue.report([failed(a, AT), failed(e, AT)]),
   'report successes': (queue, { claimed: { a, e } }) => queue.report([delivered(a, AT), delivered(e, AT)]),
   enqueue: (queue) => queue.enqueue([newDelivery(8), newDelivery(9)], claimOptions(AT)),
-  purge: (queue) => queue.purge(10_000, 10),
+  purge: (queue) => queue.change({ kind: 'purge', retentionMs: 0, limit: 10 }, 10_000),
   resetHealth: (queue) => queue.change({ kind: 'enabled', prefix: 'cccccccccc', atMs: AT }, AT),
 };
 
@@ -123,7 +123,7 @@ test.each(['withdraw', 'erase'] as const)(
       expect([at, found?.state]).toEqual([at, 'withdrawn']);
       const words = (await queue.find(claimed.a.id))?.attempts.map(({ outcome }) => outcome.answer?.headers);
       if (name === 'erase') expect([at, found?.record.head, words]).toEqual([at, '', [{}]]);
-      expect(await countByState(queue, { transactionId: 1 })).toMatchObject({ pending: 0, held: 0 });
+      expect(await countByState(queue, { transactionIds: [1] })).toMatchObject({ pending: 0, held: 0 });
     }
   },
 );

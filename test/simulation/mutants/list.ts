@@ -179,13 +179,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'deliveries that are removed after a tenth of the retention',
     file: 'src/push/retention.ts',
-    from: 'const endedBeforeMs = clock.now() - retentionMs;',
-    to: 'const endedBeforeMs = clock.now() - retentionMs / 10;',
+    from: "{ kind: 'purge', retentionMs, limit: BATCH }",
+    to: "{ kind: 'purge', retentionMs: retentionMs / 10, limit: BATCH }",
   },
   {
     name: 'deliveries that are kept for ever',
     file: 'src/push/retention.ts',
-    from: 'const batch = await queue.purge(endedBeforeMs, BATCH);',
+    from: "const batch = await queue.change({ kind: 'purge', retentionMs, limit: BATCH }, nowMs);",
     to: 'const batch = 0;',
   },
   {

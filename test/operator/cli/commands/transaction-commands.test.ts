@@ -443,7 +443,7 @@ describe('fuel transaction erase', () => {
     await cli.withEngines((engines) => engines.queue().enqueue([newDelivery(1), newDelivery(2)]));
     const left = (id: number) =>
       cli.withEngines(async (engines) => {
-        const [delivery] = await listed(engines.queue(), { transactionId: id });
+        const [delivery] = await listed(engines.queue(), { transactionIds: [id] });
         const kept = delivery && (await engines.queue().find(delivery.id));
         const row = await rowIn(engines.view(), id);
         return {
