@@ -1,6 +1,7 @@
 import { systemClock } from '../../src/base/clock.ts';
 import type { EventStore } from '../../src/event-store/event-store.ts';
-import { type ImportCounts, importTransactions } from '../../src/operator/import/import-transactions.ts';
+import { importTransactions } from '../../src/operator/import/import-transactions.ts';
+import type { LineCounts } from '../../src/operator/lines/record-lines.ts';
 
 /** Runs the service's own import, which must record every line, or the given number of lines. */
 export async function importSample(options: {
@@ -8,7 +9,7 @@ export async function importSample(options: {
   readonly input: AsyncIterable<Buffer>;
   readonly lines: number;
   readonly recorded?: number;
-  readonly onProgress?: (counts: ImportCounts) => void;
+  readonly onProgress?: (counts: LineCounts) => void;
 }): Promise<void> {
   const counts = await importTransactions({
     store: options.store,

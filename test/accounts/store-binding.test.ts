@@ -163,7 +163,7 @@ describe('a store', () => {
 
   test('is made by a command that records, which says where', async () => {
     const { fuel, dataDir } = start();
-    expect((await fuel(...OPEN)).stderr).toBe(`a new store was made in ${dataDir}\n`);
+    expect((await fuel(...OPEN)).stderr).toBe(`created a new store in ${dataDir}\n`);
     expect((await fuel('account', 'integration', '7', 'on')).stderr).toBe('');
   });
 });

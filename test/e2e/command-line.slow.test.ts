@@ -72,7 +72,7 @@ describe('fuel config show', () => {
       ],
     ]);
     expect((await show(env)).stdout).toContain(
-      'FUEL_ENVIROMENT is no setting: did you mean FUEL_ENVIRONMENT?',
+      'FUEL_ENVIROMENT is not a setting: did you mean FUEL_ENVIRONMENT?',
     );
     const service = new ServiceProcess({ env: { FUEL_ENVIROMENT: 'production' } });
     service.launch();

@@ -14,7 +14,7 @@ import { generateTransactions } from '../../src/customers/sample/generator.ts';
 import { openingCommands, sampleAccount } from '../../src/customers/sample/sample-directory.ts';
 import { formatDateTime } from '../../src/domain/values/date-time.ts';
 import { loadConfig, openEngines } from '../../src/engines/engines.ts';
-import { progressLine } from '../../src/operator/cli/command/long-work.ts';
+import { Output } from '../../src/operator/cli/command/output.ts';
 import { webhookOptions } from '../../src/operator/cli/commands/webhook-commands.ts';
 import { importTransactions } from '../../src/operator/import/import-transactions.ts';
 import { issueKey } from '../../src/operator/keys/issue-key.ts';
@@ -138,7 +138,7 @@ async function importSample(config: Config, engines: Engines, endMs: number): Pr
     file,
     sample.map((event) => `${JSON.stringify(event)}\n`),
   );
-  const progress = progressLine();
+  const out = new Output(false);
   const startedMs = systemClock.now();
   const counts = await importTransactions({
     store: engines.store(),
@@ -146,10 +146,10 @@ async function importSample(config: Config, engines: Engines, endMs: number): Pr
     author: AUTHOR,
     clock: systemClock,
     onRefused: (line, reason) => say(`line ${line}: ${reason}`),
-    onProgress: ({ recorded }) => progress.show(`importing: ${recorded} events`),
+    onProgress: ({ recorded }) => out.progress(`importing: ${recorded} events`),
     signal: new AbortController().signal,
   });
-  progress.end();
+  await out.end();
   const seconds = ((systemClock.now() - startedMs) / 1000).toFixed(1);
   say(`imported ${file} in ${seconds} s: ${counts.recorded} events recorded, ${counts.refused} refused`);
   const position = await engines.store().head();
@@ -165,7 +165,7 @@ async function show(customer: Customer): Promise<void> {
   const { baseUrl, apiKey, certificate } = customer;
   const toMs = systemClock.now();
   const dispatcher = new Agent({ connect: { ca: certificate } });
-  const progress = progressLine();
+  const out = new Output(false);
   const ledger = new Ledger(join(customer.folder, 'pulled.db'));
   const { pages } = await sync({
     baseUrl,
@@ -175,9 +175,9 @@ async function show(customer: Customer): Promise<void> {
     toMs,
     fetch: ((url: string, init: RequestInit) =>
       fetch(url, { ...init, dispatcher })) as unknown as typeof globalThis.fetch,
-    onPage: ({ pages }) => progress.show(`pulling: page ${pages}`),
+    onPage: ({ pages }) => out.progress(`pulling: page ${pages}`),
   });
-  progress.end();
+  await out.end();
   await dispatcher.close();
   const byStatus = new Map<string, number>();
   let newest: string | undefined;

@@ -1,20 +1,21 @@
 import { foldRecorded } from '../../accounts/directory/apply-to-directory.ts';
 import type { Account } from '../../domain/account.ts';
+import { accountStream } from '../../domain/account-events.ts';
 import { type Refused, refused } from '../../domain/decision.ts';
-import { type DesiredAccount, decideDesired } from '../../domain/desired-account.ts';
+import { type DesiredAccount, decideDesired, faultsOfDesired } from '../../domain/desired-account.ts';
 import type { DomainEvent } from '../../domain/events.ts';
+import { MAX_NESTING, shortened } from '../../domain/values/bounds.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { readSkipped, type SkippedEvents } from '../../event-store/skipped-events.ts';
-import { parsedLines } from '../lines/lines.ts';
+import { type ParsedLine, parsedLines, parseJsonLine } from '../lines/lines.ts';
 import {
   type LineCounts,
   type LineDecider,
   type RecordLinesOptions,
   recordLines,
 } from '../lines/record-lines.ts';
-import { parseAccountLine } from './parse-account-line.ts';
 
-/** Of lines, each an account unless the file names one twice. */
+/** Numbers of lines. Each is an account, unless the file names one twice. */
 export interface ApplyCounts {
   readonly applied: number;
   readonly unchanged: number;
@@ -27,35 +28,43 @@ export interface ApplyOptions
     'store' | 'author' | 'clock' | 'dryRun' | 'onRefused' | 'signal'
   > {
   readonly input: AsyncIterable<Buffer>;
-  /** Why what the lines switch off is switched off; `undefined` refuses these lines where it `isAsked` for. */
-  readonly why?: { readonly reason: string | undefined; readonly isAsked: boolean };
-  /** In a dry run with what would be recorded. */
+  /** The reason for what the lines switch off. */
+  readonly reason?: string | undefined;
+  /** Refuses lines that switch something off if there is no reason. */
+  readonly requiresReason?: boolean;
+  /** Called with the events that are recorded, or in a dry run would be. */
   readonly onApplied?: (events: readonly DomainEvent[]) => Promise<void>;
   readonly onProgress: (counts: ApplyCounts) => void;
 }
 
-/** Less than an import's: a line may cause many events, and a commit must not keep other writers waiting. */
+/** Smaller than an import's batch: a line may cause many events, and a commit must not keep other writers waiting. */
 const BATCH_CHARACTERS = 256 * 1024;
+const LINE = {
+  members: '"account_id"',
+  maxLevels: MAX_NESTING,
+  levels: `the ${MAX_NESTING} levels that a line may have`,
+  refusesRepeated: true,
+} as const;
 
 type State = { readonly account: Account | undefined } | Refused;
 
 /**
- * Makes accounts what the lines say, in batches: the differences of one account are recorded together or not at all.
- * Each line is applied, unchanged or refused with a reason, independently of the others; lines about the same account
- * follow in their order. Repeated or interrupted, it records only what is missing.
+ * Makes accounts match the lines, in batches. The differences of one account are recorded together or not at all. Each line is
+ * applied, unchanged or refused with a reason, independently of the others; lines about the same account keep their order.
+ * Repeated or interrupted work records only what is missing.
  */
 export async function applyAccounts(options: ApplyOptions): Promise<ApplyCounts> {
-  const { store, onApplied } = options;
+  const { store, input, onApplied, onProgress } = options;
   const skipped = await readSkipped({
     readStream: async (stream) => (await store.readStreams([stream]))[0] ?? [],
   });
   const counts = await recordLines<DesiredAccount, DomainEvent>({
     ...options,
-    lines: parsedLines(options.input, ({ text }) => parseAccountLine(text)),
+    lines: parsedLines(input, ({ text }) => parseAccountLine(text)),
     batchCharacters: BATCH_CHARACTERS,
-    decider: (_stream, history) => deciderAfter(stateOf(history, skipped), options.why),
+    decider: (history) => deciderAfter(stateOf(history, skipped), options),
     ...(onApplied && { onRecorded: (_line, events) => onApplied(events) }),
-    onProgress: (soFar) => options.onProgress(countsOf(soFar)),
+    onProgress: (soFar) => onProgress(countsOf(soFar)),
   });
   return countsOf(counts);
 }
@@ -64,17 +73,28 @@ function countsOf({ recorded, unchanged, refused }: LineCounts): ApplyCounts {
   return { applied: recorded, unchanged, refused };
 }
 
+/** Reads an account as it should be. The reason why a line can't be used lists every fault. */
+function parseAccountLine(text: string): ParsedLine<DesiredAccount> {
+  const line = parseJsonLine(text, LINE);
+  if (!line.ok) return { ok: false, reason: shortened(line.reason) };
+  const faults = faultsOfDesired(line.members);
+  if (faults.length > 0) return { ok: false, reason: shortened(faults.join('; ')) };
+  const content = line.members as DesiredAccount;
+  return { ok: true, stream: accountStream(content.account_id), content };
+}
+
 function deciderAfter(
   before: State,
-  { reason, isAsked }: ApplyOptions['why'] = { reason: undefined, isAsked: false },
+  { reason, requiresReason }: Pick<ApplyOptions, 'reason' | 'requiresReason'>,
 ): LineDecider<DesiredAccount, DomainEvent> {
   let state = before;
   return (desired, atMs) => {
     if ('kind' in state) return state;
     const decision = decideDesired({ ...desired, reason }, state.account, atMs);
     if (decision.kind !== 'events') return decision;
-    if (isAsked && reason === undefined && decision.events.some(({ type }) => type === 'IntegrationDisabled'))
-      return refused('it switches the integration off: say why with --reason, which production requires');
+    const switchesOff = decision.events.some(({ type }) => type === 'IntegrationDisabled');
+    if (switchesOff && requiresReason && reason === undefined)
+      return refused('it switches the integration off, and production requires a reason: add --reason');
     state = { account: decision.account };
     return decision;
   };

@@ -20,7 +20,7 @@ export async function checkConfiguration(
   const misspelt = registry
     .unknownSettings(env)
     .flatMap(({ name, resembles }) =>
-      resembles === null ? [] : [`${name} is no setting: did you mean ${resembles}?`],
+      resembles === null ? [] : [`${name} is not a setting: did you mean ${resembles}?`],
     );
   const all = [...(faults.length > 0 ? faults : await faultsOfNamed(config, registry)), ...misspelt];
   if (all.length === 0) return right('valid for fuel serve');

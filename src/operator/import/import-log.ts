@@ -9,7 +9,7 @@ import {
 import { transactionIdOf, transactionStream } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { membersOf, recordedAtMs } from '../../event-store/codec.ts';
-import type { Append, EventStore } from '../../event-store/event-store.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
 import { newEvent } from '../../event-store/new-event.ts';
 import { readOperation } from '../../event-store/operations.ts';
 import { readInParts } from '../../event-store/reads.ts';
@@ -19,64 +19,53 @@ import { type ImportOptions, importTransactions } from './import-transactions.ts
 
 export interface RecordedImport {
   readonly counts: LineCounts;
-  /** `undefined` where nothing was recorded and nothing refused: it is no import that anybody looks for. */
+  /** `undefined` if nothing was recorded or refused: nobody will look for such an import. */
   readonly importId: string | undefined;
 }
 
-type ImportedStore = ImportOptions['store'];
-
 /**
- * Imports, and records that it was done: its start before anything else, each append's transactions before that append,
- * and its end. So what it recorded can be told also after a kill at any time.
+ * Imports and keeps a record of it: its start before anything else, the transactions of each append before that append, and its
+ * end. So what it recorded can be told even if it is killed at any time.
  */
 export async function recordImport(
-  options: Omit<ImportOptions, 'dryRun' | 'readsFirst'> & { readonly source: string },
+  options: Omit<ImportOptions, 'dryRun' | 'onAppend'> & { readonly source: string },
 ): Promise<RecordedImport> {
   const { source, store, clock } = options;
   const author = { ...options.author, correlationId: options.author.correlationId ?? world.randomUUID() };
-  const startedAt = formatDateTime(clock.now());
-  const importId = `${startedAt.slice(0, 10)}-${author.correlationId.slice(0, 8)}`;
-  const eventOf = (stream: string, event: OperationsEvent): Append => ({
-    stream,
-    expected: 'any',
-    events: [newEvent(event, author, clock.now())],
-  });
+  const importId = `${formatDateTime(clock.now()).slice(0, 10)}-${author.correlationId.slice(0, 8)}`;
   const month = importsStream(monthOf(importId));
+  const append = async (stream: string, event: OperationsEvent): Promise<void> => {
+    const events = [newEvent(event, author, clock.now())];
+    await store.append([{ stream, expected: 'any', events }]);
+  };
   let isStarted = false;
   const start = async (): Promise<void> => {
-    if (isStarted) return;
-    await store.append([eventOf(month, { type: 'ImportStarted', data: { import_id: importId, source } })]);
+    if (!isStarted) await append(month, { type: 'ImportStarted', data: { import_id: importId, source } });
     isStarted = true;
-  };
-  const planned: ImportedStore = {
-    readStreams: (streams) => store.readStreams(streams),
-    async append(appends) {
-      if (appends.length === 0) return [];
-      const transactions = appends.flatMap(({ stream }) => transactionIdOf(stream) ?? []);
-      const plan = { type: 'ImportPlanned', data: { import_id: importId, transactions } } as const;
-      await start();
-      await store.append([eventOf(importStream(importId), plan)]);
-      return store.append(appends);
-    },
   };
   const accounts = new Set<number>();
   const counts = await importTransactions({
     ...options,
-    ...{ author, store: planned, readsFirst: true },
+    author,
+    async onAppend(streams) {
+      const transactions = streams.flatMap((stream) => transactionIdOf(stream) ?? []);
+      await start();
+      const data = { import_id: importId, transactions };
+      await append(importStream(importId), { type: 'ImportPlanned', data });
+    },
     async onRecorded(line, events) {
       if (accounts.size < MAX_IMPORT_ACCOUNTS) accounts.add(line.accountId);
       await options.onRecorded?.(line, events);
     },
   });
   if (!isStarted && counts.refused === 0) return { counts, importId: undefined };
-  const ofAccounts = [...accounts].sort((a, b) => a - b);
-  const end = { import_id: importId, ...counts, accounts: ofAccounts };
   await start();
-  await store.append([eventOf(month, { type: 'ImportEnded', data: end })]);
+  const end = { import_id: importId, ...counts, accounts: [...accounts].sort((a, b) => a - b) };
+  await append(month, { type: 'ImportEnded', data: end });
   return { counts, importId };
 }
 
-/** What the stream of its month says of an import. */
+/** An import as the stream of its month has it. `end` is missing if it was killed or still runs. */
 export interface ImportEntry {
   readonly id: string;
   readonly started: RecordedEvent;
@@ -86,7 +75,7 @@ export interface ImportEntry {
     | undefined;
 }
 
-/** The newest first, those that began at `sinceMs` or later. */
+/** Yields the imports that began at `sinceMs` or later, newest first. */
 export async function* listImports(
   store: Pick<EventStore, 'readStream'>,
   { sinceMs, nowMs }: { readonly sinceMs?: number | undefined; readonly nowMs: number },
@@ -103,7 +92,7 @@ export async function* listImports(
 
 const IMPORT_ID = /^\d{4}-\d{2}-\d{2}-[0-9a-f]{8}$/;
 
-/** `undefined` where there is no such import. */
+/** Returns `undefined` if there is no such import. */
 export async function findImport(
   store: Pick<EventStore, 'readStream'>,
   importId: string,
@@ -112,15 +101,15 @@ export async function findImport(
   return (await importsOf(store, monthOf(importId))).find(({ id }) => id === importId);
 }
 
-/** What an import recorded of one transaction. */
+/** The events of one transaction that an import recorded. */
 export interface ImportedTransaction {
   readonly id: number;
   readonly events: readonly RecordedEvent[];
-  /** Of the transaction, also what others recorded. */
+  /** All events of the transaction. */
   readonly history: readonly RecordedEvent[];
 }
 
-/** What an import recorded and was not erased since; only some is in memory at a time. */
+/** Yields what an import recorded and has not been erased since. Only some of it is in memory at a time. */
 export async function* recordedBy(
   store: Pick<EventStore, 'readStream' | 'readStreams'>,
   { id, started }: ImportEntry,
@@ -137,7 +126,7 @@ export async function* recordedBy(
   }
 }
 
-/** Those that began in a month, the oldest first. */
+/** The imports that began in a month, oldest first. */
 async function importsOf(store: Pick<EventStore, 'readStream'>, month: string): Promise<ImportEntry[]> {
   const entries = new Map<string, ImportEntry>();
   for (const event of await store.readStream(importsStream(month))) {

@@ -6,13 +6,8 @@ import {
   NO_TRANSACTION,
   type TransactionState,
 } from '../../domain/transaction.ts';
-import {
-  isRecordingType,
-  type TransactionEvent,
-  type TransactionEventType,
-} from '../../domain/transaction-events.ts';
+import { isRecordingType, type TransactionEvent } from '../../domain/transaction-events.ts';
 import { decode } from '../../event-store/codec.ts';
-import type { JsonText } from '../../event-store/new-event.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { lineBlocks, type NumberedLine, parseLines } from '../lines/lines.ts';
 import {
@@ -24,60 +19,52 @@ import {
 import { type ImportedEvent, parseLine } from './parse-line.ts';
 import { parsedInThread } from './parsing-thread.ts';
 
-export type ImportCounts = LineCounts;
-
 export interface ImportOptions
-  extends Omit<RecordLinesOptions<ImportedEvent, ImportedEvent>, 'lines' | 'batchCharacters' | 'decider'> {
+  extends Omit<
+    RecordLinesOptions<ImportedEvent, ImportedEvent>,
+    'lines' | 'batchCharacters' | 'decider' | 'beginsStream'
+  > {
   readonly input: AsyncIterable<Buffer>;
 }
 
 const BATCH_CHARACTERS = 4 * 1024 * 1024;
+/** Parsing less than this takes no longer than starting a thread. */
+const MIN_THREAD_BYTES = 1024 * 1024;
 
 /**
- * Records transaction events from lines of JSON, in batches. Each line is recorded, unchanged (the same was recorded
- * before) or refused with a reason, independently of the others. A repeated or interrupted import records only what is
+ * Records transaction events from lines of JSON, in batches. Each line is recorded, unchanged (recorded before with the same
+ * content) or refused with a reason, independently of the others. A repeated or interrupted import records only what is
  * missing.
  */
-export function importTransactions(options: ImportOptions): Promise<ImportCounts> {
+export function importTransactions(options: ImportOptions): Promise<LineCounts> {
   return recordLines({
     ...options,
     lines: parsedImport(options.input),
     batchCharacters: BATCH_CHARACTERS,
-    decider: (_stream, history) => deciderAfter(history),
+    decider: deciderAfter,
     beginsStream: ({ type }) => isRecordingType(type),
   });
 }
 
-const UNREADABLE = {
-  kind: 'refused',
-  reason: 'its stream holds an event that this version can not read',
-} as const;
+export const UNREADABLE = "its stream holds an event that this version can't read";
 
 function deciderAfter(history: readonly RecordedEvent[]): LineDecider<ImportedEvent, ImportedEvent> {
   let state = stateOf(history);
   return (imported) => {
-    if (state === 'unreadable') return UNREADABLE;
-    const event = new LazyEvent(imported) as TransactionEvent;
+    if (state === 'unreadable') return { kind: 'refused', reason: UNREADABLE };
+    const { type, data } = imported;
+    // An event that begins its stream is decided without its data, so this parses the data only if it is needed.
+    const event = {
+      type,
+      get data() {
+        return data.value;
+      },
+    } as TransactionEvent;
     const decision = decideTransaction(event, state);
     if (decision.kind !== 'events') return decision;
     state = evolveTransaction(state, event);
     return record(imported);
   };
-}
-
-/** Of an imported event, whose data is parsed where it is looked at: it is not where the event begins its stream. */
-class LazyEvent {
-  readonly type: TransactionEventType;
-  readonly #data: JsonText;
-
-  constructor({ type, data }: ImportedEvent) {
-    this.type = type;
-    this.#data = data;
-  }
-
-  get data(): unknown {
-    return this.#data.value;
-  }
 }
 
 export function stateOf(history: readonly RecordedEvent[]): TransactionState | 'unreadable' {
@@ -90,12 +77,7 @@ export function stateOf(history: readonly RecordedEvent[]): TransactionState | '
   return state;
 }
 
-/** To parse less takes no longer than to start a thread. */
-const MIN_THREAD_BYTES = 1024 * 1024;
-
-/**
- * The lines of an import. Those behind the first mebibyte are parsed in a thread, where the machine has a core for it.
- */
+/** Yields the lines of an import. After the first mebibyte they are parsed in a thread, if the machine has a core for it. */
 export async function* parsedImport(
   input: AsyncIterable<Buffer>,
 ): AsyncGenerator<NumberedLine<ImportedEvent>[]> {

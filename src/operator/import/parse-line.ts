@@ -26,13 +26,13 @@ export interface ImportedEvent {
   readonly type: TransactionEventType;
   readonly data: JsonText;
   readonly accountId: number;
-  /** `null` for a withdrawal. */
+  /** `null` for a withdrawal, which names no corporate. */
   readonly corporateId: number | null;
 }
 
 /**
- * Reads one `{"type", "data"}` line. It accepts exactly what the view can show: the renderer decides, since it checks
- * every value and is ten times faster than the schema. For a refused line the schema then names every fault.
+ * Reads one `{"type", "data"}` line. It accepts exactly what the view can show: the renderer decides, since it checks every
+ * value and is ten times faster than the schema. The schema then names every fault of a refused line.
  */
 export function parseLine(line: LineText): ParsedLine<ImportedEvent> {
   const refused = (reason: string) => ({ ok: false as const, reason: shortened(reason) });
@@ -47,7 +47,7 @@ export function parseLine(line: LineText): ParsedLine<ImportedEvent> {
     const change = projectTransaction(type, data, 0);
     const { accountId, shown } = stateAfter(change);
     const corporateId = shown?.references.corporate_id ?? null;
-    // Without its value, which a batch of lines would keep: it is looked at where the stream has events already.
+    // The parsed value is not kept, since it is only needed if the stream already has events.
     const json = new JsonText(bytesOf(type, data, line));
     const content = { type, data: json, accountId, corporateId };
     return { ok: true, stream: transactionStream(idOfChange(change)), content };
@@ -60,13 +60,13 @@ export function parseLine(line: LineText): ParsedLine<ImportedEvent> {
 }
 
 /**
- * The data as it is recorded. Most lines have these very bytes: then they need not be made, nor copied to another thread as
- * text. Not so with white space, a member twice or another spelling of a value.
+ * The data as it is recorded. Most lines contain exactly these bytes, which then need not be made or copied. Lines with white
+ * space, a repeated member or another spelling of a value do not.
  */
 function bytesOf(type: string, data: unknown, { text, bytes }: LineText): Uint8Array {
   const json = JSON.stringify(data);
   const before = `{"type":"${type}","data":`;
-  // As texts that are as long, which is quicker than to look where one begins in the other.
+  // Comparing texts of the same length is quicker than searching for one in the other.
   const isThere = text.startsWith(before) && text.slice(before.length, -1) === json;
   return isThere ? bytes.subarray(before.length, -1) : Buffer.from(json);
 }

@@ -1,18 +1,18 @@
 import { loadAccounts } from '../../accounts/directory/load-directory.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 
-/** The corporates that records name, by account. */
+/** The accounts and corporates that records name. */
 export class NamedCorporates {
   readonly #named = new Map<number, Set<number>>();
 
-  /** `corporateId`: `null` where only the account is named. */
+  /** `corporateId` is `null` if only the account is named. */
   add(accountId: number, corporateId: number | null): void {
     const corporates = this.#named.get(accountId) ?? new Set();
     if (corporateId !== null) corporates.add(corporateId);
     this.#named.set(accountId, corporates);
   }
 
-  /** What the directory does not have: customers can not ask for it. In ascending order. */
+  /** The names that the directory lacks, in ascending order. Customers can't ask for what they name. */
   async unknown(store: Pick<EventStore, 'readStream' | 'readStreams'>): Promise<UnknownNames> {
     const accounts: number[] = [];
     const corporates: { account: number; corporate: number }[] = [];
@@ -27,8 +27,8 @@ export class NamedCorporates {
 }
 
 export interface UnknownNames {
-  /** Never opened. */
+  /** Accounts that were never opened. */
   readonly accounts: readonly number[];
-  /** Of accounts that were opened. */
+  /** Corporates that accounts do not have, though they were opened. */
   readonly corporates: readonly { readonly account: number; readonly corporate: number }[];
 }

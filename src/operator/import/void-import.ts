@@ -14,7 +14,7 @@ import type { DeliveryReads } from '../../push/queue/delivery-queue.ts';
 import type { NumberedLine } from '../lines/lines.ts';
 import { recordLines } from '../lines/record-lines.ts';
 import { type ImportEntry, recordedBy } from './import-log.ts';
-import { stateOf } from './import-transactions.ts';
+import { stateOf, UNREADABLE } from './import-transactions.ts';
 
 const IDS_PER_READ = 500;
 
@@ -24,33 +24,36 @@ export interface VoidImportOptions {
   readonly author: Author;
   readonly clock: Clock;
   readonly reason: string;
-  /** Says what it would do, and records nothing. */
+  /** Counts what would be voided, and records nothing. */
   readonly dryRun?: boolean | undefined;
   readonly onRefused: (transaction: string, reason: string) => void;
   readonly onProgress: (counts: VoidCounts) => void;
-  /** Ends the work between two batches; the same command, given again, continues with the rest. */
+  /** Ends the work between two batches. */
   readonly signal: AbortSignal;
 }
 
-/** Of transactions that the import recorded and that were not erased. */
+/** Numbers of transactions that the import recorded and that have not been erased. */
 export interface VoidCounts {
   readonly voided: number;
-  /** Voided or cancelled before. */
+  /** Already voided or cancelled. */
   readonly already: number;
 }
 
 export interface VoidOutcome extends VoidCounts {
-  /** Transactions that a receiver has, which is not told of the void. */
+  /** Transactions that a receiver has accepted. It is not told of the void. */
   readonly pushed: number;
-  /** How many each key's receiver has, by the key's prefix. */
+  /** The number of transactions that the receiver of each key has, by the key's prefix. */
   readonly pushedTo: ReadonlyMap<string, number>;
 }
 
-/** Voids what an import recorded and customers still see. After an interruption, or a second time, it voids the rest. */
+/**
+ * Voids what an import recorded and customers still see. After an interruption, repeating the command continues with the
+ * rest.
+ */
 export async function voidImport(entry: ImportEntry, options: VoidImportOptions): Promise<VoidOutcome> {
   const { store, queue, reason, onRefused, onProgress } = options;
   const ids: number[] = [];
-  const transactions = async function* (): AsyncGenerator<NumberedLine<number>[]> {
+  const lines = async function* (): AsyncGenerator<NumberedLine<number>[]> {
     for await (const { id, events } of recordedBy(store, entry)) {
       if (!events.some(({ type }) => isRecordingType(type))) continue;
       ids.push(id);
@@ -59,9 +62,9 @@ export async function voidImport(entry: ImportEntry, options: VoidImportOptions)
   };
   const { recorded, unchanged: already } = await recordLines<number, TransactionEvent>({
     ...options,
-    lines: transactions(),
+    lines: lines(),
     batchCharacters: Number.POSITIVE_INFINITY,
-    decider: (_stream, history) => (id, atMs) => decideVoid(id, stateOf(history), { reason, atMs }),
+    decider: (history) => (id, atMs) => decideVoid(id, stateOf(history), { reason, atMs }),
     onRefused: (id, why) => onRefused(`transaction ${id}`, why),
     onProgress: (counts) => onProgress({ voided: counts.recorded, already: counts.unchanged }),
   });
@@ -73,7 +76,7 @@ function decideVoid(
   state: ReturnType<typeof stateOf>,
   { reason, atMs }: { readonly reason: string; readonly atMs: number },
 ): Decision<TransactionEvent> {
-  if (state === 'unreadable') return refused('its stream holds an event that this version can not read');
+  if (state === 'unreadable') return refused(UNREADABLE);
   if (state.kind !== 'recorded') return unchanged;
   const { account_id } = state.recording.data;
   const data = { transaction_id: id, account_id, voided_at: formatDateTime(atMs), reason };
@@ -95,7 +98,7 @@ async function pushedOf(
   return { pushed: pushed.size, pushedTo };
 }
 
-/** Those that their receivers accepted. One that was delivered, and is redelivered, has the state of its redelivery. */
+/** The deliveries that receivers accepted. A redelivered one has the state of its redelivery, so its attempts are read. */
 async function acceptedOf(
   transactionIds: readonly number[],
   queue: VoidImportOptions['queue'],

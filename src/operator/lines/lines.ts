@@ -1,30 +1,29 @@
 import { isUtf8 } from 'node:buffer';
 import { FuelError } from '../../base/errors.ts';
 import { nestsDeeperThan } from '../../domain/values/bounds.ts';
-import { repeatedMember } from './repeated-member.ts';
 
-/** A line's text without white space around it, and the same as UTF-8, which may be a part of the input's chunk. */
+/** A line's text, trimmed, and the same as UTF-8, which may share memory with the input's chunk. */
 export interface LineText {
   readonly text: string;
   readonly bytes: Uint8Array;
 }
 
-/** One line of the input, numbered from 1; `fault` where it is too long or not UTF-8. Blank lines are left out. */
+/** A line of the input, numbered from 1, or its `fault` if it is too long or not UTF-8. Blank lines are left out. */
 export type Line = { readonly number: number } & (LineText | { readonly fault: string });
 
-/** Without its line feed. A transaction has less than 4 KiB; a file without line feeds must not fill the memory. */
+/** The longest line, without its line feed. A transaction has less than 4 KiB; a file without line feeds must not fill the memory. */
 export const MAX_LINE_BYTES = 64 * 1024;
 
 const LINE_FEED = 10;
 
-/** Some whole lines of the input, the last without its line feed. */
+/** Whole lines of the input, the last one without its line feed. */
 export interface LineBlock {
   /** The number of the first line, from 1. */
   readonly first: number;
   readonly bytes: Buffer;
 }
 
-/** How an input begins that has no lines of UTF-8, in hexadecimal digits, and what to do with it. */
+/** The first bytes, in hexadecimal digits, of formats that have no lines of UTF-8, and what to do with them. */
 const OTHER_FORMATS = [
   [/^1f8b08/, 'is gzip: unpack it (gzip -dc)'],
   [/^504b0304/, 'is a zip archive: unpack it (unzip -p)'],
@@ -35,7 +34,7 @@ const OTHER_FORMATS = [
   [/^(?:fffe|feff|..00..00|00..00..)/, 'is UTF-16: make it UTF-8 (iconv -f UTF-16 -t UTF-8)'],
 ] as const;
 
-/** Throws `REFUSED`: no line of it could be read. */
+/** Throws `REFUSED` for an input of which no line could be read. */
 function refuseOtherFormat(input: Buffer): void {
   const start = input.toString('hex', 0, 4);
   const [, fault] = OTHER_FORMATS.find(([begins]) => begins.test(start)) ?? [];
@@ -43,8 +42,8 @@ function refuseOtherFormat(input: Buffer): void {
 }
 
 /**
- * The lines that each chunk of the input completes. Memory is bounded by one chunk and one line. Throws `REFUSED` where the
- * input is compressed, or in another encoding.
+ * Yields the lines that each chunk of the input completes. Memory is bounded by one chunk and one line. Throws `REFUSED` if
+ * the input is compressed or in another encoding.
  */
 export async function* lineBlocks(input: AsyncIterable<Buffer>): AsyncGenerator<LineBlock> {
   let first = 1;
@@ -63,7 +62,7 @@ export async function* lineBlocks(input: AsyncIterable<Buffer>): AsyncGenerator<
       restBytes = 0;
     }
     const tail = chunk.subarray(feed + 1);
-    // Of a line that is too long already only that matters.
+    // The rest of a line that is already too long is not kept.
     if (restBytes <= MAX_LINE_BYTES) rest.push(tail);
     restBytes += tail.length;
   }
@@ -92,22 +91,23 @@ function toLine(number: number, bytes: Buffer): Line | undefined {
   if (bytes.length > MAX_LINE_BYTES) return { number, fault: `is longer than ${MAX_LINE_BYTES} bytes` };
   if (!isUtf8(bytes)) return { number, fault: 'is not UTF-8' };
   const whole = bytes.toString('utf8');
-  const text = whole.trim(); // a byte order mark and CR count as white space
+  const text = whole.trim(); // this also removes a byte order mark and CR
   if (text === '') return undefined;
   return { number, text, bytes: text.length === whole.length ? bytes : Buffer.from(text) };
 }
 
-/** What a line says about which stream, or why it can't be used. */
+/** The stream and the content of a line, or why it can't be used. */
 export type ParsedLine<T> =
   | { readonly ok: true; readonly stream: string; readonly content: T }
   | { readonly ok: false; readonly reason: string };
 
-/** A line with its number in the input, from 1, and the length of its text, about. */
+/** A line with its number in the input, from 1, and the approximate length of its text. */
 export type NumberedLine<T> = ParsedLine<T> & { readonly number: number; readonly characters: number };
+export type UsableLine<T> = Extract<NumberedLine<T>, { readonly ok: true }>;
 
 export type LineParser<T> = (line: LineText) => ParsedLine<T>;
 
-/** The lines of an input, those that one chunk completes at a time. */
+/** Yields the lines of an input, at a time those that one chunk completes. */
 export async function* parsedLines<T>(
   input: AsyncIterable<Buffer>,
   parse: LineParser<T>,
@@ -123,19 +123,19 @@ export function parseLines<T>(block: LineBlock, parse: LineParser<T>): NumberedL
   });
 }
 
-/** The members of the JSON object on one line, or why it is none. */
+/** The members of the JSON object on a line, or why there is none. */
 export type JsonLine =
   | { readonly ok: true; readonly members: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly reason: string };
 
 export interface LineForm {
-  /** What the object must have: `"type" and "data"`. */
+  /** The members that the object must have: `"type" and "data"`. */
   readonly members: string;
-  /** Objects and arrays within each other; the line's own object is the first. */
+  /** How deep objects and arrays may nest. The line's own object is the first level. */
   readonly maxLevels: number;
-  /** What it may not be deeper than: `the 64 levels that …`. */
+  /** How the limit is described: `the 64 levels that …`. */
   readonly levels: string;
-  /** Whether no object may have a member twice. To look takes longer than an import has for a line. */
+  /** Refuses an object that has a member twice. The check takes too long for an import. */
   readonly refusesRepeated?: true;
 }
 
@@ -150,7 +150,7 @@ export function parseJsonLine(text: string, form: LineForm): JsonLine {
   if (typeof line !== 'object' || line === null || Array.isArray(line)) {
     return { ok: false, reason: `is not an object with ${form.members}` };
   }
-  // Before anything walks the values by recursion.
+  // This comes before anything that walks the values by recursion.
   if (nestsDeeperThan(line, form.maxLevels)) {
     return { ok: false, reason: `nests deeper than ${form.levels}` };
   }
@@ -158,4 +158,28 @@ export function parseJsonLine(text: string, form: LineForm): JsonLine {
   if (repeated !== undefined)
     return { ok: false, reason: `has the member ${JSON.stringify(repeated)} twice` };
   return { ok: true, members: line as Readonly<Record<string, unknown>> };
+}
+
+const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\]:]/g;
+
+/**
+ * Returns the first name that an object in this text has twice. `JSON.parse` would silently keep the last value. The text must be
+ * valid JSON.
+ */
+export function repeatedMember(json: string): string | undefined {
+  const open: (Set<string> | undefined)[] = [];
+  let text = '';
+  for (const [token] of json.matchAll(TOKEN)) {
+    if (token === '{') open.push(new Set());
+    else if (token === '[') open.push(undefined);
+    else if (token === '}' || token === ']') open.pop();
+    else if (token !== ':') text = token;
+    else {
+      const name = JSON.parse(text) as string;
+      const names = open.at(-1);
+      if (names?.has(name)) return name;
+      names?.add(name);
+    }
+  }
+  return undefined;
 }

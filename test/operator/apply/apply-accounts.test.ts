@@ -49,13 +49,13 @@ describe('accounts that are applied', () => {
       { account_id: 7, integration: 'off' },
       { account_id: 8, name: 'Eight', integration: 'off' },
     ];
-    const refused = await run(off, { why: { reason: undefined, isAsked: true } });
+    const refused = await run(off, { requiresReason: true });
     expect(refused).toMatchObject({
       counts: { applied: 1, refused: 1 },
       refused: [[1, expect.stringContaining('--reason')]],
     });
     expect(await typesOf(7)).toEqual(NORTH_TYPES);
-    await run(off, { why: { reason: 'unpaid', isAsked: true } });
+    await run(off, { reason: 'unpaid', requiresReason: true });
     expect((await store.readStream('account-7')).at(-1)).toMatchObject({
       ...{ type: 'IntegrationDisabled', data: { reason: 'unpaid' } },
     });

@@ -11,7 +11,7 @@ test('every fault is named, and a name that resembles a setting', async () => {
   expect(await check({ FUEL_TLS: 'no', FUEL_EDGE: 'no', ...misspelt })).toEqual({
     ok: false,
     detail: expect.stringMatching(
-      /FUEL_TLS: .*FUEL_EDGE: .*; FUEL_LISTN is no setting: did you mean FUEL_LISTEN\?$/,
+      /FUEL_TLS: .*FUEL_EDGE: .*; FUEL_LISTN is not a setting: did you mean FUEL_LISTEN\?$/,
     ),
     do: expect.stringContaining('fuel config show'),
   });

@@ -43,11 +43,14 @@ describe('nothing is answered with silence', () => {
   });
 
   test.each([
-    [['audit', '--type', 'KeyIssued,KeyLost'], /KeyLost is no event type: they are TransactionConfirmed/],
+    [['audit', '--type', 'KeyIssued,KeyLost'], /KeyLost is not an event type: they are TransactionConfirmed/],
     [['delivery', 'list', '--state', 'sent'], /'sent' is invalid/],
-    [['delivery', 'list', '--follow', '--after', 'x'], /leave --after out/],
-    [['audit', '--newest', '--follow'], /can not --follow/],
-    [['transaction', 'list', '--account', '7', '--status', 'VOID'], /CONFIRMED or EXTERNAL/],
+    [['delivery', 'list', '--follow', '--after', 'x'], /leave out --after/],
+    [['audit', '--newest', '--follow'], /does not go with --follow/],
+    [
+      ['transaction', 'list', '--account', '7', '--status', 'VOID'],
+      /Allowed choices are CONFIRMED, EXTERNAL/,
+    ],
     [['account', 'integration', '7', 'on', '--reason', 'x'], /goes with off/],
     [['verify', 'view', '--explain'], /--explain says why deliveries/],
     [['verify', 'view', '--repair', '--resend-unknown'], /--resend-unknown rebuilds the delivery log/],
@@ -179,7 +182,7 @@ describe('in production', () => {
     expect(refused).toMatchObject({
       code: 2,
       stdout: '',
-      stderr: expect.stringContaining('say why with --reason'),
+      stderr: expect.stringContaining('production requires a reason'),
     });
     expect(await head()).toBe(before);
     const { stderr } = await fuel(...line.split(' '), '--reason', 'unpaid');

@@ -150,7 +150,7 @@ describe('redelivering by id', () => {
     });
     const writer = { ...options.writer, store: unreadable };
     expect(await redeliverByIds(ids, true, { ...options, writer })).toMatchObject({ refused: 2 });
-    for (const [, reason] of refused) expect(reason).toContain('an event of its transaction can not be read');
+    for (const [, reason] of refused) expect(reason).toContain("an event of its transaction can't be read");
   });
 
   test('refuses a cancelled transaction as it refuses a voided one', async () => {

@@ -77,7 +77,7 @@ describe('two imports at once', () => {
     };
     const { counts } = await run([confirmed(1), confirmed(2), confirmed(3)], { store: watched });
     expect(counts).toEqual({ recorded: 2, unchanged: 1, refused: 0 });
-    expect(asked).toEqual([['transaction-2']]);
+    expect(asked).toEqual([['transaction-1', 'transaction-2', 'transaction-3'], ['transaction-2']]);
   });
 
   test('decide every line of a transaction again after what the other one recorded', async () => {

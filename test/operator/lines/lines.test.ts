@@ -3,7 +3,13 @@ import { runInNewContext } from 'node:vm';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Line, lineBlocks, linesIn, MAX_LINE_BYTES } from '../../../src/operator/lines/lines.ts';
+import {
+  type Line,
+  lineBlocks,
+  linesIn,
+  MAX_LINE_BYTES,
+  repeatedMember,
+} from '../../../src/operator/lines/lines.ts';
 import { inChunks } from '../../support/transactions/importing.ts';
 
 async function* readLines(input: AsyncIterable<Buffer>): AsyncGenerator<Line[]> {
@@ -158,5 +164,25 @@ describe('a line that is too long', () => {
       expect(chunks.filter((chunk) => chunk.deref() !== undefined).length).toBeLessThan(5);
     };
     expect((await Array.fromAsync(readLines(input()))).flat()).toEqual([{ number: 1, fault: TOO_LONG }]);
+  });
+});
+
+describe('a member that an object has twice', () => {
+  test.each([
+    ['{"a":1,"b":2,"a":3}', 'a'],
+    ['{"a" : 1, "\\u0061" : 2}', 'a'],
+    ['{"a":{"b":1,"c":[{"d":1,"d":1}]}}', 'd'],
+    ['{"":1,"":1}', ''],
+    ['{"\\"\\\\":1,"\\"\\\\":1}', '"\\'],
+    ['[{"a":1},{"__proto__":1,"__proto__":2}]', '__proto__'],
+  ])('is named: %s', (json, name) => {
+    expect(JSON.parse(json)).toBeDefined();
+    expect(repeatedMember(json)).toBe(name);
+  });
+
+  test('is none in what was written from values, whatever their texts hold', () => {
+    const values = fc.jsonValue({ maxDepth: 5 });
+    fc.assert(fc.property(values, (value) => repeatedMember(JSON.stringify(value, null, 1)) === undefined));
+    expect(repeatedMember('{"a":"\\"a\\":1,","b":{"a":"}"},"c":["a","a"]}')).toBeUndefined();
   });
 });

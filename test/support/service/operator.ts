@@ -4,9 +4,10 @@ import type { Config } from '../../../src/base/config/config.ts';
 import type { AccountCommand } from '../../../src/domain/account-commands.ts';
 import { loadConfig, openEngines } from '../../../src/engines/engines.ts';
 import { webhookOptions } from '../../../src/operator/cli/commands/webhook-commands.ts';
-import { type ImportCounts, importTransactions } from '../../../src/operator/import/import-transactions.ts';
+import { importTransactions } from '../../../src/operator/import/import-transactions.ts';
 import { type IssuedKey, issueKey } from '../../../src/operator/keys/issue-key.ts';
 import { setWebhook, type WebhookSet } from '../../../src/operator/keys/set-webhook.ts';
+import type { LineCounts } from '../../../src/operator/lines/record-lines.ts';
 import { waitUntilApplied } from '../../../src/operator/serve/wait-applied.ts';
 import type { Engines } from '../../../src/service/engines/engines.ts';
 import type { Env } from './commands.ts';
@@ -82,7 +83,7 @@ export class Operator {
   }
 
   /** Imports lines of events. Throws if one is refused. */
-  async import(text: string, { wait }: { readonly wait: boolean }): Promise<ImportCounts> {
+  async import(text: string, { wait }: { readonly wait: boolean }): Promise<LineCounts> {
     return this.with(async (engines) => {
       const counts = await importTransactions({
         store: engines.store(),

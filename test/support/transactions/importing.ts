@@ -1,11 +1,8 @@
 import type { Clock } from '../../../src/base/clock.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
 import { type RecordedImport, recordImport } from '../../../src/operator/import/import-log.ts';
-import {
-  type ImportCounts,
-  type ImportOptions,
-  importTransactions,
-} from '../../../src/operator/import/import-transactions.ts';
+import { type ImportOptions, importTransactions } from '../../../src/operator/import/import-transactions.ts';
+import type { LineCounts } from '../../../src/operator/lines/record-lines.ts';
 import { openPushStores } from '../deliveries/push-stores.ts';
 import { storeWith } from '../event-store/store-with.ts';
 import { type EventLine, linesOf } from './e2e-samples.ts';
@@ -22,7 +19,7 @@ export function startImports() {
   const { store, clock, append, openQueue } = openPushStores();
   const run = async (events: readonly EventLine[] | string, options: Partial<ImportOptions> = {}) => {
     const refused: [lineNumber: number, reason: string][] = [];
-    const progress: ImportCounts[] = [];
+    const progress: LineCounts[] = [];
     const counts = await importTransactions({
       store,
       input: inChunks([typeof events === 'string' ? events : linesOf(events)]),

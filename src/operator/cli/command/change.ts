@@ -6,7 +6,7 @@ import { findKey, keyOf } from './known-names.ts';
 
 export type KeyChange = (of: { readonly accountId: number; readonly prefix: string }) => AccountCommand;
 
-/** Records a change of a key. Throws `REFUSED` where it is not known. */
+/** Records a change of a key. Throws `REFUSED` if the key is unknown. */
 export async function changeKey(
   { engines, writer }: Session,
   prefix: string,
@@ -18,7 +18,9 @@ export async function changeKey(
   return { changed: events.length > 0, accountId, key: keyOf(account, prefix) };
 }
 
-/** Prints what was changed, as it is now. */
+export const UNCHANGED = 'no change: already set';
+
+/** Prints the document as it is after the change. */
 export function printChange({ out }: Session, changed: boolean, document: object): void {
-  out.result({ changed, ...document }, changed ? 'done' : 'nothing to change: it is so already');
+  out.result({ changed, ...document }, changed ? 'done' : UNCHANGED);
 }

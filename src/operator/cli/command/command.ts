@@ -5,12 +5,11 @@ import type { AccountWriter } from '../../../accounts/change-account.ts';
 import { assertNotMoved } from '../../../accounts/moved-store.ts';
 import { bindStore } from '../../../accounts/store-binding.ts';
 import { systemClock } from '../../../base/clock.ts';
-import type { Config } from '../../../base/config/config.ts';
+import { type Config, retentionMs } from '../../../base/config/config.ts';
 import { loadConfig, openEngines } from '../../../engines/engines.ts';
 import type { Engines } from '../../../service/engines/engines.ts';
 import { waitUntilApplied } from '../../serve/wait-applied.ts';
 import { hasStore, requireStore } from './known-store.ts';
-import { progressLine } from './long-work.ts';
 import {
   actor,
   flag,
@@ -21,7 +20,7 @@ import {
   type Values,
   usage as wrongUsage,
 } from './options.ts';
-import { Output } from './output.ts';
+import { abortOnInterrupt, Output } from './output.ts';
 
 /** What a command works with. Engines open on first use and are closed when the command ends. */
 export interface Session {
@@ -29,23 +28,25 @@ export interface Session {
   readonly engines: Engines;
   readonly clock: typeof systemClock;
   readonly out: Output;
-  /** Who runs which command: goes into the metadata of every event. */
+  /** Who runs which command. It goes into the metadata of every event. */
   readonly author: { readonly actor: string; readonly command: string };
-  /** Records with the command's author. */
+  /** Aborts when the command is interrupted. A command that never asks for it is ended by the first signal. */
+  readonly signal: AbortSignal;
+  /** Records account events under the command's author. */
   writer(): AccountWriter;
 }
 
-/** What readers make of arguments; without readers, those that are given as they are. */
+/** The values of the arguments as their readers return them, or the texts if there are no readers. */
 export type Arguments = readonly unknown[] | [];
-/** Each reads one argument. They throw `USAGE`. */
+/** A reader for each argument. Readers throw `USAGE`. */
 export type Readers<A extends Arguments> = { readonly [Place in keyof A]: (text: string) => A[Place] };
 export type NoOptions = Readonly<Record<never, never>>;
 
-/** 0 where none is given. A `FuelError` ends with 1, or 2 for wrong usage. */
+/** No value counts as 0. A `FuelError` ends the command with 1, or with 2 for wrong usage. */
 export type ExitCode = Promise<number> | Promise<void>;
 
 interface Usage<A extends Arguments, O extends Options> {
-  /** Name and arguments in commander's form: `open <id>`. */
+  /** The name and the arguments in commander's form: `open <id>`. */
   readonly usage: string;
   readonly summary: string;
   readonly example: string;
@@ -63,17 +64,17 @@ type CommandOptions = Partial<Values<typeof CHANGES> & Values<{ reason: typeof r
 
 export interface Definition<A extends Arguments, O extends Options> extends Usage<A, O> {
   /**
-   * Records events: takes --actor and --wait. A function if only some of its options make it record. The store is bound to
-   * the configuration at the start, and has to be there.
+   * The command records events and takes --actor and --wait. Use a function if it depends on the options. The store must
+   * exist, and is bound to the configuration first.
    */
   readonly changes?: true | ((options: Values<O>) => boolean);
-  /** Makes a store where there is none, and without recording works without one. */
+  /** The command may create the store. If it records nothing, it works without one. */
   readonly begins?: true;
-  /** Refuses what makes no sense before a store is opened. */
+  /** Refuses wrong usage before a store is opened. */
   readonly check?: (args: A, options: Values<O>) => void | Promise<void>;
-  /** Takes --reason, which production requires where this holds: of what switches off, withdraws or accepts. */
+  /** The command takes --reason, and production requires it if this returns true: for what switches off, withdraws or accepts. */
   readonly asksWhy?: (options: Values<O>, args: A) => boolean;
-  /** What it records is to be seen by customers: with --wait it fails where no process writes the view. */
+  /** Customers should see what the command records: --wait fails if no process writes the view. */
   readonly shown?: true;
   /** The command itself checks that the store exists and belongs to the configuration. */
   readonly ownStoreCheck?: true;
@@ -84,10 +85,13 @@ export interface Definition<A extends Arguments, O extends Options> extends Usag
   ) => ExitCode;
 }
 
-/** Adds itself to the program, to a noun or to another command. */
+/** For `changes`: a dry run records nothing. */
+export const unlessDryRun = ({ dryRun }: { readonly dryRun: true | undefined }): boolean => dryRun !== true;
+
+/** Adds a command to the program, to a noun or to another command. */
 export type Added = (parent: Command) => void;
 
-/** The level above the commands about one thing. */
+/** The level above the commands of one noun. */
 export function noun({
   name,
   summary,
@@ -110,7 +114,7 @@ function withExample(command: Command, example: string): Command {
   return command.addHelpText('after', `\nExample:\n  ${example}`);
 }
 
-/** A command that opens nothing itself, with those below it. */
+/** A command that opens no store, with its subcommands. */
 export function leaf<A extends Arguments = readonly string[], O extends Options = NoOptions>(
   { usage, summary, example, args: readers, options, run }: Leaf<A, O>,
   below: readonly Added[] = [],
@@ -128,25 +132,16 @@ export function leaf<A extends Arguments = readonly string[], O extends Options 
   };
 }
 
-/** A command that works on the stores, with those below it. */
+/** A command that works on the stores, with its subcommands. */
 export function command<A extends Arguments = readonly string[], O extends Options = NoOptions>(
   definition: Definition<A, O>,
   below: readonly Added[] = [],
 ): Added {
-  const {
-    work: _,
-    ownStoreCheck: __,
-    shown: ___,
-    begins: ____,
-    check: _____,
-    changes,
-    asksWhy,
-    ...usage
-  } = definition;
-  const options = { ...usage.options, ...(asksWhy && { reason }), json, ...(changes && CHANGES) };
+  const { changes, asksWhy } = definition;
+  const options = { ...definition.options, ...(asksWhy && { reason }), json, ...(changes && CHANGES) };
   const run: Leaf<A, Options>['run'] = (args, given, command) =>
     inSession(definition, args, { options: given as never, command });
-  return leaf<A, Options>({ ...usage, options, run }, below);
+  return leaf<A, Options>({ ...definition, options, run }, below);
 }
 
 /** Refuses a second value of a single-value option, which would silently replace the first. */
@@ -162,74 +157,92 @@ function refuseTwice(command: Command): void {
 }
 
 async function inSession<A extends Arguments, O extends Options>(
-  { changes, begins, check, shown, ownStoreCheck, asksWhy, work }: Definition<A, O>,
+  definition: Definition<A, O>,
   args: A,
   { options, command }: { readonly options: Values<O> & CommandOptions; readonly command: Command },
 ): Promise<number> {
+  const { changes, begins, check, shown, ownStoreCheck, asksWhy, work } = definition;
   const config = loadConfig(process.env, 'command');
   if (requiresReason(config) && !options.reason && asksWhy?.(options, args))
-    throw wrongUsage('say why with --reason "…", for the auditors: production requires it');
+    throw wrongUsage('production requires a reason for the auditors: add --reason "…"');
   await check?.(args, options);
-  const clock = systemClock;
-  const engines = await openEngines(config, clock);
-  const osUser = loginName(config);
-  const author = { actor: options.actor ?? osUser, osUser, command: commandName(command) };
-  const out = new Output(options.json === true);
-  const records = typeof changes === 'function' ? changes(options) : changes === true;
-  const writer = (): AccountWriter => ({ store: engines.store(), clock, author });
+  const engines = await openEngines(config, systemClock);
   try {
-    if (records) await begin({ config, engines, out }, { begins, ownStoreCheck });
+    const session = sessionOf(config, engines, { options, command });
+    const records = typeof changes === 'function' ? changes(options) : changes === true;
+    if (records) await begin(session, begins);
     else if (!begins && !ownStoreCheck) requireStore(config, engines);
-    const session = { config, engines, clock, out, author, writer };
-    const exitCode = (await work(session, args, options).finally(() => out.end())) ?? 0;
-    const isApplied = !options.wait || (await wait(session, shown));
+    const exitCode = (await work(session, args, options).finally(() => session.out.end())) ?? 0;
+    const isApplied = !options.wait || (await wait(session, shown).finally(() => session.out.end()));
     return isApplied ? exitCode : 1;
   } finally {
     await engines.close();
   }
 }
 
-/** What a command that records works on: the configuration's own store, that was not moved. */
-async function begin(
-  { config, engines, out }: Pick<Session, 'config' | 'engines' | 'out'>,
-  { begins, ownStoreCheck }: { readonly begins: true | undefined; readonly ownStoreCheck: true | undefined },
-): Promise<void> {
+function sessionOf(
+  config: Config,
+  engines: Engines,
+  { options, command }: { readonly options: CommandOptions; readonly command: Command },
+): Session {
+  const osUser = loginName(config);
+  const author = { actor: options.actor ?? osUser, osUser, command: commandName(command) };
+  let signal: AbortSignal | undefined;
+  return {
+    ...{ config, engines, clock: systemClock, out: new Output(options.json === true), author },
+    get signal() {
+      signal ??= abortOnInterrupt();
+      return signal;
+    },
+    writer: () => ({ store: engines.store(), clock: systemClock, author }),
+  };
+}
+
+/** Prepares the store for recording: it must exist or may begin now, must not have been moved, and is bound to the configuration. */
+async function begin({ config, engines, out }: Session, begins: true | undefined): Promise<void> {
   const exists = hasStore(config, engines);
   await assertNotMoved({ ...config, ...engines }, exists ? engines.store() : undefined);
-  if (ownStoreCheck) return;
   if (!begins) requireStore(config, engines);
-  if (!exists) out.note(`a new store was made in ${resolve(config.FUEL_DATA_DIR)}`);
+  if (!exists) out.note(`created a new store in ${resolve(config.FUEL_DATA_DIR)}`);
   await bindStore(engines.store(), config, { clock: systemClock });
 }
 
-/** False where customers do not see what they should. */
+/** Returns false if customers do not see what they should. */
 async function wait({ engines, out }: Session, shown: true | undefined): Promise<boolean> {
   const position = await engines.store().head();
-  const coordination = engines.coordination();
-  const progress = progressLine();
-  const options = { coordination, view: engines.view(), position, onProgress: progress.show };
-  const outcome = await waitUntilApplied(options).finally(() => progress.end());
+  const onProgress = (text: string): void => out.progress(text);
+  const outcome = await waitUntilApplied({
+    ...{ coordination: engines.coordination(), view: engines.view(), position, onProgress },
+  });
   if (outcome === 'no process') out.note('no service is running: nothing to wait for');
-  // Where a process writes the view, it was waited for.
+  // If a process writes the view, it was waited for.
   const shownUpTo = (await engines.view().checkpoint())?.position ?? -1;
   if (outcome === 'no process' || !shown || shownUpTo >= position) return true;
-  out.note('recorded, but no running process has the role projector: customers see it when one runs');
+  out.note('recorded, but no running process has the role projector: customers see it once one runs');
   return false;
 }
 
-/** `fuel key issue`, as it goes into an event's metadata: never the arguments, which may be personal. */
+/** The command's name for the metadata of events: `fuel key issue`. Arguments are left out, since they may be personal. */
 function commandName(command: Command): string {
   const names: string[] = [];
   for (let at: Command | null = command; at !== null; at = at.parent) names.unshift(at.name());
   return names.join(' ');
 }
 
-/** Whether what switches off, withdraws or accepts has to say why. */
+/** True if a reason is required for what switches off, withdraws or accepts. */
 export function requiresReason({ FUEL_ENVIRONMENT: environment }: Config): boolean {
   return environment === 'production';
 }
 
-/** Who called, as this machine knows it; behind `sudo` or in a container not the user whom the program runs as. */
+/** The stores and settings that decide which deliveries a transaction calls for. */
+export function deliveryContext({ config, engines, clock }: Session) {
+  return {
+    ...{ store: engines.store(), queue: engines.queue(), clock },
+    ...{ environment: config.FUEL_ENVIRONMENT, retentionMs: retentionMs(config) },
+  };
+}
+
+/** The caller's name on this machine. With `sudo` or in a container that is not the user whom the program runs as. */
 function loginName({ FUEL_OPERATOR_LOGIN: given }: Config): string {
   const name = given ?? process.env.SUDO_USER;
   if (name) return name;

@@ -14,7 +14,7 @@ import { audit } from '../../audit/audit.ts';
 type DirectoryEngines = Pick<Engines, 'store' | 'directory'>;
 type NamingEngines = DirectoryEngines & Pick<Engines, 'view'>;
 
-/** The key with this prefix in the present directory. Throws `REFUSED` if there is none, and as `readPrefix`. */
+/** The key with this prefix. Throws `REFUSED` if there is none, and `USAGE` for what can't be a prefix. */
 export async function findKey(engines: DirectoryEngines, prefix: string): Promise<DirectoryKey> {
   readPrefix(prefix);
   const found = await loadKey(engines.store(), engines.directory(), prefix);
@@ -22,7 +22,10 @@ export async function findKey(engines: DirectoryEngines, prefix: string): Promis
   return found;
 }
 
-/** The account; `undefined` where it was never opened, but transactions of it are shown. Throws `REFUSED` otherwise. */
+/**
+ * The account, or `undefined` if it was never opened but customers are shown transactions of it. Throws `REFUSED` for any other
+ * account.
+ */
 export async function findAccount(
   engines: Pick<Engines, 'store' | 'view'>,
   accountId: number,
@@ -33,12 +36,12 @@ export async function findAccount(
   return entry;
 }
 
-/** Every account by its id. */
+/** All accounts, sorted by id. */
 export function sortedAccounts(directory: Directory): DirectoryAccount[] {
   return [...directory.accounts()].sort((a, b) => a.id - b.id);
 }
 
-/** The key of an account that has it. */
+/** A key that the account is known to have. */
 export function keyOf(account: Account, prefix: string): AccountKey {
   const key = account.keys.get(prefix);
   if (key === undefined) throw new Error(`account ${account.id} lost its key ${prefix}`);
@@ -46,8 +49,8 @@ export function keyOf(account: Account, prefix: string): AccountKey {
 }
 
 /**
- * Throws `REFUSED` where `unknownName` says so. An account that was never opened is known if the view shows transactions
- * of it, or with `inLog` if any event names it, which takes as long as to read the log.
+ * Throws `REFUSED` for a name that was never recorded. An account that was never opened is known if the view shows
+ * transactions of it; with `inLog` also if any event names it, which takes as long as reading the log.
  */
 export async function requireKnown(
   engines: NamingEngines,
@@ -68,12 +71,12 @@ export async function requireKnown(
   if (fault !== undefined) throw new FuelError('REFUSED', fault);
 }
 
-/** Each account as its stream says. */
+/** Reads an account from its stream. */
 export function accountOf({ engines }: { readonly engines: Pick<Engines, 'store'> }) {
   return (accountId: number) => loadAccount(engines.store(), accountId);
 }
 
-/** Whether the view shows any transaction of the account, or of one of these corporates of it. */
+/** True if the view shows a transaction of the account, or of the corporates that are named. */
 export async function isShown(
   { view }: Pick<Engines, 'view'>,
   of: Pick<PageQuery, 'accountId' | 'references'>,

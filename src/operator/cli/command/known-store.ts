@@ -8,7 +8,7 @@ import type { EventStore } from '../../../event-store/event-store.ts';
 import type { Engines } from '../../../service/engines/engines.ts';
 import type { Output } from './output.ts';
 
-/** Throws `REFUSED` if the events are embedded and their file does not exist: to open it would make it. */
+/** Throws `REFUSED` if the events are embedded and their file does not exist: opening it would create it. */
 export function requireStore(config: Config, engines: Pick<Engines, 'embedded'>): void {
   if (hasStore(config, engines)) return;
   throw new FuelError(
@@ -22,7 +22,7 @@ export function hasStore({ FUEL_DATA_DIR }: Config, { embedded }: Pick<Engines, 
   return !embedded.includes('store') || existsSync(join(FUEL_DATA_DIR, EMBEDDED_FILES.events));
 }
 
-/** What a dry run reads: where there is no store yet everything is new, and none is made. */
+/** The store that a dry run reads. If none exists, everything is new, and none is created. */
 export function storeOfDryRun({
   config,
   engines,

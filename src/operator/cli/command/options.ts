@@ -7,10 +7,10 @@ import { isEmail } from '../../../domain/values/primitives.ts';
 import { searchable, trimmed } from '../../../domain/values/search-text.ts';
 import { readId, readTime } from '../../answers/filters.ts';
 
-/** An option, `T` to the command. Its flag is its name in the command's table: `rateLimit` is `--rate-limit`. */
+/** An option whose value is a `T`. Its flag is its name in the command's table: `rateLimit` is `--rate-limit`. */
 export interface OptionOf<T> {
   readonly make: (flag: string) => Option;
-  /** Never there: `T` needs a place. */
+  /** Never set: it only carries the type. */
   readonly value?: T;
 }
 
@@ -29,7 +29,7 @@ export function flag(summary: string): OptionOf<true | undefined> {
   return { make: (name) => new Option(name, summary) };
 }
 
-/** `read` throws `USAGE`. */
+/** An option with a value. `read` throws `USAGE`. */
 export function valued<T>(
   shown: string,
   summary: string,
@@ -45,22 +45,13 @@ export function valued<T>(
   return { make: (name) => new Option(`${name} <${shown}>`, summary).argParser(parse) };
 }
 
-/** One of the names, which help and completion show; `read` says more of a wrong one than that. */
+/** One of these names, which help and completion show. */
 export function choice<T extends string>(
   shown: string,
   summary: string,
   names: readonly T[],
-  read?: (text: string) => T,
 ): OptionOf<T | undefined> {
-  if (read === undefined) return { make: (name) => new Option(`${name} <${shown}>`, summary).choices(names) };
-  const { make } = valued(shown, summary, read);
-  return {
-    make(name) {
-      const option = make(name);
-      option.argChoices = [...names];
-      return option;
-    },
-  };
+  return { make: (name) => new Option(`${name} <${shown}>`, summary).choices(names) };
 }
 
 export function required<T>({ make }: OptionOf<T>): OptionOf<Exclude<T, undefined>> {
@@ -76,32 +67,33 @@ export function withDefault<T>(
 
 export const id = (summary: string) => valued('id', summary, readId);
 export const time = (summary: string) => valued('time', summary, readTime);
-export const count = (summary: string) => valued('n', summary, readCount);
+/** A whole number from 1 to `max`. */
+export const count = (summary: string, max?: number) => valued('n', summary, (text) => readCount(text, max));
 export const text = (shown: string, summary: string) => valued(shown, summary, readText);
-/** Taken as it is: what can't be a prefix is refused without repeating it. */
+/** Taken as it is, since commander would repeat a wrong value, which may be a whole key. */
 export const prefix = (summary: string) => valued('prefix', summary, String);
 
-/** For a command that switches something off. */
 export const reason = text('reason', 'the reason, which is recorded for auditors');
 export const personal = flag("include the driver's name and number (always in --json)");
 export const actor = text('name', 'who runs the command (default: the login name)');
 export const json = flag('print JSON only: one document, or one per line for lists');
-/** What was `done` in this time. */
+/** The range of time in which something was `done`. */
 export const sinceUntil = (done: string) => ({
   since: time(`${done} at or after this time`),
   until: time(`${done} at or before this time`),
 });
 
-/** Readers of arguments and options. They throw `USAGE`, without the text: it may be anything. */
+// Readers of arguments and options throw `USAGE`, without the text, which may be anything.
 
 export function readOnOff(text: string): boolean {
   if (text !== 'on' && text !== 'off') throw usage('It must be on or off.');
   return text === 'on';
 }
 
-export function readCount(text: string): number {
+export function readCount(text: string, max = Number.MAX_SAFE_INTEGER): number {
   const value = readId(text);
   if (value < 1) throw usage('It must be at least 1.');
+  if (value > max) throw usage(`It must be at most ${max}.`);
   return value;
 }
 
@@ -111,7 +103,7 @@ export function readText(text: string): string {
   return text;
 }
 
-/** A text to search for. */
+/** A text to search for. Only its letters and digits count. */
 export function readSearch(text: string): string {
   if (searchable(text) === '') throw usage('It must have a letter or a digit.');
   return readText(text);
@@ -126,7 +118,7 @@ export function readList(text: string): string[] {
 
 export const readEventTypes = listOf(
   (type) => eventTypes.some((known) => known === type),
-  `is no event type: they are ${eventTypes.join(', ')}.`,
+  `is not an event type: they are ${eventTypes.join(', ')}.`,
 );
 
 /** Addresses and CIDR ranges. */

@@ -4,56 +4,89 @@ import { printable, printableLine, withoutKeys } from '../../../base/printable.t
 import type { Noun, Shown } from '../../print/document.ts';
 import { documentText, ListText } from '../../print/document-text.ts';
 
-/** The first documents of a list decide how wide its columns are. They wait for each other this long, and so many. */
-const GATHERED_MS = 100;
+/**
+ * The first documents of a list decide how wide its columns are, so they are gathered before any is printed: at most this
+ * many, for at most this long.
+ */
 const GATHERED = 50;
+const GATHERED_MS = 100;
+const PROGRESS_EVERY_MS = 100;
+const CLEAR_LINE = '\r\u001b[K';
 
-/** What a command prints: with --json documents alone, each on one line. */
+/** What a command prints. With --json standard output gets only documents, each on one line. */
 export class Output {
   readonly json: boolean;
   #list: ListText | undefined;
   #gathered: object[] = [];
   #gathering: NodeJS.Timeout | undefined;
+  #progressAtMs = 0;
+  #hasProgress = false;
 
   constructor(json: boolean) {
     this.json = json;
   }
 
-  /** Prints one JSON document with --json, the text otherwise, on standard output. */
+  /** Prints one JSON document with --json, otherwise the text, on standard output. */
   result(document: unknown, text: string): void {
+    this.#clearProgress();
     process.stdout.write(this.#text(document, text));
   }
 
   /**
-   * As `result`, for a document with a secret that is shown only once. Rejects with `OUTPUT_LOST` if it could not be
-   * written; `lost` says what is lost and what to do.
+   * Prints a document with a secret that is shown only once. Rejects with `OUTPUT_LOST` if it could not be written; `lost`
+   * says what is lost and what to do.
    */
   secret(document: unknown, text: string, lost: string): Promise<void> {
     return writeSecret(this.#text(document, text), lost);
   }
 
-  /** Prints one document. `shown` is what people are shown in place of it, where that is not the same. */
+  /** Prints one document. People are shown `shown` instead if it is given. */
   answer(document: object, { shown = document, ...how }: Shown & { readonly shown?: object } = {}): void {
     this.result(document, this.json ? '' : documentText(shown, { ...how, ...terminal() }));
   }
 
-  /** Prints one line of a list on standard output, as `result`; resolves when the reader can take more. */
+  /** Prints one line of a list on standard output. Resolves when the reader can take more. */
   async line(document: unknown, text: string): Promise<void> {
     await this.#write([this.json ? JSON.stringify(document) : text]);
   }
 
-  /** Prints a document of a list, whose `id` names such a thing. */
+  /** Prints a document of a list. `id` is the noun that its member of that name refers to. */
   async row(document: object, id?: Noun): Promise<void> {
     if (this.json) return this.line(document, '');
     const isFirst = this.#list === undefined;
     this.#list ??= new ListText({ id, ...terminal() });
     this.#gathered.push(document);
-    if (isFirst) this.#gathering = setTimeout(() => void this.end(), GATHERED_MS);
-    if (this.#gathering === undefined || this.#gathered.length === GATHERED) await this.end();
+    if (isFirst) this.#gathering = setTimeout(() => void this.#printGathered(), GATHERED_MS);
+    if (this.#gathering === undefined || this.#gathered.length === GATHERED) await this.#printGathered();
   }
 
-  /** Prints what still waits for the rest of its list. */
+  /** Prints the documents that are still gathered, and removes the progress line. */
   async end(): Promise<void> {
+    this.#clearProgress();
+    await this.#printGathered();
+  }
+
+  /** Prints one line on standard error: notes and faults are never part of the result. */
+  note(line: string): void {
+    this.#clearProgress();
+    process.stderr.write(`${printableLine(withoutKeys(line))}\n`);
+  }
+
+  /** Shows how far the work is, on a line of standard error that the next one overwrites. Only a terminal shows it. */
+  progress(text: string): void {
+    const nowMs = Date.now();
+    if (!process.stderr.isTTY || nowMs - this.#progressAtMs < PROGRESS_EVERY_MS) return;
+    this.#progressAtMs = nowMs;
+    this.#hasProgress = true;
+    process.stderr.write(CLEAR_LINE + text);
+  }
+
+  #clearProgress(): void {
+    if (this.#hasProgress) process.stderr.write(CLEAR_LINE);
+    this.#hasProgress = false;
+  }
+
+  async #printGathered(): Promise<void> {
     clearTimeout(this.#gathering);
     this.#gathering = undefined;
     const lines = this.#gathered.length === 0 ? [] : (this.#list?.linesOf(this.#gathered) ?? []);
@@ -61,12 +94,8 @@ export class Output {
     if (lines.length > 0) await this.#write(lines);
   }
 
-  /** One line on standard error: notes and faults, never part of the result. */
-  note(line: string): void {
-    process.stderr.write(`${printableLine(withoutKeys(line))}\n`);
-  }
-
   async #write(lines: readonly string[]): Promise<void> {
+    this.#clearProgress();
     const text = lines.map((line) => `${printableLine(line)}\n`).join('');
     if (!process.stdout.write(text)) await once(process.stdout, 'drain');
   }
@@ -76,7 +105,7 @@ export class Output {
   }
 }
 
-/** What is piped is as wide as it is. */
+/** The width of the terminal. Piped output has no limit. */
 function terminal(): { readonly width?: number } {
   return process.stdout.isTTY ? { width: process.stdout.columns } : {};
 }
@@ -85,7 +114,7 @@ function writeSecret(text: string, lost: string): Promise<void> {
   const { stdout } = process;
   return new Promise((resolve, reject) => {
     const fail = (cause: Error): void => reject(new FuelError('OUTPUT_LOST', lost, { cause }));
-    // The listeners that others added end the process quietly when the pipe is closed.
+    // The other listeners would end the process quietly if the pipe is closed.
     const others = stdout.listeners('error') as ((error: Error) => void)[];
     stdout.removeAllListeners('error').on('error', fail);
     stdout.write(text, (error) => {
@@ -98,8 +127,8 @@ function writeSecret(text: string, lost: string): Promise<void> {
 }
 
 /**
- * Aborts at the first SIGINT, SIGTERM or SIGHUP, so that the command can stop cleanly; a second SIGINT or SIGTERM ends the
- * process. A closed terminal sends SIGHUP more than once: by the kernel and by its shell.
+ * Aborts at the first SIGINT, SIGTERM or SIGHUP, so that the command can stop cleanly. A second SIGINT or SIGTERM ends the
+ * process. SIGHUP does not: a closed terminal sends it more than once, from the kernel and from the shell.
  */
 export function abortOnInterrupt(): AbortSignal {
   const interrupted = new AbortController();

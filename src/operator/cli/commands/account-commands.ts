@@ -13,7 +13,7 @@ import { applyAccounts } from '../../apply/apply-accounts.ts';
 import { bytesOf, linesOf } from '../../apply/export-account.ts';
 import { MAX_LINE_BYTES } from '../../lines/lines.ts';
 import { printChange } from '../command/change.ts';
-import { command, noun, requiresReason, type Session } from '../command/command.ts';
+import { command, noun, requiresReason, type Session, unlessDryRun } from '../command/command.ts';
 import { sortedAccounts } from '../command/known-names.ts';
 import { storeOfDryRun } from '../command/known-store.ts';
 import { longWork, openInput, requireReadable } from '../command/long-work.ts';
@@ -21,10 +21,9 @@ import * as option from '../command/options.ts';
 
 const list = command({
   usage: 'list',
-  summary:
-    'list the accounts by id: whether they have access now, their keys, and the state of their webhooks',
+  summary: 'list accounts by id, with their access, their number of keys and the state of their webhooks',
   example: 'fuel account list --json',
-  options: { closed: option.flag('closed accounts too') },
+  options: { closed: option.flag('include closed accounts') },
   async work({ engines, clock, out }, _, { closed }) {
     const directory = await loadDirectory(engines.store(), engines.directory());
     for (const entry of sortedAccounts(directory))
@@ -34,10 +33,10 @@ const list = command({
 
 const show = command({
   usage: 'show <id>',
-  summary: 'show one account with its profiles, groups, corporates and keys, as they are or as they were',
+  summary: 'show an account with its profiles, groups, corporates and keys, now or at an earlier time',
   example: 'fuel account show 7 --at 2026-09-03T12:00:00Z',
   args: [readId],
-  options: { at: option.time('as of then, by what was recorded until then') },
+  options: { at: option.time('the account as it was at this time') },
   async work({ engines, clock, out }, [accountId], { at }) {
     requirePast(at, clock.now());
     const entry = await loadAccount(engines.store(), accountId, { untilMs: at });
@@ -55,7 +54,7 @@ const show = command({
 
 const open = command({
   usage: 'open <id>',
-  summary: 'open an account; it starts with the integration off and no charging profile',
+  summary: 'open an account; its integration is off and it has no charging profile at first',
   example: 'fuel account open 7 --name "North Haulage"',
   args: [readId],
   options: { name: option.required(option.text('name', "the customer's name")) },
@@ -66,7 +65,7 @@ const open = command({
 
 const rename = command({
   usage: 'rename <id>',
-  summary: 'give an account another name',
+  summary: 'rename an account',
   example: 'fuel account rename 7 --name "North Haulage Ltd"',
   args: [readId],
   options: { name: option.required(option.text('name', "the customer's name")) },
@@ -77,7 +76,8 @@ const rename = command({
 const close = command({
   usage: 'close <id>',
   summary:
-    'close an account: its integration and every key are switched off, pending deliveries end, and nothing of it is changed until it is reopened',
+    'close an account: its integration and its keys are switched off, pending deliveries end, and no change is ' +
+    'accepted until it is reopened',
   example: 'fuel account close 7 --reason "contract ended, ticket 4711" --wait',
   args: [readId],
   options: { reason: option.required(option.reason) },
@@ -87,7 +87,7 @@ const close = command({
 
 const reopen = command({
   usage: 'reopen <id>',
-  summary: 'let a closed account be changed again; what its closing switched off stays off',
+  summary: 'accept changes to a closed account again; what closing it switched off stays off',
   example: 'fuel account reopen 7 --reason "contract renewed"',
   args: [readId],
   options: { reason: option.required(option.reason) },
@@ -111,7 +111,7 @@ const integration = command({
 
 const contact = command({
   usage: 'contact <id>',
-  summary: 'set the e-mail addresses that get the notices about failing webhooks',
+  summary: 'set the e-mail addresses that are notified of failing webhooks',
   example: 'fuel account contact 7 --email fleet@example.com,it@example.com',
   args: [readId],
   options: { email: option.required(option.valued('addresses', 'separated by commas', option.readEmails)) },
@@ -122,11 +122,11 @@ const contact = command({
 
 const profile = command({
   usage: 'profile <id>',
-  summary: 'set a charging profile (access check 5); the same profile again is renewed or shortened',
+  summary: 'set a charging profile (access check 5), or renew or shorten it',
   example: 'fuel account profile 7 --profile basic --from 2026-09-01T00:00:00Z --to 2027-09-01T00:00:00Z',
   args: [readId],
   options: {
-    profile: option.required(option.text('name', 'its name')),
+    profile: option.required(option.text('name', "the profile's name")),
     from: option.required(option.time('when access starts')),
     to: option.time('when access ends (default: open-ended)'),
   },
@@ -146,7 +146,7 @@ const group = command({
     change(session, { type: 'SetCorporateGroup', accountId, groupId, name }),
 });
 
-const groupOption: option.OptionOf<number | false | undefined> = option.id('the group it is in');
+const groupOption: option.OptionOf<number | false | undefined> = option.id('the group that it belongs to');
 
 const corporate = command({
   usage: 'corporate <id> <corporate>',
@@ -154,9 +154,9 @@ const corporate = command({
   example: 'fuel account corporate 7 31 --name "North Depot" --group 3',
   args: [readId, readId],
   options: {
-    name: option.text('name', "the corporate's name; a new one needs it"),
+    name: option.text('name', "the corporate's name; required for a new one"),
     group: groupOption,
-    noGroup: option.flag('it is in no group'),
+    noGroup: option.flag('the corporate belongs to no group'),
   },
   changes: true,
   work(session, [accountId, corporateId], { name, group }) {
@@ -168,40 +168,38 @@ const corporate = command({
 const apply = command({
   usage: 'apply <file>',
   summary:
-    'make accounts what a file of JSON lines says, or standard input (-): one account a line; what is left out stays',
+    'make accounts match a file of JSON lines, or standard input (-), with one account per line; members that a line ' +
+    'leaves out do not change',
   example: 'fuel account apply customers.jsonl --dry-run',
   args: [String],
   options: {
     dryRun: option.flag('record nothing; show what would be recorded (with --json on standard error)'),
     reason: option.reason,
   },
-  changes: ({ dryRun }) => dryRun !== true,
+  changes: unlessDryRun,
   begins: true,
   check: ([file]) => requireReadable(file),
   work(session, [file], { dryRun = false, reason }) {
-    const { clock, author, out } = session;
-    const why = { reason, isAsked: requiresReason(session.config) };
+    const { config, engines, clock, author, out } = session;
+    const onApplied = async (events: readonly DomainEvent[]): Promise<void> => {
+      for (const event of events) {
+        // With --json the counts are the only document on standard output.
+        if (out.json) out.note(eventText(event));
+        else await out.line(undefined, eventText(event));
+      }
+    };
     return longWork(
-      out,
-      { again: 'apply the same file again', names: dryRun ? { applied: 'would apply' } : {} },
-      async ({ onRefused, endLine, ...parts }) => {
-        const input = openInput(file, parts.signal);
-        const show = async (events: readonly DomainEvent[]): Promise<void> => {
-          endLine();
-          for (const event of events) {
-            // With --json there is one document on standard output: the counts.
-            if (out.json) out.note(eventText(event));
-            else await out.line(undefined, eventText(event));
-          }
-        };
-        return applyAccounts({
-          store: dryRun ? storeOfDryRun(session) : session.engines.store(),
-          ...{ input, author, clock, dryRun, why },
-          ...(dryRun && { onApplied: show }),
-          onRefused: (lineNumber, reason) => onRefused(`line ${lineNumber}`, reason),
+      session,
+      ({ onRefused, ...parts }) =>
+        applyAccounts({
+          store: dryRun ? storeOfDryRun(session) : engines.store(),
+          ...{ input: openInput(file, parts.signal), author, clock, dryRun, reason },
+          requiresReason: requiresReason(config),
+          ...(dryRun && { onApplied }),
+          onRefused: (lineNumber, why) => onRefused(`line ${lineNumber}`, why),
           ...parts,
-        });
-      },
+        }),
+      { names: dryRun ? { applied: 'would apply' } : {} },
     );
   },
 });
@@ -209,34 +207,29 @@ const apply = command({
 const exportAccounts = command({
   usage: 'export [ids...]',
   summary:
-    'print accounts in the form that fuel account apply reads, sorted by id: all that are not closed, or those that are named',
+    'print accounts in the format that fuel account apply reads, sorted by id: all that are open, or those that are named',
   example: 'fuel account export > customers.jsonl',
   async work({ engines, out }, ids) {
     const named = ids.map(readId);
-    const directory = await loadDirectory(engines.store(), engines.directory());
+    const accounts = accountsOf(await loadDirectory(engines.store(), engines.directory()), named);
     let faults = 0;
     const fault = (reason: string): void => {
       faults += 1;
       out.note(reason);
     };
-    for (const { id, account, unreadable } of accountsOf(directory, named)) {
-      if (account === undefined) {
+    for (const { id, account, unreadable } of accounts) {
+      if (account === undefined)
         fault(`account ${id} is not exported, since it can't be read: ${unreadable?.reason}`);
-        continue;
-      }
-      if (account.closed !== null) {
-        if (named.length > 0)
-          fault(`account ${id} is closed: what is applied is never closed, so it is left out`);
-        continue;
-      }
-      for (const line of linesOf(account)) {
-        if (bytesOf(line) > MAX_LINE_BYTES) {
-          fault(
-            `account ${id}: a line is longer than the ${MAX_LINE_BYTES} bytes that fuel account apply takes`,
-          );
+      else if (account.closed === null) {
+        for (const line of linesOf(account)) {
+          if (bytesOf(line) > MAX_LINE_BYTES)
+            fault(
+              `account ${id}: a line is longer than the ${MAX_LINE_BYTES} bytes that fuel account apply takes`,
+            );
+          await out.line(line, JSON.stringify(line));
         }
-        await out.line(line, JSON.stringify(line));
-      }
+      } else if (named.length > 0)
+        fault(`account ${id} is not exported, since it is closed and fuel account apply never closes one`);
     }
     return faults > 0 ? 1 : 0;
   },
@@ -244,7 +237,7 @@ const exportAccounts = command({
 
 export const addAccountCommands = noun({
   name: 'account',
-  summary: 'customer accounts: their data and their access',
+  summary: 'customer accounts, their data and their access',
   example: 'fuel account show 7',
   commands: [
     list,
@@ -268,7 +261,7 @@ async function change(session: Session, command: AccountCommand): Promise<void> 
   printChange(session, events.length > 0, accountSummary(account));
   if (events.some(({ type }) => type === 'CorporateMoved')) {
     session.out.note(
-      'Records that were made before keep the group they had: only newer ones are found by the new group.',
+      'Existing records keep their former group: only newer records are found by the new one.',
     );
   }
 }
@@ -278,7 +271,7 @@ function eventText({ type, data }: DomainEvent): string {
   return `account ${id}  ${type}  ${JSON.stringify(rest)}`;
 }
 
-/** Sorted by id. Throws `REFUSED` before anything is printed if one is not known. */
+/** The accounts to export, sorted by id. Throws `REFUSED` for an unknown one, before anything is printed. */
 function accountsOf(directory: Directory, ids: readonly number[]): DirectoryAccount[] {
   for (const id of ids)
     if (directory.account(id) === undefined) throw new FuelError('REFUSED', unknownAccount(id));

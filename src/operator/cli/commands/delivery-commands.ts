@@ -1,6 +1,5 @@
 import { FuelError } from '../../../base/errors.ts';
 import { pause } from '../../../base/pause.ts';
-import { REDELIVERABLE } from '../../../domain/account-events.ts';
 import { EARLIEST_MS, formatDateTime, LATEST_MS } from '../../../domain/values/date-time.ts';
 import type { DeliverySummary } from '../../../push/queue/delivery.ts';
 import { DELIVERY_STATES } from '../../../push/queue/delivery.ts';
@@ -17,30 +16,28 @@ import {
   redeliverByIds,
   redeliverOfKey,
 } from '../../deliveries/redeliver.ts';
-import { command, noun, type Session } from '../command/command.ts';
-import { deliveryContext } from '../command/deliveries.ts';
+import { command, deliveryContext, noun, type Session, unlessDryRun } from '../command/command.ts';
 import { accountOf, findKey, requireKnown } from '../command/known-names.ts';
 import { longWork } from '../command/long-work.ts';
 import * as option from '../command/options.ts';
-import { abortOnInterrupt } from '../command/output.ts';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LISTED = 1_000;
 const FOLLOW_MS = 500;
 
 const LIST = {
-  key: option.prefix('deliveries to this key'),
-  account: option.id('deliveries of this account'),
-  transaction: option.id('deliveries of this transaction'),
-  state: option.choice('state', 'in this state', DELIVERY_STATES),
+  key: option.prefix('only deliveries to this key'),
+  account: option.id('only deliveries of this account'),
+  transaction: option.id('only deliveries of this transaction'),
+  state: option.choice('state', 'only deliveries in this state', DELIVERY_STATES),
   ...option.sinceUntil('created'),
   limit: option.withDefault(
-    option.valued('n', `at most this many, up to ${MAX_LISTED}`, readLimit),
+    option.count(`at most this many, up to ${MAX_LISTED}`, MAX_LISTED),
     DEFAULT_LIMIT,
   ),
   after: option.valued('id', 'continue after this delivery', String),
-  follow: option.flag('print those that are new or have changed too, until interrupted or --until'),
-  unsent: option.flag('transactions, created in the time given, of which --key has no delivery, and why'),
+  follow: option.flag('also print new and changed deliveries, until interrupted or --until'),
+  unsent: option.flag('list the transactions, created in this time, that --key was not sent, and why'),
 };
 
 const list = command({
@@ -53,7 +50,7 @@ const list = command({
     const { engines } = session;
     const filter = deliveryFilter(options);
     if (options.follow && options.after !== undefined) {
-      throw option.usage('--follow shows the newest: leave --after out');
+      throw option.usage('--follow shows the newest deliveries: leave out --after');
     }
     const queue = engines.queue();
     const after = options.after === undefined ? undefined : await queue.find(options.after);
@@ -72,7 +69,7 @@ const list = command({
 
 const show = command({
   usage: 'show <id>',
-  summary: 'show one delivery with its attempts and what was answered',
+  summary: "show a delivery with its attempts and the receiver's answers",
   example: 'fuel delivery show 0e6c1a5c-6c0f-5f6e-9a53-1d2f4a7d9b10',
   args: [String],
   async work(session, [id]) {
@@ -87,66 +84,69 @@ const show = command({
   },
 });
 
+/** The options that go with each way to say which deliveries are meant. */
+const REDELIVER_FORMS = {
+  ids: ['force'],
+  failed: ['key', 'failed', 'since', 'until', 'dryRun'],
+  delivered: ['key', 'delivered', 'since', 'until', 'dryRun'],
+  cancel: ['key', 'cancel', 'reason'],
+} as const;
+
 const redeliver = command({
   usage: 'redeliver [id...]',
-  summary: 'send deliveries again, under their own ids: those named, or those of a key, 50 a second',
+  summary: 'send deliveries again, under their own ids: those named, or those of a key, 50 per second',
   example: 'fuel delivery redeliver --failed --key a1b2c3d4e5 --since 2026-09-01T00:00:00Z',
   options: {
-    force: option.flag('redeliver delivered ones too'),
+    force: option.flag('also redeliver deliveries that succeeded'),
     failed: option.flag('all failed deliveries of --key'),
-    delivered: option.flag('all delivered deliveries of --key'),
+    delivered: option.flag('all successful deliveries of --key'),
     key: option.prefix('the key, with --failed, --delivered or --cancel'),
     ...option.sinceUntil('with --key: created'),
     dryRun: option.flag('with --key: only count what would be sent'),
     cancel: option.flag('cancel redeliveries for --key that are still pending'),
   },
-  changes: ({ dryRun }) => dryRun !== true,
+  changes: unlessDryRun,
   asksWhy: ({ cancel }) => cancel === true,
-  async work(session, ids, options) {
-    const { key, since, until, force, dryRun, cancel, reason } = options;
-    const wanted = REDELIVERABLE.filter((which) => options[which] === true);
-    const [which] = wanted;
-    const isOfKey = key !== undefined && ids.length === 0 && force === undefined;
-    const isRange = isOfKey && wanted.length === 1 && (cancel ?? reason) === undefined;
-    const isCancel = isOfKey && wanted.length === 0 && cancel && (since ?? until ?? dryRun) === undefined;
-    const others = key ?? since ?? until ?? dryRun ?? cancel ?? reason;
-    const isNamed = ids.length > 0 && wanted.length === 0 && others === undefined;
-    if (!isRange && !isCancel && !isNamed) {
-      throw option.usage(
-        'name deliveries (with --force where needed), or give --key with --failed, --delivered or --cancel',
-      );
-    }
-    requireRange(options);
+  check(ids, { json: _, actor: __, wait: ___, ...options }: Readonly<Record<string, unknown>>) {
+    const given = Object.keys(options);
+    const form =
+      ids.length > 0 ? 'ids' : given.includes('cancel') ? 'cancel' : options.failed ? 'failed' : 'delivered';
+    const fitting: readonly string[] = REDELIVER_FORMS[form];
+    const isWhole = form === 'ids' || (given.includes('key') && given.includes(form));
+    if (isWhole && given.every((name) => fitting.includes(name))) return;
+    throw option.usage(
+      'name deliveries (with --force if needed), or give --key with --failed, --delivered or --cancel',
+    );
+  },
+  async work(session, ids, { key, since, until, force = false, failed, dryRun, cancel, reason }) {
+    requireRange({ since, until });
     const { engines, writer, out } = session;
-    if (key === undefined) {
-      const again = 'run the same command again';
-      return longWork(out, { again, names: NAMES }, ({ endLine: _, ...parts }) =>
-        redeliverByIds(ids, force === true, { writer: writer(), queue: engines.queue(), ...parts }),
-      );
-    }
-    const accountId = (await findKey(engines, key)).entry.id;
-    if (which === undefined) {
-      const parts = { writer: writer(), queue: engines.queue() };
-      const cancelled = await cancelRedelivery({ accountId, prefix: key, reason }, parts);
+    const parts = { writer: writer(), queue: engines.queue() };
+    if (key === undefined)
+      return longWork(session, (long) => redeliverByIds(ids, force, { ...parts, ...long }), { names: NAMES });
+    const of = { accountId: (await findKey(engines, key)).entry.id, prefix: key };
+    if (cancel) {
+      const cancelled = await cancelRedelivery({ ...of, reason }, parts);
       out.result({ cancelled }, `cancelled ${cancelled}`);
       return 0;
     }
-    return redeliverKey(
-      session,
-      { accountId, prefix: key, sinceMs: since ?? null, untilMs: until ?? null, which },
-      dryRun,
-    );
+    const which = failed ? 'failed' : 'delivered';
+    const range = { ...of, sinceMs: since ?? null, untilMs: until ?? null, which } as const;
+    if (!dryRun) return redeliverKey(session, range);
+    const deliveries = await countRedeliverable(range, { ...parts, signal: session.signal });
+    out.result({ deliveries }, `would redeliver ${deliveries}`);
+    return 0;
   },
 });
 
 export const addDeliveryCommands = noun({
   name: 'delivery',
-  summary: 'webhook deliveries: what was sent, what was answered, redelivery',
+  summary: 'webhook deliveries, their attempts and redelivery',
   example: 'fuel delivery list --key a1b2c3d4e5 --state failed',
   commands: [list, show, redeliver],
 });
 
-/** What the customer has to pull. */
+/** Prints the transactions that were not pushed, and that the customer therefore has to pull. */
 async function printUnsent(
   session: Session,
   { key, since, until, limit, ...others }: option.Values<typeof LIST>,
@@ -167,14 +167,14 @@ async function printUnsent(
   }
 }
 
-/** Prints what is new or has changed, until interrupted or the range is over. */
+/** Prints what is new or has changed, until interrupted or until the end of the range. */
 async function follow(
   session: Session,
   changes: DeliveryChanges,
   untilMs = Number.POSITIVE_INFINITY,
 ): Promise<void> {
-  const signal = abortOnInterrupt();
-  while (session.clock.now() <= untilMs) {
+  const { clock, signal } = session;
+  while (clock.now() <= untilMs) {
     await pause(FOLLOW_MS, signal);
     if (signal.aborted) return;
     await print(session, await changes.look());
@@ -192,41 +192,29 @@ function withReasons<T extends DeliverySummary>(session: Session, deliveries: re
 
 const NAMES = { unchanged: 'already pending', left_out: 'left out' };
 
-async function redeliverKey(
-  { engines, writer, clock, out }: Session,
-  of: KeyRedelivery,
-  dryRun: true | undefined,
-): Promise<number> {
+async function redeliverKey(session: Session, of: KeyRedelivery): Promise<number> {
+  const { engines, writer, clock, out } = session;
   const parts = { writer: writer(), queue: engines.queue() };
-  if (dryRun) {
-    const deliveries = await countRedeliverable(of, { ...parts, signal: abortOnInterrupt() });
-    out.result({ deliveries }, `would redeliver ${deliveries}`);
-    return 0;
-  }
   let oldestAtMs: number | undefined;
-  const onPage = (createdAtMs: number): void => {
-    oldestAtMs = createdAtMs;
-  };
-  const options = {
-    get again() {
-      return of.which === 'failed' || oldestAtMs === undefined
-        ? 'run the same command again'
-        : `run it again with --until ${formatDateTime(oldestAtMs)}`;
+  return longWork(
+    session,
+    async (long) => {
+      const deliveries = await countRedeliverable(of, { ...parts, signal: long.signal });
+      if (long.signal.aborted) return { redelivered: 0, unchanged: 0, refused: 0, left_out: 0 };
+      const lastDueAtMs = clock.now() + (deliveries * 1_000) / REDELIVERED_PER_SECOND;
+      if (deliveries > 0)
+        out.note(`${deliveries} deliveries; the last is due at ${formatDateTime(lastDueAtMs)}`);
+      const onPage = (createdAtMs: number): void => {
+        oldestAtMs = createdAtMs;
+      };
+      return redeliverOfKey(of, { ...parts, ...long, onPage });
     },
-    names: NAMES,
-  };
-  return longWork(out, options, async ({ endLine: _, ...long }) => {
-    const deliveries = await countRedeliverable(of, { ...parts, signal: long.signal });
-    if (long.signal.aborted) return { redelivered: 0, unchanged: 0, refused: 0, left_out: 0 };
-    const lastDueAtMs = clock.now() + (deliveries * 1_000) / REDELIVERED_PER_SECOND;
-    if (deliveries > 0)
-      out.note(`${deliveries} deliveries; the last is due at ${formatDateTime(lastDueAtMs)}`);
-    return redeliverOfKey(of, { ...parts, ...long, onPage });
-  });
-}
-
-function readLimit(value: string): number {
-  const limit = option.readCount(value);
-  if (limit > MAX_LISTED) throw option.usage(`It must be at most ${MAX_LISTED}.`);
-  return limit;
+    {
+      names: NAMES,
+      again: () =>
+        of.which === 'failed' || oldestAtMs === undefined
+          ? 'run the same command again'
+          : `run it again with --until ${formatDateTime(oldestAtMs)}`,
+    },
+  );
 }

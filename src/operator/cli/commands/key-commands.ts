@@ -28,12 +28,12 @@ const issue = command({
     label: option.valued('text', 'what the key is for', String),
     allow: option.valued(
       'cidrs',
-      'addresses it may be used from (needed in production)',
+      'the addresses that may use it (required in production)',
       option.readAllowList,
     ),
-    rateLimit: option.withDefault(option.count('requests in 60 seconds'), DEFAULT_RATE_LIMIT),
-    driverMobile: option.flag("show the drivers' mobile numbers"),
-    webhookUrl: option.valued('url', 'where transactions are pushed to', String),
+    rateLimit: option.withDefault(option.count('requests per 60 seconds'), DEFAULT_RATE_LIMIT),
+    driverMobile: option.flag("include the drivers' mobile numbers"),
+    webhookUrl: option.valued('url', 'the URL that transactions are pushed to', String),
   },
   changes: true,
   async work(
@@ -69,11 +69,11 @@ const issue = command({
 
 const list = command({
   usage: 'list',
-  summary: 'list keys with their webhooks, without secrets, by account and in the order of their issue',
+  summary: 'list keys and their webhooks, without secrets, by account and in the order of issue',
   example: 'fuel key list --edge --json',
   options: {
-    account: option.id('keys of this account'),
-    edge: option.flag('only what an external gateway needs for the edge checks'),
+    account: option.id('only keys of this account'),
+    edge: option.flag('only what an external gateway needs for its checks'),
   },
   async work({ engines, out }, _, { account: wanted, edge }) {
     const entries =
@@ -99,7 +99,7 @@ const list = command({
 
 const show = command({
   usage: 'show <prefix>',
-  summary: 'show one key, without its secret',
+  summary: 'show a key, without its secret',
   example: 'fuel key show a1b2c3d4e5',
   args: [readPrefix],
   async work({ engines, out }, [prefix]) {
@@ -111,10 +111,10 @@ const show = command({
 
 const requests = command({
   usage: 'requests <prefix>',
-  summary: 'list what was asked for with a key, newest first: from which address, for what, and what it got',
+  summary: 'list the requests made with a key, newest first: the address, the query and the answer',
   example: 'fuel key requests a1b2c3d4e5 --since 2026-09-01T00:00:00Z',
   args: [readPrefix],
-  options: option.sinceUntil('asked'),
+  options: option.sinceUntil('made'),
   async work({ engines, out }, [prefix], options) {
     requireRange(options);
     await findKey(engines, prefix);
@@ -125,7 +125,7 @@ const requests = command({
 
 const off = command({
   usage: 'off <prefix>',
-  summary: 'switch a key off at once: it answers 401 from then on',
+  summary: 'switch a key off: from now on its requests are answered with 401',
   example: 'fuel key off a1b2c3d4e5 --reason "leaked in a public repository" --wait',
   args: [readPrefix],
   changes: true,
@@ -145,7 +145,7 @@ const on = command({
 
 const allow = command({
   usage: 'allow <prefix> <cidrs>',
-  summary: 'replace the addresses a key may be used from',
+  summary: 'replace the addresses that may use a key',
   example: 'fuel key allow a1b2c3d4e5 203.0.113.0/24,198.51.100.7',
   args: [readPrefix, option.readAllowList],
   changes: true,
@@ -165,7 +165,7 @@ const rateLimit = command({
 
 const driverMobile = command({
   usage: 'driver-mobile <prefix> <on|off>',
-  summary: "show or leave out the drivers' mobile numbers",
+  summary: "include or leave out the drivers' mobile numbers",
   example: 'fuel key driver-mobile a1b2c3d4e5 on',
   args: [readPrefix, option.readOnOff],
   changes: true,
@@ -179,16 +179,17 @@ const rewrap = command({
     're-encrypt webhook secrets with the first key of FUEL_MASTER_KEY, so that the old keys can be removed',
   example: 'FUEL_MASTER_KEY=new,old fuel key rewrap',
   changes: true,
-  async work({ config, engines, writer, out }) {
+  async work(session) {
+    const { config, engines, writer, out } = session;
     const masterKeys = openMasterKeys(config);
     const directory = await loadDirectory(engines.store(), engines.directory());
-    return longWork(out, { again: 'run it again' }, async ({ onRefused, ...parts }) => {
+    return longWork(session, async ({ onRefused, ...parts }) => {
       const onUnreadable = (prefix: string, reason: string): void => onRefused(`key ${prefix}`, reason);
       const counts = await rewrapSecrets(writer(), { directory, masterKeys, onUnreadable, ...parts });
       const [first, ...others] = masterKeys.identities();
       if (counts.rewrapped === 0 && others.length > 0)
         out.note(
-          `the first key of FUEL_MASTER_KEY, ${first?.master_key_id}, encrypts: to change to another, put that first`,
+          `the first key of FUEL_MASTER_KEY, ${first?.master_key_id}, encrypts secrets: put another key first to change that`,
         );
       return counts;
     });
@@ -197,12 +198,12 @@ const rewrap = command({
 
 export const addKeyCommands = noun({
   name: 'key',
-  summary: 'API keys: how customers authenticate',
+  summary: 'API keys, with which customers authenticate',
   example: 'fuel key list --account 7',
   commands: [issue, list, show, requests, off, on, allow, rateLimit, driverMobile, rewrap],
 });
 
-/** Where the uses can't be read, keys are listed all the same. */
+/** When the keys were last used. If that can't be read, a note says so and the keys are listed without it. */
 async function lastUses(
   prefixes: readonly string[],
   { engines, out }: Pick<Session, 'engines' | 'out'>,
@@ -211,7 +212,7 @@ async function lastUses(
     return await engines.requests().lastUses(prefixes);
   } catch (error) {
     if (!isUnavailable(error)) throw error;
-    out.note(`when they were used last is not known: ${reasonOf(error)}`);
+    out.note(`when the keys were last used can't be read: ${reasonOf(error)}`);
     return new Map();
   }
 }

@@ -16,26 +16,26 @@ import * as option from '../command/options.ts';
 const follower = option.withDefault(
   option.choice(
     'name',
-    'whose, as projection status names them',
+    'the follower, as fuel projection status names it',
     FOLLOWERS.map(({ name }) => name),
   ),
   VIEW_NAME,
 );
 
-/** What happened to a retry. `null` where the follower, which tries again in its own time, has not said yet. */
+/** The result of a retry. `still_parked` is `null` if the follower tries again in its own time. */
 interface Retried {
   readonly retried: number;
   readonly still_parked: number | null;
 }
 
-/** Notices wait, and park nothing. */
+/** The notices park nothing: they wait. */
 const NOTHING_PARKED: Retried = { retried: 0, still_parked: 0 };
 
 const retry = command({
   usage: 'retry [position]',
   summary: 'apply a parked event again (or --all of them)',
   example: 'fuel projection parked retry --all',
-  options: { follower, all: option.flag('every parked event') },
+  options: { follower, all: option.flag('all parked events') },
   changes: true,
   async work(session, [position], { follower, all }) {
     const { engines, clock, author, out } = session;
@@ -43,7 +43,7 @@ const retry = command({
       throw option.usage('name one position or --all');
     }
     if (follower !== VIEW_NAME && position !== undefined) {
-      throw option.usage(`${follower} tries all of its parked events again: name --all`);
+      throw option.usage(`${follower} can only try all of its parked events again: use --all`);
     }
     const only = position === undefined ? undefined : readId(position);
     const result: Retried =
@@ -53,7 +53,7 @@ const retry = command({
           ? await replayParked(session)
           : NOTHING_PARKED;
     if (only !== undefined && result.retried === 0) throw notParked(only);
-    const later = `the processes of ${follower} handle them again; what they park again is listed then`;
+    const later = `the processes of ${follower} handle them again; what they park again will be listed`;
     const left = result.still_parked === null ? later : `still parked ${result.still_parked}`;
     out.result(result, `retried ${result.retried}, ${left}`);
     return result.still_parked === 0 || result.still_parked === null ? 0 : 1;
@@ -72,15 +72,15 @@ const skip = command({
     const parked = await parkedTransactionEvent(engines, wanted);
     const isNew = await skipEvent(engines.store(), wanted, { author, reason, clock, parked });
     const done =
-      parked === undefined ? 'skipped: its account is judged without it' : 'skipped: it is listed no more';
-    out.result({ skipped: Number(isNew) }, isNew ? done : 'it was skipped before');
+      parked === undefined ? 'skipped: its account is served without it' : 'skipped: it is no longer listed';
+    out.result({ skipped: Number(isNew) }, isNew ? done : 'it was already skipped');
   },
 });
 
 export const addParkedCommands = command(
   {
     usage: 'parked',
-    summary: 'list the events that a view or another follower of the log could not apply, oldest first',
+    summary: 'list the events that a follower of the log could not apply, oldest first',
     example: 'fuel projection parked',
     options: { follower },
     async work(session, _, { follower }) {
@@ -90,7 +90,7 @@ export const addParkedCommands = command(
   [retry, skip],
 );
 
-/** A skipped event is still there. */
+/** The event that is parked at this position, even if it was skipped already. */
 async function parkedTransactionEvent(
   engines: Session['engines'],
   position: number,
@@ -113,7 +113,7 @@ async function* parkedOf(
     out.note(`${follower} has parked more: only the oldest ${MAX_PARKED_READ} are listed`);
 }
 
-/** Hands the parked events to the consumers again; recorded before, with the oldest of their positions. */
+/** Hands the parked events to the consumers again, after it recorded the oldest of their positions. */
 async function replayParked({ engines, clock, author }: Session): Promise<Retried> {
   const subscriptions = engines.subscriptions();
   const positions = (await subscriptions.parked(DELIVERIES_GROUP)).map(({ event }) => event.position);
@@ -125,8 +125,8 @@ async function replayParked({ engines, clock, author }: Session): Promise<Retrie
 }
 
 /**
- * Has the consumers of the deliveries handle again what is parked, so that it keeps nothing that is done with. Where there
- * are none they do so when they start: EventStoreDB loses what was replayed to nobody when it restarts.
+ * Has the consumers of the deliveries handle the parked events again, so that nothing stays parked that has been dealt with. If
+ * there are no consumers they do so when they start, since EventStoreDB loses what is replayed to nobody when it restarts.
  */
 export async function replayWhereConsumed(engines: Session['engines']): Promise<void> {
   const live = await engines.coordination().live(PROCESS_MAX_AGE_MS);
@@ -139,6 +139,6 @@ export async function replayWhereConsumed(engines: Session['engines']): Promise<
 function notParked(position: number): FuelError {
   return new FuelError(
     'REFUSED',
-    `no event is parked at position ${position}: fuel projection parked lists them all`,
+    `no event is parked at position ${position}: fuel projection parked lists all parked events`,
   );
 }

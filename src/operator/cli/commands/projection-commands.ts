@@ -6,29 +6,25 @@ import { type RebuildResult, rebuildTransactions } from '../../../pull/view/buil
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
 import { followerStatus, progressText } from '../../answers/follower.ts';
 import { command, noun } from '../command/command.ts';
-import { progressLine } from '../command/long-work.ts';
 import { flag, usage } from '../command/options.ts';
-import { abortOnInterrupt } from '../command/output.ts';
 import { addParkedCommands } from './parked-commands.ts';
 
 const BY_OPERATOR = 'requested by the operator';
 
 const status = command({
   usage: 'status',
-  summary: 'how far each follower of the log is, what it parked and who works on it',
+  summary: 'show how far each follower of the log is, what it has parked and which process runs it',
   example: 'fuel projection status',
   async work({ engines, clock, out }) {
-    const parts = {
-      store: engines.store(),
-      view: engines.view(),
-      subscriptions: engines.subscriptions(),
-      coordination: engines.coordination(),
-      clock,
-    };
-    const followers = await followerStatus(parts);
+    const followers = await followerStatus({
+      ...{ store: engines.store(), view: engines.view(), clock },
+      ...{ subscriptions: engines.subscriptions(), coordination: engines.coordination() },
+    });
     for (const status of followers) await out.row(status);
     if (followers.some(({ unfinished_rebuild_percent: percent }) => percent !== undefined))
-      out.note('a rebuild stopped: the same command continues it, with --accept where records differ');
+      out.note(
+        'a rebuild was interrupted: fuel projection rebuild continues it, with --accept if records differ',
+      );
     await assertViewFits(await engines.view().checkpoint(), engines.store(), VIEW_NAME);
   },
 });
@@ -36,39 +32,27 @@ const status = command({
 const rebuild = command({
   usage: 'rebuild <view>',
   summary:
-    'rebuild a view (transactions) from the events while the present one keeps serving, and switch if the records ' +
+    'rebuild a view (transactions) from the events while the present one keeps serving, and switch to it if the records ' +
     'are the same; run it again to continue after an interruption',
   example: 'fuel projection rebuild transactions',
   args: [String],
   options: { accept: flag('switch even if records differ') },
   changes: true,
   asksWhy: ({ accept }) => accept === true,
-  async work({ engines, clock, author, out }, [view], { accept = false, reason = BY_OPERATOR }) {
-    if (view !== VIEW_NAME) throw usage(`there is no view ${view}: the views are ${VIEW_NAME}`);
-    const progress = progressLine();
+  async work({ engines, clock, author, out, signal }, [view], { accept = false, reason = BY_OPERATOR }) {
+    if (view !== VIEW_NAME) throw usage(`there is no view ${view}: the only view is ${VIEW_NAME}`);
     const result = await rebuildTransactions({
-      store: engines.store(),
-      view: engines.view(),
-      coordination: engines.coordination(),
-      ...{ clock, log: silentLog, author, accept },
+      ...{ store: engines.store(), view: engines.view(), coordination: engines.coordination() },
+      ...{ clock, log: silentLog, author, accept, reason, signal },
       holder: `rebuild-${randomUUID()}`,
-      signal: abortOnInterrupt(),
-      reason,
-      onProgress: (step) => progress.show(progressText(step)),
-    }).finally(() => progress.end());
+      onProgress: (step) => out.progress(progressText(step)),
+    });
     const { outcome, position, comparison } = result;
     for (const difference of comparison?.named ?? []) out.note(differenceText(difference));
-    out.result(
-      {
-        view: VIEW_NAME,
-        position,
-        served: outcome === 'switched',
-        records: comparison?.records ?? null,
-        differences: comparison?.differing ?? null,
-      },
-      resultText(result),
-    );
-    return outcome === 'switched' ? 0 : 1;
+    const { records = null, differing: differences = null } = comparison ?? {};
+    const served = outcome === 'switched';
+    out.result({ view: VIEW_NAME, position, served, records, differences }, resultText(result));
+    return served ? 0 : 1;
   },
 });
 
@@ -90,9 +74,9 @@ function differenceText({ transactionId, accountId, kind }: RowDifference): stri
 
 function resultText({ outcome, position, comparison }: RebuildResult): string {
   if (outcome === 'interrupted')
-    return 'interrupted: the same command continues, and nothing has changed for customers';
+    return 'interrupted: nothing has changed for customers, and the same command continues';
   const compared = comparison && `${comparison.records} records compared, ${comparison.differing} differ`;
   if (outcome === 'differs')
-    return `${compared}: the former view is still served; --accept serves the new one`;
+    return `${compared}: the former view is still served; --accept switches to the new one`;
   return `rebuilt ${VIEW_NAME} up to position ${position}${compared === undefined ? '' : `: ${compared}`}`;
 }

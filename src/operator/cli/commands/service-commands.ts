@@ -17,12 +17,12 @@ import { json, type OptionOf } from '../command/options.ts';
 import { abortOnInterrupt, Output } from '../command/output.ts';
 
 const role: OptionOf<readonly Role[]> = {
-  make: (name) => new Option(`${name} <role...>`, 'one or several').choices(ROLES).default([]),
+  make: (name) => new Option(`${name} <role...>`, 'one or more roles').choices(ROLES).default([]),
 };
 
 export const addServeCommand = leaf({
   usage: 'serve',
-  summary: 'run the service: all of its roles, or those named',
+  summary: 'run the service, with all of its roles or with those named',
   example: 'fuel serve --role api --role projector',
   options: { role },
   run: (_, { role }) => serve(role.length === 0 ? ROLES : role),
@@ -35,7 +35,7 @@ async function serve(roles: readonly Role[]): Promise<number> {
   const { startProcess } = await import('../../serve/start-process.ts');
   const faults = await faultsOfNamed(config);
   if (faults.length > 0) throw invalidConfig(faults);
-  const signal = abortOnInterrupt(); // before the first line of the log, which a supervisor may wait for
+  const signal = abortOnInterrupt(); // before the first line of the log, since a supervisor may wait for that line
   const log = createLog(config.FUEL_LOG_LEVEL);
   for (const unknown of unknownSettings(process.env)) log.warn(unknown, unknownText(unknown));
   const asked = once(signal, 'abort').then(() => 'asked' as const);
@@ -58,10 +58,10 @@ async function serve(roles: readonly Role[]): Promise<number> {
   return ending === 'asked' && isInOrder ? 0 : 1;
 }
 
-/** `fuel config show` works with an invalid configuration: it is how an operator finds the fault. */
+/** This works with an invalid configuration, since it is how an operator finds the fault. */
 const showSettings = leaf({
   usage: 'show',
-  summary: 'show every setting, its source and what is wrong with it; secrets are masked',
+  summary: 'show every setting with its source and its fault, if any; secrets are masked',
   example: 'FUEL_LISTEN=0.0.0.0:443 fuel config show',
   options: { json },
   async run(_, { json }) {
@@ -82,25 +82,25 @@ const showSettings = leaf({
 
 export const addConfigCommands = noun({
   name: 'config',
-  summary: 'the settings this process would run with',
+  summary: 'the configuration of the service',
   example: 'FUEL_LISTEN=0.0.0.0:443 fuel config show',
   commands: [showSettings],
 });
 
-/** Loaded here, since only `serve` and `config show` read certificates, and connection strings without a use. */
+/** Faults of the files and the connection strings that settings name. Only two commands check them, so this is loaded here. */
 async function faultsOfNamed(config: Config): Promise<string[]> {
   const files = await import('../../checks/configuration.ts');
   return files.faultsOfNamed(config);
 }
 
 function unknownText({ name, resembles }: UnknownSetting): string {
-  return `${name} is no setting${resembles === null ? '' : `: did you mean ${resembles}?`}`;
+  return `${name} is not a setting${resembles === null ? '' : `: did you mean ${resembles}?`}`;
 }
 
-/** `fuel doctor` works with an invalid configuration and unreachable engines: it is how an operator finds the fault. */
+/** This works with an invalid configuration and unreachable engines, since it is how an operator finds the fault. */
 export const addDoctorCommand = leaf({
   usage: 'doctor',
-  summary: 'check everything that the service depends on, and say what is wrong and what to do',
+  summary: 'check everything that the service depends on, and say what is wrong and how to repair it',
   example: 'fuel doctor',
   options: { json },
   async run(_, { json }) {

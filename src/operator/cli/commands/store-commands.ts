@@ -10,12 +10,11 @@ import { openEmbeddedEvents } from '../../../engines/sqlite/engine.ts';
 import { recordOperations } from '../../../event-store/operations.ts';
 import { groupStatus } from '../../../event-store/skipped-events.ts';
 import { DELIVERIES_GROUP } from '../../../push/fan-out/run-fan-out.ts';
-import type { PortName } from '../../../service/engines/engines.ts';
+import type { Engines, PortName } from '../../../service/engines/engines.ts';
 import { backupDataDir } from '../../backup/backup.ts';
-import type { CopyReport } from '../../copy/copy-store.ts';
+import type { CopyEnd, CopyReport } from '../../copy/copy-store.ts';
 import { command, noun } from '../command/command.ts';
 import { hasStore, requireStore } from '../command/known-store.ts';
-import { progressLine } from '../command/long-work.ts';
 import { actor, reason, required } from '../command/options.ts';
 import type { Output } from '../command/output.ts';
 
@@ -30,7 +29,7 @@ const backup = command({
   async work({ config, engines, clock, author, out }, [dir]) {
     if (engines.remote.length > 0) {
       out.note(
-        'only the embedded files are copied: engines are backed up by their own tools, see docs/operations/backup.md',
+        'only the embedded files are copied: back up the servers with their own tools, see docs/operations/backup.md',
       );
     }
     const manifest = await backupDataDir(config.FUEL_DATA_DIR, dir, formatDateTime(clock.now()));
@@ -61,47 +60,33 @@ const copy = command({
     if (!existsSync(join(config.FUEL_DATA_DIR, EMBEDDED_FILES.events))) {
       throw new FuelError(
         'REFUSED',
-        `${config.FUEL_DATA_DIR} has no embedded store: set FUEL_DATA_DIR to the folder that is copied`,
+        `${config.FUEL_DATA_DIR} has no embedded store: set FUEL_DATA_DIR to the folder to copy`,
       );
     }
     const embedded = await openEngines({ ...config, ofEngines: {} }, clock);
     const events = openEmbeddedEvents(config, clock);
-    const progress = progressLine();
     try {
-      const source = {
-        store: events,
-        erasedStreams: () => events.erasedStreams(),
-        queue: embedded.queue(),
-        coordination: embedded.coordination(),
-      };
-      const target = {
-        store: engines.store(),
-        queue: engines.queue(),
-        coordination: engines.coordination(),
-      };
+      const [source, target] = [
+        { ...endOf(embedded), store: events, erasedStreams: () => events.erasedStreams() },
+        endOf(engines),
+      ];
       for (const { store } of [source, target]) await assertBinding(store, config);
       const to = engines.remote.map(({ address }) => address);
-      const mark = { folder: config.FUEL_DATA_DIR, store: events, author, clock };
       // Loaded here, since no other command needs it.
       const { copyStore } = await import('../../copy/copy-store.ts');
       const report = await copyStore({
-        source,
-        target,
-        author,
-        clock,
-        markMoved: () => markMoved(to, mark),
-        onProgress: ({ step, done }) => progress.show(`${step}: ${done}`),
+        ...{ source, target, author, clock },
+        markMoved: () => markMoved(to, { folder: config.FUEL_DATA_DIR, store: events, author, clock }),
+        onProgress: ({ step, done }) => out.progress(`${step}: ${done}`),
       });
-      progress.end();
       print(report, out);
-      const { parked } = await groupStatus(source.store, embedded.subscriptions(), DELIVERIES_GROUP);
+      const { parked } = await groupStatus(events, embedded.subscriptions(), DELIVERIES_GROUP);
       if (parked > 0)
         out.note(
           `${parked} events are parked in the group ${DELIVERIES_GROUP} here: it receives them again there`,
         );
       return report.faults.length === 0 ? 0 : 1;
     } finally {
-      progress.end();
       await events.close();
       await embedded.close();
     }
@@ -111,7 +96,7 @@ const copy = command({
 const unmarkStore = command({
   usage: 'unmark',
   summary:
-    'use an embedded store again that "fuel store copy" has marked as moved, while nothing uses its copy',
+    'use an embedded store again after "fuel store copy" has marked it as moved; nothing may use the copy',
   example: 'fuel store unmark --reason "the cluster was given up before it was used"',
   options: { reason: required(reason), actor },
   ownStoreCheck: true,
@@ -119,7 +104,7 @@ const unmarkStore = command({
     if (!engines.embedded.includes('store')) {
       throw new FuelError(
         'REFUSED',
-        `only an embedded store is marked as moved: leave ${settingsFor('store')} out`,
+        `only an embedded store is marked as moved: do not set ${settingsFor('store')}`,
       );
     }
     const events = hasStore(config, engines) ? engines.store() : undefined;
@@ -133,7 +118,7 @@ const trustKey = command({
   usage: 'trust-key',
   summary:
     'accept the present master key although the store was encrypted with another one that is lost: webhook secrets ' +
-    'under the lost key can no longer be read',
+    'encrypted with the lost key can no longer be read',
   example: 'fuel store trust-key --reason "master.key lost with the disk of node 1"',
   options: { reason: required(reason), actor },
   ownStoreCheck: true,
@@ -152,6 +137,10 @@ export const addStoreCommands = noun({
   commands: [backup, copy, unmarkStore, trustKey],
 });
 
+function endOf(engines: Engines): CopyEnd {
+  return { store: engines.store(), queue: engines.queue(), coordination: engines.coordination() };
+}
+
 /** The servers that can serve a port, as a summary names them. */
 function targetsFor(port: PortName): string {
   const able = servers.filter(({ ports }) => ports.includes(port));
@@ -160,7 +149,7 @@ function targetsFor(port: PortName): string {
 
 function print({ events, deliveries, copiedBefore, faults }: CopyReport, out: Output): void {
   for (const fault of faults) out.note(fault);
-  if (copiedBefore) out.note('it was copied before: this time it was only compared');
+  if (copiedBefore) out.note('the store was copied before: this time it was only compared');
   const verified = faults.length === 0;
   const counts = `${events} events, ${deliveries ?? 0} deliveries`;
   out.result(

@@ -9,21 +9,20 @@ import { type Verified, verify } from '../../verify/verify.ts';
 import { verifyDirectory } from '../../verify/verify-directory.ts';
 import { command, type Session } from '../command/command.ts';
 import { requireKnown } from '../command/known-names.ts';
-import { progressLine } from '../command/long-work.ts';
 import * as option from '../command/options.ts';
 
 const VERIFY = {
-  account: option.id("this account's transactions"),
+  account: option.id('only transactions of this account'),
   ...option.sinceUntil('recorded'),
   explain: option.flag('name each transaction that a key is not owed, and why, on standard error'),
-  repair: option.flag('repair what differs'),
+  repair: option.flag('repair the differences'),
   resendUnknown: option.flag('with --repair: rebuild a lost delivery log; receivers may get events twice'),
 };
 type VerifyOptions = option.Values<typeof VERIFY>;
 
 export const addVerifyCommand = command({
   usage: 'verify [what]',
-  summary: 'check that the view and the deliveries (or one of them) are what the events call for',
+  summary: 'check that the view and the deliveries, or one of them, match the events',
   example: 'fuel verify deliveries --account 7 --since 2026-09-01T00:00:00Z --repair',
   options: VERIFY,
   changes: ({ repair }) => repair === true,
@@ -45,7 +44,8 @@ export const addVerifyCommand = command({
       ...(deliveries && { deliveries }),
       ...(damaged > 0 && { damaged }),
     });
-    if (damaged > 0) out.note(`what depends on them was neither judged nor repaired: ${RESTORE_EVENTS}`);
+    if (damaged > 0)
+      out.note(`nothing that depends on the damaged events was judged or repaired: ${RESTORE_EVENTS}`);
     const differing = (directory?.differences ?? 0) + (view?.differences ?? 0) + missing + surplus;
     return differing + damaged === 0 ? 0 : 1;
   },
@@ -70,23 +70,22 @@ async function verifySides(
   const [store, view] = [engines.store(), () => engines.view()];
   const sides = (['view', 'deliveries'] as const).filter((side) => what === undefined || what === side);
   if (sides.includes('view')) await assertViewFits(await view().checkpoint(), store, VIEW_NAME);
-  const progress = progressLine();
   return verify({
     ...{ store, view, queue: () => engines.queue(), clock, author, sides, repair: repair === true },
     ...{ environment: config.FUEL_ENVIRONMENT, retentionMs: retentionMs(config) },
     scope: { accountId, sinceMs, untilMs },
     lostLog: resendUnknown ? 'rebuild' : 'refuse',
-    // Explanations are to come once. Other engines check their files themselves.
+    // An explanation must not be printed twice. Other engines check their files themselves.
     findsDamageLate: !explain && engines.embedded.includes('store'),
-    onProgress: (events) => progress.show(`${events} events`),
+    onProgress: (events) => out.progress(`${events} events`),
     ...(explain && {
       onNotOwed: (transactionId, key, reason) =>
         out.note(`deliveries: transaction ${transactionId} is not owed to key ${key}: ${reason}`),
     }),
-  }).finally(() => progress.end());
+  });
 }
 
-/** Names what differs, a line each. */
+/** Names each difference on a line. */
 async function tellView(
   { engines, clock, out }: Session,
   { checked, differences, unreadable, upTo, remaining }: NonNullable<Verified['view']>,
@@ -127,7 +126,7 @@ function tellDeliveries({ out }: Session, { deliveries, isLogLost }: Verified, {
   };
 }
 
-/** Printed only where it differs. Nothing to repair: a start replaces a stored directory that was changed. */
+/** Compares the stored directory, which needs no repair: the next start replaces it if it differs. */
 async function directoryOf({ engines, clock, out }: Session, { account }: VerifyOptions) {
   const parts = { store: engines.store(), stored: engines.directory(), clock };
   const { checked, differences } = await verifyDirectory(parts, account);

@@ -12,7 +12,7 @@ import { readPrefix } from '../../answers/names.ts';
 import { paceShown, readPace, webhookAnswer } from '../../answers/webhook.ts';
 import { testWebhook } from '../../deliveries/test-webhook.ts';
 import { setWebhook, type WebhookOptions } from '../../keys/set-webhook.ts';
-import { changeKey, type KeyChange, printChange } from '../command/change.ts';
+import { changeKey, type KeyChange, printChange, UNCHANGED } from '../command/change.ts';
 import { command, noun, type Session } from '../command/command.ts';
 import { findKey, keyOf } from '../command/known-names.ts';
 import { usage } from '../command/options.ts';
@@ -21,7 +21,7 @@ const BY_OPERATOR = 'switched off by the operator';
 
 const set = command({
   usage: 'set <prefix> <url>',
-  summary: 'set or change the URL; a secret that is generated with it is shown only once',
+  summary: 'set or change the URL; a newly generated secret is shown only once',
   example: 'fuel webhook set a1b2c3d4e5 https://erp.example.com/fuel-events',
   args: [readPrefix, String],
   changes: true,
@@ -36,14 +36,14 @@ const set = command({
     );
     const document = await answer(accountId, keyOf(account, prefix), session);
     if (warning !== null) out.note(warning);
-    const done = changed ? `set to ${document.url}` : 'nothing to change: it is so already';
+    const done = changed ? `set to ${document.url}` : UNCHANGED;
     const shown = { webhook_secret: webhookSecret, changed, ...document, warning };
     if (webhookSecret === null) return out.result(shown, done);
     await out.secret(
       shown,
       `${done}\nwebhook secret: ${webhookSecret}\nKeep it now: it is never shown again.`,
-      `the webhook of key ${prefix} was set, but its secret could not be written to standard output and is lost, and a ` +
-        `key's secret is made once: switch the key off (fuel key off ${prefix}) and issue another ` +
+      `the webhook of key ${prefix} was set, but its secret could not be written to standard output and is lost. A key gets ` +
+        `no second secret: switch the key off (fuel key off ${prefix}) and issue another ` +
         `(fuel key issue ${accountId} --webhook-url …)`,
     );
   },
@@ -51,7 +51,7 @@ const set = command({
 
 const remove = command({
   usage: 'remove <prefix>',
-  summary: 'remove the URL: nothing is sent any more, what was pending ends as failed',
+  summary: 'remove the URL: nothing more is sent, and pending deliveries end as failed',
   example: 'fuel webhook remove a1b2c3d4e5',
   args: [readPrefix],
   changes: true,
@@ -60,10 +60,10 @@ const remove = command({
     change(session, prefix, (of) => ({ type: 'RemoveWebhook', ...of, reason })),
 });
 
-/** Resets the count itself, so that it is 0 when the command returns, even if no process runs. */
+/** Resets the count of failures itself, so that it is 0 when the command returns, even if no process runs. */
 const enable = command({
   usage: 'enable <prefix>',
-  summary: 'switch a disabled webhook on again; its count of failures is reset',
+  summary: 'switch a disabled webhook on again and reset its count of failures',
   example: 'fuel webhook enable a1b2c3d4e5',
   args: [readPrefix],
   changes: true,
@@ -80,7 +80,7 @@ const enable = command({
 
 const disable = command({
   usage: 'disable <prefix>',
-  summary: 'switch a webhook off: nothing is queued for it until it is enabled',
+  summary: 'switch a webhook off: nothing is queued for it until it is enabled again',
   example: 'fuel webhook disable a1b2c3d4e5 --reason "receiver is being moved"',
   args: [readPrefix],
   changes: true,
@@ -93,7 +93,7 @@ const disable = command({
 
 const rate = command({
   usage: 'rate <prefix> <n|off>',
-  summary: 'send at most n deliveries a second, from 1 to 1000; off takes the limit away',
+  summary: 'limit the deliveries per second, from 1 to 1000; off removes the limit',
   example: 'fuel webhook rate a1b2c3d4e5 20',
   args: [readPrefix, readRate],
   changes: true,
@@ -103,7 +103,7 @@ const rate = command({
 
 const test = command({
   usage: 'test <prefix>',
-  summary: 'send one webhook.test now and show what the receiver answers',
+  summary: "send one webhook.test now and show the receiver's answer",
   example: 'fuel webhook test a1b2c3d4e5',
   args: [readPrefix],
   changes: true,
@@ -111,7 +111,7 @@ const test = command({
     const accountId = (await findKey(engines, prefix)).entry.id;
     // Loaded here, since loading the HTTP client is slow and no other command needs it.
     const { configuredSender } = await import('../../../push/sender/sender.ts');
-    const sender = configuredSender(config, silentLog); // what is printed says a fault too
+    const sender = configuredSender(config, silentLog); // the printed answer includes any fault
     try {
       const parts = { writer: writer(), masterKeys: openMasterKeys(config), sender };
       const { deliveryId, url, outcome, durationMs } = await testWebhook(parts, { accountId, prefix });
@@ -132,7 +132,7 @@ const test = command({
 
 const show = command({
   usage: 'show <prefix>',
-  summary: "show a key's webhook, whether it is on, its failures in a row and its receiver's pace",
+  summary: "show a key's webhook: its state, its failures in a row and its receiver's pace",
   example: 'fuel webhook show a1b2c3d4e5',
   args: [readPrefix],
   async work({ engines, clock, out }, [prefix]) {
@@ -146,7 +146,7 @@ const show = command({
 
 export const addWebhookCommands = noun({
   name: 'webhook',
-  summary: "a key's webhook: where transactions are pushed to",
+  summary: 'the webhooks of keys, to which transactions are pushed',
   example: 'fuel webhook show a1b2c3d4e5',
   commands: [set, remove, enable, disable, rate, test, show],
 });
@@ -168,7 +168,7 @@ async function answer(accountId: number, key: AccountKey, { engines }: Session) 
   return webhookAnswer(accountId, key, await engines.queue().health(key.prefix));
 }
 
-/** What setting a webhook's URL needs, from the configuration of this process. */
+/** The parts that setting a webhook's URL needs, made from this process's configuration. */
 export function webhookOptions(config: Config, clock: Clock, url: string): WebhookOptions {
   return {
     url,

@@ -30,7 +30,7 @@ describe('fuel account apply', () => {
     const path = file('accounts.jsonl', linesOf(NORTH, EIGHT));
     const first = await fuel('account', 'apply', path, '--json', '--actor', 'Ada');
     expect([first.code, first.stdout]).toEqual([0, '{"applied":2,"unchanged":0,"refused":0}\n']);
-    expect(first.stderr).toMatch(/^a new store was made in \S+\n$/);
+    expect(first.stderr).toMatch(/^created a new store in \S+\n$/);
     expect(await fuel('account', 'apply', path)).toMatchObject({
       code: 0,
       stdout: 'applied 0, unchanged 2, refused 0\n',

@@ -65,3 +65,44 @@ describe('the rows of a list', () => {
     expect(lines).toEqual(['{"name":"a","none":null}']);
   });
 });
+
+describe('the progress line', () => {
+  function onTerminal(isTTY: boolean) {
+    let text = '';
+    vi.useFakeTimers({ now: 1_000_000 });
+    const write = vi.spyOn(process.stderr, 'write').mockImplementation((part) => {
+      text += String(part);
+      return true;
+    });
+    const before = Object.getOwnPropertyDescriptor(process.stderr, 'isTTY');
+    Object.defineProperty(process.stderr, 'isTTY', { value: isTTY, configurable: true });
+    onTestFinished(() => {
+      write.mockRestore();
+      vi.useRealTimers();
+      if (before === undefined) Reflect.deleteProperty(process.stderr, 'isTTY');
+      else Object.defineProperty(process.stderr, 'isTTY', before);
+    });
+    return { out: new Output(false), text: () => text };
+  }
+
+  test('is overwritten on a terminal, at most ten times a second, and removed before anything else is printed', async () => {
+    const { out, text } = onTerminal(true);
+    out.progress('one');
+    vi.advanceTimersByTime(99);
+    out.progress('two');
+    vi.advanceTimersByTime(1);
+    out.progress('three');
+    expect(text()).toBe('\r\u001b[Kone\r\u001b[Kthree');
+    out.note('done');
+    expect(text().endsWith('three\r\u001b[Kdone\n')).toBe(true);
+    await out.end();
+    expect(text()).toMatch(/done\n$/);
+  });
+
+  test('is not written if standard error is not a terminal', async () => {
+    const { out, text } = onTerminal(false);
+    out.progress('one');
+    await out.end();
+    expect(text()).toBe('');
+  });
+});

@@ -88,7 +88,7 @@ describe('a command that changes something', () => {
       const refused = await fuel(...line.split(' '), '/nowhere/file');
       expect([refused.code, existsSync(process.env.FUEL_DATA_DIR ?? '')]).toEqual([1, false]);
       const begun = await fuel(...line.split(' '), file('empty', ''));
-      expect([begun.code, begun.stderr]).toEqual([0, expect.stringMatching(/^a new store was made in /)]);
+      expect([begun.code, begun.stderr]).toEqual([0, expect.stringMatching(/^created a new store in /)]);
     },
   );
 

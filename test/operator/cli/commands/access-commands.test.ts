@@ -251,9 +251,7 @@ describe('a command that changes an account', () => {
       name: 'Seven',
     });
     expect((await fuel('account', 'integration', '7', 'on')).stdout).toBe('done\n');
-    expect((await fuel('account', 'integration', '7', 'on')).stdout).toBe(
-      'nothing to change: it is so already\n',
-    );
+    expect((await fuel('account', 'integration', '7', 'on')).stdout).toBe('no change: already set\n');
     expect(await done('account', 'integration', '7', 'off')).toMatchObject({
       changed: true,
       integration: false,
@@ -378,7 +376,7 @@ describe('fuel key', () => {
       const { code, json, stderr } = await fuel('key', ...args, '--json');
       expect(code).toBe(0);
       expect(json).toMatchObject({ prefix: PREFIX, last_used_at: null, last_used_from: null });
-      expect(stderr).toContain('when they were used last is not known: ');
+      expect(stderr).toContain("when the keys were last used can't be read: ");
     }
   });
 
@@ -390,7 +388,7 @@ describe('fuel key', () => {
     expect(await done('key', 'on', PREFIX)).toMatchObject({ changed: true, active: true });
     expect(await done('key', 'driver-mobile', PREFIX, 'on')).toMatchObject({ driver_mobile: true });
     expect(await done('key', 'driver-mobile', PREFIX, 'off')).toMatchObject({ driver_mobile: false });
-    expect((await fuel('key', 'rate-limit', PREFIX, '60')).stdout).toMatch(/nothing to change/);
+    expect((await fuel('key', 'rate-limit', PREFIX, '60')).stdout).toMatch(/^no change: already set/);
     expect((await fuel('key', 'rate-limit', 'zzzzzzzzzz', '60')).stderr).toMatch(
       /no key has the prefix zzzzzzzzzz/,
     );

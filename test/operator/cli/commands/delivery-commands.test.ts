@@ -270,7 +270,7 @@ describe('fuel delivery redeliver', () => {
     expect(stderr.trim().split('\n').sort()).toEqual(
       [
         `${NOBODY}: there is no such delivery: fuel delivery list`,
-        `${idOf(1)}: it was delivered already: use --force to send it once more`,
+        `${idOf(1)}: it was already delivered: use --force to send it once more`,
       ].sort(),
     );
     expect([await state(1), await state(2), await state(4)]).toEqual(['delivered', 'pending', 'failed']);

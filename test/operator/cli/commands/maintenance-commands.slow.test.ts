@@ -86,7 +86,7 @@ describe('fuel projection', () => {
     const { code, stderr } = await fuel('projection', 'parked', 'retry', '99');
     expect([code, stderr]).toEqual([
       1,
-      'fuel: REFUSED: no event is parked at position 99: fuel projection parked lists them all\n',
+      'fuel: REFUSED: no event is parked at position 99: fuel projection parked lists all parked events\n',
     ]);
   });
 

@@ -524,6 +524,6 @@ describe('fuel transaction erase', () => {
     const { code, json, stderr } = await fuel('transaction', 'erase', '1', ...REASON, '--json');
     const remains = [{ file: copy, reason: 'it holds the record' }];
     expect([code, json]).toEqual([1, { id: 1, erased: true, remains }]);
-    expect(stderr).toMatch(/copied\.jsonl may still hold it.*Run the same command again/s);
+    expect(stderr).toMatch(/copied\.jsonl may still contain it.*Run the same command again/s);
   });
 });

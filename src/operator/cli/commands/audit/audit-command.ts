@@ -6,7 +6,6 @@ import { type AuditLine, audit } from '../../../audit/audit.ts';
 import { command } from '../../command/command.ts';
 import { requireKnown } from '../../command/known-names.ts';
 import * as option from '../../command/options.ts';
-import { abortOnInterrupt } from '../../command/output.ts';
 import { addAuditCheckCommand, addAuditExportCommand } from './audit-export-commands.ts';
 import { addAuditVerifyCommand } from './audit-verify-command.ts';
 
@@ -16,24 +15,24 @@ export const addAuditCommand = command(
     summary: 'list what happened, who did it and when, in the order of the log',
     example: 'fuel audit --key a1b2c3d4e5 --newest --limit 20',
     options: {
-      account: option.id('events of this account'),
-      transaction: option.id('events of this transaction'),
-      key: option.prefix('events about this key and its webhook'),
-      actor: option.text('name', 'what this actor did'),
+      account: option.id('only events of this account'),
+      transaction: option.id('only events of this transaction'),
+      key: option.prefix('only events about this key and its webhook'),
+      actor: option.text('name', 'only events of this actor'),
       type: option.valued(
         'types',
-        'events of these types, such as KeyIssued,KeySwitchedOff',
+        'only events of these types, such as KeyIssued,KeySwitchedOff',
         option.readEventTypes,
       ),
       ...option.sinceUntil('recorded'),
       newest: option.flag('newest first'),
       limit: option.count('at most this many'),
-      follow: option.flag('continue with new events until interrupted or --until'),
+      follow: option.flag('continue with new events, until interrupted or --until'),
     },
-    async work({ engines, clock, out }, _args, options) {
+    async work({ engines, clock, out, signal }, _args, options) {
       requireRange(options);
       const { follow = false, newest = false, limit = Infinity, key } = options;
-      if (follow && newest) throw option.usage('--newest reads backwards: it can not --follow');
+      if (follow && newest) throw option.usage('--newest reads backwards, so it does not go with --follow');
       if (key !== undefined) await requireKnown(engines, { key, account: options.account });
       const filter = {
         accountId: options.account,
@@ -44,7 +43,6 @@ export const addAuditCommand = command(
         sinceMs: options.since,
         untilMs: options.until,
       };
-      const signal = abortOnInterrupt();
       let printed = 0;
       for await (const line of audit(engines.store(), filter, { follow, newest, signal, clock })) {
         await out.line(line, asText(line));
@@ -59,7 +57,7 @@ export const addAuditCommand = command(
   [addAuditVerifyCommand, addAuditExportCommand, addAuditCheckCommand],
 );
 
-/** Throws `REFUSED` for an actor of no event at all: a misspelt name must not look as if nothing had been done. */
+/** Throws `REFUSED` for an actor of no event: a misspelt name must not look like somebody who did nothing. */
 async function requireActor(engines: Engines, actor: string, signal: AbortSignal): Promise<void> {
   for await (const _ of audit(engines.store(), { actor }, { follow: false, newest: true, signal })) return;
   if (!signal.aborted) throw new FuelError('REFUSED', `no event was recorded by ${actor}`);

@@ -7,39 +7,31 @@ import { exportProof } from '../../../audit/export-proof.ts';
 import { command, leaf } from '../../command/command.ts';
 import { requireKnown } from '../../command/known-names.ts';
 import * as option from '../../command/options.ts';
-import { abortOnInterrupt, Output } from '../../command/output.ts';
+import { Output } from '../../command/output.ts';
 import { readGiven } from './audit-verify-command.ts';
 
 export const addAuditExportCommand = command({
   usage: 'export',
   summary:
-    "write an account's events and those of its transactions, each with the proof that it is in the sealed log",
+    "export an account's events and those of its transactions, each with the proof that it is in the sealed log",
   example: 'fuel audit export --account 7 --output north-haulage',
   options: {
-    account: option.required(option.id('whose events')),
+    account: option.required(option.id('the account')),
     ...option.sinceUntil('recorded'),
     checkpoint: option.text(
       'file',
-      'an older checkpoint, which the newest one is shown to continue; - for standard input',
+      'an older checkpoint, which the export proves to be continued; - for standard input',
     ),
     output: option.required(option.text('dir', 'a new or empty folder')),
   },
-  async work({ config, engines, clock, out }, _args, options) {
+  async work({ config, engines, clock, out, signal }, _args, options) {
     requireRange(options);
     await requireKnown(engines, { account: options.account });
     const store = engines.store();
     const key = verifierOf(await storeIdentity(store, clock), config);
     const older = options.checkpoint === undefined ? undefined : readGiven(options.checkpoint, key);
     const { account: accountId, since: sinceMs, until: untilMs, output: folder } = options;
-    const written = await exportProof({
-      store,
-      accountId,
-      sinceMs,
-      untilMs,
-      older,
-      folder,
-      signal: abortOnInterrupt(),
-    });
+    const written = await exportProof({ store, accountId, sinceMs, untilMs, older, folder, signal });
     const text = `${written.events} events of account ${accountId}, proven to a tree of ${written.size}, in ${folder}; public key: ${key}`;
     out.result({ ...written, output: folder, key: String(key) }, text);
   },
@@ -47,11 +39,11 @@ export const addAuditExportCommand = command({
 
 export const addAuditCheckCommand = leaf({
   usage: 'check <dir>',
-  summary: 'check an export by itself, on any machine: every event, its proof, and the signature',
+  summary: 'check an export on any machine: every event, its proof and the signature',
   example: "fuel audit check north-haulage --key 'fuel-integration/6f1f…+8a384088+AQWw…'",
   args: [String],
   options: {
-    key: option.required(option.text('key', 'the public key, NAME+ID+KEY; several by commas')),
+    key: option.required(option.text('key', 'the public key, NAME+ID+KEY, or several separated by commas')),
     json: option.json,
   },
   async run([folder], { key, json = false }) {

@@ -6,62 +6,46 @@ import { verifierOf } from '../../../../seals/seal-key.ts';
 import { type LogFault, type LogVerification, verifyLog } from '../../../../seals/verify-log.ts';
 import { recordProof } from '../../../audit/prove-log.ts';
 import { command } from '../../command/command.ts';
-import { progressLine } from '../../command/long-work.ts';
 import * as option from '../../command/options.ts';
-import { abortOnInterrupt } from '../../command/output.ts';
 
 const STANDARD_INPUT = 0;
 
 export const addAuditVerifyCommand = command({
   usage: 'verify',
-  summary: 'prove that the log is what was sealed, event by event, and what a checkpoint from outside says',
+  summary:
+    'prove event by event that the log is what was sealed, and that it matches a checkpoint kept elsewhere',
   example: 'fuel audit verify --checkpoint checkpoint-2026-09-01.txt',
   options: {
-    checkpoint: option.text('file', 'a checkpoint that was kept outside; - for standard input'),
-    since: option.count('begin at the newest seal of at most this size; what is before counts as proven'),
+    checkpoint: option.text('file', 'a checkpoint that was kept elsewhere; - for standard input'),
+    since: option.count(
+      'begin at the newest seal of at most this size; everything before it counts as proven',
+    ),
     key: option.text(
       'key',
-      'the public key, NAME+ID+KEY, several by commas; that of FUEL_SEAL_KEY by default',
+      'the public key, NAME+ID+KEY, or several separated by commas (default: that of FUEL_SEAL_KEY)',
     ),
   },
-  async work({ config, engines, clock, author, out }, _args, options) {
+  async work({ config, engines, clock, author, out, signal }, _args, options) {
     const store = engines.store();
     const key = verifierOf(await storeIdentity(store, clock), config, options.key);
-    const checkpoint =
-      options.checkpoint === undefined ? undefined : readGiven(options.checkpoint, key).checkpoint;
-    const progress = progressLine();
-    const onProgress = (events: number): void => progress.show(`${events} events`);
-    const signal = abortOnInterrupt();
-    const proof = { store, key, checkpoint, since: options.since, onProgress, signal };
-    const found = await verifyLog(proof).finally(() => progress.end());
+    const { checkpoint } = options.checkpoint === undefined ? {} : readGiven(options.checkpoint, key);
+    const onProgress = (events: number): void => out.progress(`${events} events`);
+    const found = await verifyLog({ store, key, checkpoint, since: options.since, onProgress, signal });
     if (signal.aborted) return 1;
     const { size, root, seals, sealedSize, sealedAt, erased, fault } = found;
     if (fault !== undefined) out.note(faultText(fault));
-    out.result(
-      {
-        ...{
-          size,
-          root,
-          seals,
-          proven_to: sealedSize,
-          sealed_at: sealedAt,
-          faults: fault === undefined ? 0 : 1,
-        },
-        ...{
-          gaps: erased.reduce((sum, { events }) => sum + events, 0),
-          erased,
-          key: String(key),
-          fault: fault ?? null,
-        },
-      },
-      asText(found, key, checkpoint),
-    );
+    const document = {
+      ...{ size, root, seals, proven_to: sealedSize, sealed_at: sealedAt },
+      ...{ faults: fault === undefined ? 0 : 1, gaps: erased.reduce((sum, { events }) => sum + events, 0) },
+      ...{ erased, key: String(key), fault: fault ?? null },
+    };
+    out.result(document, asText(found, key, checkpoint));
     await recordProof(found, { store, author, clock });
     return fault === undefined ? 0 : 1;
   },
 });
 
-/** A checkpoint from outside. Throws `REFUSED` where the key did not sign it. */
+/** Reads a checkpoint that was kept elsewhere. Throws `REFUSED` if the key did not sign it. */
 export function readGiven(
   path: string,
   key: LogVerifier,
@@ -74,7 +58,7 @@ export function readGiven(
   }
   const checkpoint = key.open(note);
   if (checkpoint !== undefined) return { checkpoint, note };
-  throw new FuelError('REFUSED', `${path} is no checkpoint that the key ${key} signed`);
+  throw new FuelError('REFUSED', `${path} is not a checkpoint signed with the key ${key}`);
 }
 
 function asText(
@@ -89,9 +73,9 @@ function asText(
   ];
   if (sealedAt !== null) lines.push(`sealed up to ${sealedSize} events at ${sealedAt}`);
   else if (fault === undefined)
-    lines.push('nothing is sealed yet: a process with the role projector does it');
+    lines.push('nothing is sealed yet: a process with the role projector seals the log');
   if (checkpoint !== undefined && fault === undefined)
-    lines.push(`the log is what it was at ${checkpoint.size} events, as the checkpoint says`);
+    lines.push(`the first ${checkpoint.size} events are what they were at the checkpoint`);
   for (const { events, at, actor, reason } of erased)
     lines.push(`${counted(events, 'event')} erased at ${at} by ${actor}: ${reason}`);
   return [...lines, `public key: ${key}`].join('\n');
@@ -100,8 +84,8 @@ function asText(
 const SAYS = {
   differs: 'is not what was sealed',
   missing: 'is missing',
-  inserted: 'was put in',
-  moved: 'stands at another place than it was sealed at',
+  inserted: 'was inserted',
+  moved: 'is at another place than where it was sealed',
 };
 
 function faultText(fault: LogFault): string {
@@ -109,9 +93,9 @@ function faultText(fault: LogFault): string {
   if (fault.kind === 'checkpoint')
     return `the checkpoint of ${fault.size} events does not hold: ${fault.reason}`;
   if (fault.kind === 'hidden')
-    return `${fault.place} was hidden: its stream was deleted or cut off, and no event says why`;
+    return `${fault.place} was hidden: its stream was deleted or truncated, and no event says why`;
   if (fault.kind === 'unreadable')
-    return `the seal ${fault.place} can't be read, and what it sealed is not proven`;
+    return `the seal ${fault.place} can't be read, so what it sealed is not proven`;
   return `${fault.place} ${SAYS[fault.kind]} (event ${fault.index + 1} of the log)`;
 }
 

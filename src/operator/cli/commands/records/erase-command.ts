@@ -5,19 +5,19 @@ import { eraseTransaction } from '../../../erase/erase-transaction.ts';
 import { removeErasedBytes } from '../../../erase/erased-bytes.ts';
 import { lineBlocks, linesIn } from '../../../lines/lines.ts';
 import { command } from '../../command/command.ts';
-import { openInput, progressLine, requireReadable } from '../../command/long-work.ts';
+import { openInput, requireReadable } from '../../command/long-work.ts';
 import * as option from '../../command/options.ts';
-import { abortOnInterrupt } from '../../command/output.ts';
 import { replayWhereConsumed } from '../parked-commands.ts';
 
 export const erase = command({
   usage: 'erase [ids...]',
-  summary: "permanently remove transactions' events; their ids are never recorded, shown or pushed again",
+  summary:
+    'permanently remove transactions and their events; their ids are never recorded, shown or pushed again',
   example: 'fuel transaction erase 501 502 --reason "court order 2026/118"',
   options: {
     reason: option.required(option.reason),
-    file: option.text('file', 'a file with more ids, one a line; - for standard input'),
-    yes: option.flag('do not ask for the id, or their number, again'),
+    file: option.text('file', 'a file of ids, one per line; - for standard input'),
+    yes: option.flag('do not ask for confirmation'),
     compact: option.flag('rewrite embedded files of any size, which may take minutes'),
   },
   changes: true,
@@ -26,15 +26,13 @@ export const erase = command({
       throw option.usage('Erasing is permanent: without a terminal, confirm it with --yes.');
     if (file !== undefined) await requireReadable(file);
   },
-  async work({ config, engines, clock, author, out }, given, { reason, file, yes, compact }) {
-    const signal = abortOnInterrupt();
-    const ids = [
-      ...new Set([...given.map(readId), ...(file === undefined ? [] : await idsIn(file, signal))]),
-    ];
+  async work(session, given, { reason, file, yes, compact = false }) {
+    const { config, engines, clock, author, out, signal } = session;
+    const listed = file === undefined ? [] : await idsIn(file, signal);
+    const ids = [...new Set([...given.map(readId), ...listed])];
     if (ids.length === 0) throw option.usage('Name the ids of the transactions, or a --file of them.');
     if (!yes) await confirm(ids);
     const parts = { store: engines.store(), queue: engines.queue(), view: engines.view() };
-    const progress = progressLine();
     const texts: string[] = [];
     const erased: number[] = [];
     for (const id of ids) {
@@ -42,19 +40,14 @@ export const erase = command({
       try {
         for (const text of await eraseTransaction(id, { ...parts, clock, author, reason })) texts.push(text);
         erased.push(id);
-        progress.show(`erased ${erased.length} of ${ids.length}`);
+        out.progress(`erased ${erased.length} of ${ids.length}`);
       } catch (error) {
         if (!(error instanceof FuelError && error.code === 'REFUSED') || ids.length === 1) throw error;
-        progress.end();
         out.note(`${error.code}: ${error.message}`);
       }
     }
-    progress.end();
     await replayWhereConsumed(engines);
-    const remains = await removeErasedBytes({
-      folder: config.FUEL_DATA_DIR,
-      ...{ texts, compact: compact === true },
-    });
+    const remains = await removeErasedBytes({ folder: config.FUEL_DATA_DIR, texts, compact });
     for (const { erasesLater } of engines.remote) if (erasesLater !== undefined) out.note(erasesLater);
     const isWhole = remains.length === 0;
     for (const id of erased) {
@@ -63,11 +56,11 @@ export const erase = command({
     }
     if (signal.aborted) out.note('interrupted: run the same command again to continue');
     if (isWhole) return erased.length === ids.length ? 0 : 1;
-    for (const { file: path, reason: why } of remains) out.note(`${path} may still hold it: ${why}`);
+    for (const { file: path, reason: why } of remains) out.note(`${path} may still contain it: ${why}`);
     out.note(
       'Run the same command again when the service is less busy or stopped (with --compact if a file is large).',
     );
-    out.note('Remove files that the service does not use yourself: copies and old backups.');
+    out.note('Remove copies and old backups yourself, since the service does not use them.');
     return 1;
   },
 });
@@ -77,17 +70,17 @@ async function idsIn(file: string, signal: AbortSignal): Promise<number[]> {
   for await (const block of lineBlocks(openInput(file, signal))) {
     for (const line of linesIn(block)) {
       if (!('text' in line) || !/^\d+$/.test(line.text))
-        throw option.usage(`Line ${line.number} of ${file} is no id of a transaction.`);
+        throw option.usage(`Line ${line.number} of ${file} is not a transaction id.`);
       ids.push(readId(line.text));
     }
   }
   return ids;
 }
 
-/** An erasure can't be undone, so a typing error must not cause one. */
+/** An erasure can't be undone, so a mistyped id must not cause one. */
 async function confirm(ids: readonly number[]): Promise<void> {
   const [expected, what] =
-    ids.length === 1 ? [ids[0], 'the id of the transaction'] : [ids.length, 'how many they are'];
+    ids.length === 1 ? [ids[0], 'the id of the transaction'] : [ids.length, 'the number of transactions'];
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await terminal.question(`This is permanent. Type ${what} to confirm: `);
   terminal.close();

@@ -5,13 +5,13 @@ import { importTransactions } from '../../../import/import-transactions.ts';
 import type { ImportedEvent } from '../../../import/parse-line.ts';
 import { NamedCorporates } from '../../../import/unknown-names.ts';
 import { voidImport } from '../../../import/void-import.ts';
-import { command, noun, type Session } from '../../command/command.ts';
+import { command, noun, type Session, unlessDryRun } from '../../command/command.ts';
 import { storeOfDryRun } from '../../command/known-store.ts';
 import { longWork, openInput, requireReadable } from '../../command/long-work.ts';
 import * as option from '../../command/options.ts';
 
 const DEFAULT_LIMIT = 50;
-/** Of the keys whose receivers have what was voided; the others are counted. */
+/** This many keys whose receivers have what was voided are named. The others are counted. */
 const MAX_KEYS = 20;
 
 export const importFile = command({
@@ -20,19 +20,17 @@ export const importFile = command({
   example: 'fuel transaction import september.jsonl',
   args: [option.readText],
   options: { dryRun: option.flag('judge every line and record nothing') },
-  changes: ({ dryRun }) => dryRun !== true,
+  changes: unlessDryRun,
   begins: true,
   check: ([file]) => requireReadable(file),
   shown: true,
   work(session, [file], { dryRun }) {
     const { engines, clock, author, out } = session;
-    const names = dryRun ? { recorded: 'would record' } : {};
+    const store = dryRun ? storeOfDryRun(session) : engines.store();
+    const named = new NamedCorporates();
     return longWork(
-      out,
-      { again: 'import the same file again', names },
-      async ({ onRefused, endLine, ...parts }) => {
-        const store = dryRun ? storeOfDryRun(session) : engines.store();
-        const named = new NamedCorporates();
+      session,
+      async ({ onRefused, ...parts }) => {
         const options = {
           ...{ store, clock, author, ...parts },
           input: openInput(file, parts.signal),
@@ -42,21 +40,21 @@ export const importFile = command({
         const { counts, importId } = dryRun
           ? { counts: await importTransactions({ ...options, dryRun }), importId: undefined }
           : await recordImport({ ...options, source: file === '-' ? 'standard input' : file });
-        endLine();
         const note = unknownNote(await named.unknown(store), importId);
         if (note !== undefined) out.note(note);
         return counts;
       },
+      { names: dryRun ? { recorded: 'would record' } : {} },
     );
   },
 });
 
 const list = command({
   usage: 'list',
-  summary: 'list what was imported, newest first',
+  summary: 'list imports, newest first',
   example: 'fuel import list --since 2026-09-01T00:00:00Z',
   options: {
-    since: option.time('that began at or after this time'),
+    since: option.time('begun at or after this time'),
     limit: option.withDefault(option.count('at most this many'), DEFAULT_LIMIT),
   },
   async work({ engines, clock, out }, _, { since, limit }) {
@@ -70,7 +68,7 @@ const list = command({
 
 const show = command({
   usage: 'show <id>',
-  summary: 'show what one import recorded, and what is left of it',
+  summary: 'show what an import recorded and what is left of it',
   example: 'fuel import show 2026-09-03-1a2b3c4d',
   args: [String],
   async work({ engines, out }, [id]) {
@@ -84,49 +82,52 @@ const show = command({
 
 const voidAll = command({
   usage: 'void <id>',
-  summary: 'void what one import recorded and customers still see',
+  summary: 'void the transactions that an import recorded and that customers still see',
   example: 'fuel import void 2026-09-03-1a2b3c4d --reason "sent twice by the provider"',
   args: [String],
   options: {
     reason: option.required(option.reason),
-    dryRun: option.flag('say what would be voided, and record nothing'),
+    dryRun: option.flag('count what would be voided, and record nothing'),
   },
-  changes: ({ dryRun }) => dryRun !== true,
+  changes: unlessDryRun,
   shown: true,
-  async work({ engines, clock, author, out }, [id], { reason, dryRun }) {
-    const store = engines.store();
+  async work(session, [id], { reason, dryRun }) {
+    const { engines, clock, author, out } = session;
     const entry = await requireImport(engines, id);
-    if (entry.end === undefined) {
+    if (entry.end === undefined)
       out.note(
-        `import ${id} has no end: where it still runs, stop it first; what it records later is not voided`,
+        `import ${id} has not ended: if it is still running, stop it first, or what it records later stays`,
       );
-    }
-    const names = dryRun ? { voided: 'would void' } : {};
-    return longWork(out, { again: 'run it again', names }, async ({ endLine, ...parts }) => {
-      const { pushedTo, ...counts } = await voidImport(entry, {
-        ...{ store, clock, reason, dryRun, queue: engines.queue(), ...parts },
-        author: { ...author, causationId: entry.started.id },
-      });
-      endLine();
-      const keys = [...pushedTo].sort(([, one], [, other]) => other - one);
-      for (const [prefix, count] of keys.slice(0, MAX_KEYS))
-        out.note(`the receiver of key ${prefix} has ${count} of them, and is not told: its customer pulls`);
-      if (keys.length > MAX_KEYS) out.note(`and those of ${keys.length - MAX_KEYS} more keys`);
-      return counts;
-    });
+    return longWork(
+      session,
+      async (parts) => {
+        const { pushedTo, ...counts } = await voidImport(entry, {
+          ...{ store: engines.store(), queue: engines.queue(), clock, reason, dryRun, ...parts },
+          author: { ...author, causationId: entry.started.id },
+        });
+        const keys = [...pushedTo].sort(([, one], [, other]) => other - one);
+        for (const [prefix, count] of keys.slice(0, MAX_KEYS))
+          out.note(
+            `the receiver of key ${prefix} has ${count} of them and is not told: its customer has to pull`,
+          );
+        if (keys.length > MAX_KEYS) out.note(`so do the receivers of ${keys.length - MAX_KEYS} more keys`);
+        return counts;
+      },
+      { names: dryRun ? { voided: 'would void' } : {} },
+    );
   },
 });
 
 export const addImportCommands = noun({
   name: 'import',
-  summary: 'what was imported: who, when, from which file, and how to undo it',
+  summary: 'imports: who imported which file and when, and how to undo it',
   example: 'fuel import list',
   commands: [list, show, voidAll],
 });
 
-/** Throws `REFUSED` where it is not known. */
+/** Throws `REFUSED` for an unknown import. */
 async function requireImport({ store }: Session['engines'], id: string): Promise<ImportEntry> {
   const entry = await findImport(store(), id);
   if (entry !== undefined) return entry;
-  throw new FuelError('REFUSED', `import ${id} is not known: fuel import list shows them`);
+  throw new FuelError('REFUSED', `import ${id} is not known: fuel import list shows all imports`);
 }

@@ -1,5 +1,5 @@
 import { FuelError } from '../../../../base/errors.ts';
-import { VISIBLE_STATUSES, type VisibleStatus } from '../../../../domain/transaction-events.ts';
+import { VISIBLE_STATUSES } from '../../../../domain/transaction-events.ts';
 import { EARLIEST_MS, LATEST_MS } from '../../../../domain/values/date-time.ts';
 import { searchable } from '../../../../domain/values/search-text.ts';
 import { listRows } from '../../../../pull/view/list-rows.ts';
@@ -15,30 +15,29 @@ import {
   transactionAnswer,
   transactionShown,
 } from '../../../answers/transaction.ts';
-import { command, noun, type Session } from '../../command/command.ts';
-import { deliveryContext } from '../../command/deliveries.ts';
+import { command, deliveryContext, noun, type Session } from '../../command/command.ts';
 import { accountOf, findAccount, isShown } from '../../command/known-names.ts';
 import * as option from '../../command/options.ts';
 import { erase } from './erase-command.ts';
 import { importFile } from './import-commands.ts';
 
 const DEFAULT_LIMIT = 50;
-/** After so many records a note says how to read fewer. */
+/** After this many records a note says how to read fewer. */
 const MANY_READ = 10_000;
-/** One command reads no more. */
+/** One command reads at most this many records. */
 const MAX_READ = 200_000;
 
 const LIST = {
-  account: option.required(option.id('of this account')),
+  account: option.required(option.id('transactions of this account')),
   from: option.time('created at or after this time'),
   to: option.time('created at or before this time'),
-  corporate: option.id('of this corporate'),
+  corporate: option.id('only transactions of this corporate'),
   plate: option.valued(
     'text',
-    'the number plate contains this text; only its letters and digits count, in any case',
+    'the number plate contains this text; only letters and digits count, in any case',
     option.readSearch,
   ),
-  status: option.choice('status', 'of this status', VISIBLE_STATUSES, readStatus),
+  status: option.choice('status', 'only transactions of this status', VISIBLE_STATUSES),
   limit: option.withDefault(option.count('at most this many'), DEFAULT_LIMIT),
   after: option.id('continue after this transaction'),
 };
@@ -46,7 +45,8 @@ type ListOptions = option.Values<typeof LIST>;
 
 const list = command({
   usage: 'list',
-  summary: "list an account's transactions as customers see them, newest first; not voided or cancelled ones",
+  summary:
+    'list the transactions of an account that customers see, newest first; voided and cancelled ones are in fuel audit',
   example: 'fuel transaction list --account 7 --plate "ABC 123" --from 2026-09-01T00:00:00Z',
   options: LIST,
   async work({ engines, out }, _, options) {
@@ -68,7 +68,7 @@ const list = command({
       wanted === undefined || hasPlate(recordAnswer(account, row), wanted);
     let read = 0;
     let printed = 0;
-    // One more than is printed tells nothing: without a filter a page is as long as the list.
+    // Without a filter that is applied here, a page need not be longer than the list.
     for await (const row of listRows(view, query, plate === undefined ? limit : undefined)) {
       read += 1;
       if (isWanted(row)) {
@@ -77,9 +77,9 @@ const list = command({
       }
       if (printed >= limit) return 0;
       if (read === MANY_READ)
-        out.note(`read ${MANY_READ} records so far: --from, --to or --corporate leave fewer to read`);
+        out.note(`read ${MANY_READ} records so far: --from, --to or --corporate would make it faster`);
       if (read >= MAX_READ) {
-        out.note(`stopped after ${MAX_READ} records: continue with --after ${row.id}, or ask for less`);
+        out.note(`stopped after ${MAX_READ} records: continue with --after ${row.id}, or narrow the range`);
         return 1;
       }
     }
@@ -90,11 +90,11 @@ const list = command({
 
 const show = command({
   usage: 'show <id>',
-  summary: 'show what happened to a transaction, whether customers see it, and what was sent of it',
+  summary: 'show what happened to a transaction, whether customers see it, and its deliveries',
   example: 'fuel transaction show 501 --at 2026-09-03T12:00:00Z',
   args: [readId],
   options: {
-    at: option.time('what customers could see then'),
+    at: option.time('show what customers could see at this time'),
     personal: option.personal,
   },
   async work(session, [id], { at, personal }) {
@@ -120,12 +120,12 @@ const show = command({
 
 export const addTransactionCommands = noun({
   name: 'transaction',
-  summary: "transactions' events",
+  summary: 'transactions and their events',
   example: 'fuel transaction import september.jsonl',
   commands: [importFile, list, show, erase],
 });
 
-/** Where the list continues after a transaction. Throws `REFUSED` where it is not in the account's list. */
+/** The place of a transaction in the account's list. Throws `REFUSED` if it is not in the list. */
 async function placeOf(
   engines: Session['engines'],
   { account, after }: ListOptions,
@@ -135,11 +135,12 @@ async function placeOf(
   if (row?.accountId === account) return row;
   throw new FuelError(
     'REFUSED',
-    `account ${account} shows no transaction ${after} to continue after: it may be voided since, continue with --to and the time of the last line`,
+    `account ${account} shows no transaction ${after} to continue after: if it was voided meanwhile, continue with --to and ` +
+      'the time of the last line',
   );
 }
 
-/** An account that was never opened is known as long as transactions name it, and so is a corporate. */
+/** An account or a corporate that the directory lacks is known as long as transactions name it. Throws `REFUSED`. */
 async function requireKnownTo(
   engines: Session['engines'],
   { account, corporate }: ListOptions,
@@ -150,14 +151,5 @@ async function requireKnownTo(
   throw new FuelError(
     'REFUSED',
     `account ${account} has no corporate ${corporate}: fuel account show ${account}`,
-  );
-}
-
-function readStatus(text: string): VisibleStatus {
-  const status = VISIBLE_STATUSES.find((known) => known === text);
-  if (status !== undefined) return status;
-  throw option.usage(
-    `It must be ${VISIBLE_STATUSES.join(' or ')}: what was voided or cancelled is not shown to customers, and ` +
-      'stands in fuel audit --type TransactionVoided,TransactionCancelled.',
   );
 }
