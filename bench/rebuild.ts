@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { systemClock } from '../src/base/clock.ts';
 import { CONTROL_STORE, openCoordination } from '../src/base/coordination/stored-coordination.ts';
 import { openSqliteEventStore } from '../src/engines/sqlite/event-store/event-store.ts';
-import { openSqliteTables } from '../src/engines/sqlite/tables/open.ts';
+import { openSqliteTables } from '../src/engines/sqlite/tables/tables.ts';
 import { storeIdentity } from '../src/event-store/store-identity.ts';
 import { viewInFolder } from '../test/support/transactions/open-view.ts';
 import { rebuildBare, storedView } from './support/bare-rebuild.ts';

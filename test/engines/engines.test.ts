@@ -7,7 +7,7 @@ import { positiveInteger, startsWith } from '../../src/base/config/values.ts';
 import { FuelError } from '../../src/base/errors.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { engineRegistry, registry } from '../../src/engines/engines.ts';
-import { openSqliteTables } from '../../src/engines/sqlite/tables/open.ts';
+import { openSqliteTables } from '../../src/engines/sqlite/tables/tables.ts';
 import { examine } from '../../src/operator/checks/doctor.ts';
 import type { Engine } from '../../src/service/engines/engine.ts';
 import { EngineHealth } from '../../src/service/engines/engine-health.ts';

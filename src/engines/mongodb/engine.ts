@@ -2,6 +2,7 @@ import type { Config } from '../../base/config/config.ts';
 import { optional, readSettings, secret, setting } from '../../base/config/setting.ts';
 import { startsWith, text } from '../../base/config/values.ts';
 import type { Engine } from '../../service/engines/engine.ts';
+import { stateOf } from '../tables/server-store.ts';
 import type { MongoConnectionOptions } from './driver/connection.ts';
 
 const settings = {
@@ -28,9 +29,9 @@ export const mongoDb: Engine = {
     await new MongoConnection(placeOf(config)).close();
   },
   async open({ config, once }) {
-    const [{ MongoConnection }, { preparedState }, windows, { openMongoTables }] = await Promise.all([
+    const [{ MongoConnection }, { versionOf }, windows, { openMongoTables }] = await Promise.all([
       import('./driver/connection.ts'),
-      import('./driver/prepared-collections.ts'),
+      import('./driver/collections.ts'),
       import('./rate-windows.ts'),
       import('./tables/tables.ts'),
     ]);
@@ -40,7 +41,8 @@ export const mongoDb: Engine = {
         tables: (plan) => openMongoTables(plan, { connection: connection() }),
         rateWindows: () => windows.createMongoRateWindows({ connection: connection() }),
       },
-      state: async (store) => (typeof store === 'string' ? 'missing' : preparedState(connection(), store)),
+      state: async (store) =>
+        typeof store === 'string' ? 'missing' : stateOf(await versionOf(connection(), store.name), store),
       server: { ping: () => connection().ping(), describe: () => connection().describe() },
     };
   },

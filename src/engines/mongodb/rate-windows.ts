@@ -2,8 +2,8 @@ import type { Collection, Document } from 'mongodb';
 import type { Clock } from '../../base/clock.ts';
 import { type RateWindows, WINDOW_SECONDS } from '../../pull/edge/rate-windows/rate-windows.ts';
 import { createSharedRateWindows } from '../../pull/edge/rate-windows/shared.ts';
+import { type CollectionsPlan, collectionsOf, retryUpsert } from './driver/collections.ts';
 import type { MongoConnection } from './driver/connection.ts';
-import { type CollectionsPlan, PreparedCollections, retryUpsert } from './driver/prepared-collections.ts';
 
 /** The API must answer 503 within 2 s while MongoDB is unavailable. */
 const ANSWER_MS = 1_200;
@@ -19,28 +19,29 @@ interface WindowDocument {
   readonly _id: string;
   readonly hits: number;
   readonly ends_at: Date;
-  /** Of the last hit: whether it was counted, and the server's time. */
+  /** Says whether the last hit was counted. */
   readonly counted: boolean;
+  /** The server's time of the last hit. */
   readonly now: Date;
 }
 
 /**
- * Windows shared by all processes on one MongoDB. Rejects with `STORE_UNAVAILABLE` within 1.5 s while MongoDB is unavailable:
- * a request that can't be counted is refused.
+ * Creates windows that all processes on one MongoDB share. While MongoDB is unavailable a hit rejects with
+ * `STORE_UNAVAILABLE` within 1.5 s: a request that can't be counted is refused.
  *
- * The limiter of rate-limiter-flexible is not used: it counts the requests that it refuses, uses the clock of each
- * process and takes up to three round trips to restart a window.
+ * The limiter of rate-limiter-flexible is not used, since it counts the requests that it refuses, uses the clock of
+ * each process, and takes up to three round trips to restart a window.
  */
 export function createMongoRateWindows(options: {
   readonly connection: MongoConnection;
   readonly clock?: Clock;
 }): RateWindows {
   const { connection, clock } = options;
-  const collections = new PreparedCollections(connection, PLAN);
+  const collections = collectionsOf(connection, PLAN);
   return createSharedRateWindows(async (id, limit) => {
-    const { counted, hits, ends_at, now } = await collections.use(ANSWER_MS, (db) =>
-      // A count may be lost in a failover: then some more requests pass.
-      hit(db.collection('rate_windows', { writeConcern: { w: 1 } }), id, limit),
+    const { counted, hits, ends_at, now } = await collections.use(ANSWER_MS, () =>
+      // A failover may lose a count. Then some more requests pass.
+      connection.use((db) => hit(db.collection('rate_windows', { writeConcern: { w: 1 } }), id, limit)),
     );
     return { counted, hits, leftMs: ends_at.getTime() - now.getTime() };
   }, clock);
@@ -54,7 +55,10 @@ async function hit(windows: Collection<WindowDocument>, id: string, limit: numbe
   return window;
 }
 
-/** Starts a window if none runs, then counts one hit if fewer than `limit` were. An absent field compares as less. */
+/**
+ * Starts a window if none is running, then counts the hit if fewer than `limit` were counted. An absent field compares
+ * as less.
+ */
 function counting(limit: number): Document[] {
   return [
     { $set: { now: '$$NOW', over: { $lte: ['$ends_at', '$$NOW'] } } },

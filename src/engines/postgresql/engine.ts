@@ -3,6 +3,7 @@ import { optional, readSettings, secret, setting } from '../../base/config/setti
 import { startsWith } from '../../base/config/values.ts';
 import { FuelError } from '../../base/errors.ts';
 import type { Engine } from '../../service/engines/engine.ts';
+import { stateOf } from '../tables/server-store.ts';
 import type { PostgresOptions } from './driver/connection.ts';
 
 const settings = {
@@ -18,7 +19,7 @@ function schemaName(text: string): string {
   return text;
 }
 
-/** Throws `CONFIG_INVALID` where the tables would be in two places. */
+/** Throws `CONFIG_INVALID` if the tables would be in two places. */
 function placeOf({ ofEngines }: Config): PostgresOptions {
   if (ofEngines.MONGODB_URL !== undefined) {
     throw new FuelError(
@@ -49,9 +50,9 @@ export const postgresql: Engine = {
   },
   async open({ config, once }) {
     const place = placeOf(config);
-    const [{ PostgresConnection }, { preparedState }, windows, { openPostgresTables }] = await Promise.all([
+    const [{ PostgresConnection }, { versionOf }, windows, { openPostgresTables }] = await Promise.all([
       import('./driver/connection.ts'),
-      import('./driver/prepared-schema.ts'),
+      import('./driver/schema.ts'),
       import('./rate-windows.ts'),
       import('./tables/tables.ts'),
     ]);
@@ -61,7 +62,8 @@ export const postgresql: Engine = {
         tables: (plan) => openPostgresTables(plan, { connection: connection() }),
         rateWindows: () => windows.createPostgresRateWindows({ connection: connection() }),
       },
-      state: async (store) => (typeof store === 'string' ? 'missing' : preparedState(connection(), store)),
+      state: async (store) =>
+        typeof store === 'string' ? 'missing' : stateOf(await versionOf(connection(), store.name), store),
       server: { ping: () => connection().ping(), describe: () => connection().describe() },
     };
   },

@@ -2,17 +2,17 @@ import type { Clock } from '../../base/clock.ts';
 import { type RateWindows, WINDOW_SECONDS } from '../../pull/edge/rate-windows/rate-windows.ts';
 import { createSharedRateWindows } from '../../pull/edge/rate-windows/shared.ts';
 import type { PostgresConnection } from './driver/connection.ts';
-import { PreparedSchema } from './driver/prepared-schema.ts';
+import { schemaOf } from './driver/schema.ts';
 
 /** The API must answer 503 within 2 s while PostgreSQL is unavailable. */
 const ANSWER_MS = 1_200;
-/** Ended windows are removed by one of so many hits. */
+/** One in this many hits removes the windows that have ended. */
 const REMOVED_EVERY = 10_000;
 
 /**
- * Windows shared by all processes on one PostgreSQL. Rejects with `STORE_UNAVAILABLE` within 1.5 s while PostgreSQL is
- * unavailable: a request that can't be counted is refused. The table is unlogged: counts may be lost when the server ends
- * unexpectedly, and then some more requests pass.
+ * Creates windows that all processes on one PostgreSQL share. While PostgreSQL is unavailable a hit rejects with
+ * `STORE_UNAVAILABLE` within 1.5 s: a request that can't be counted is refused. The table is unlogged, so that counts may
+ * be lost if the server ends unexpectedly. Then some more requests pass.
  */
 export function createPostgresRateWindows(options: {
   readonly connection: PostgresConnection;
@@ -23,7 +23,7 @@ export function createPostgresRateWindows(options: {
   const columns =
     'id text PRIMARY KEY, hits bigint NOT NULL, counted boolean NOT NULL, ends_at timestamptz NOT NULL';
   const statements = [`CREATE UNLOGGED TABLE IF NOT EXISTS ${windows} (${columns}) WITH (fillfactor = 50)`];
-  const schema = new PreparedSchema(connection, { name: 'rate-windows', version: 1, statements });
+  const schema = schemaOf(connection, { name: 'rate-windows', version: 1, statements });
   const sql = counting(windows);
   const over = { sql: `DELETE FROM ${windows} WHERE ends_at < now()` };
   let hits = 0;
@@ -40,7 +40,7 @@ export function createPostgresRateWindows(options: {
   }, clock);
 }
 
-/** Starts a window if none runs, then counts one hit if fewer than `limit` were: in one statement. */
+/** Starts a window if none is running, then counts the hit if fewer than `limit` were counted, in one statement. */
 function counting(windows: string): string {
   const isOver = 'is_now.ends_at <= now()';
   const before = `CASE WHEN ${isOver} THEN 0 ELSE is_now.hits END`;

@@ -6,7 +6,7 @@ import type { StorePlan } from '../../tables/plan.ts';
 import { EMBEDDED_FILES, type EmbeddedFile, embeddedFile, stateOf } from './embedded-files.ts';
 import { openSqliteEventStore, type SqliteEventStore } from './event-store/event-store.ts';
 import { openSqliteSubscriptions } from './event-store/subscriptions.ts';
-import { openSqliteTables } from './tables/open.ts';
+import { openSqliteTables } from './tables/tables.ts';
 
 /** Of a store that may be large: for the inner pages of its indexes and the leaves in use. */
 const CACHE_MIB = 8;

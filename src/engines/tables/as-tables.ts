@@ -10,26 +10,42 @@ import type {
   WriteOptions,
 } from '../../tables/tables.ts';
 
-/** Which columns, and how many rows. */
+/** The columns to read, and the maximum number of rows. */
 export interface Wanted {
   readonly columns: readonly string[];
   readonly limit: number;
 }
 
-/** What an engine of tables does; `asTables` has checked what it is given. Numbers of rows are above 0, and no list is empty. */
+/**
+ * What an engine of tables does. `asTables` has checked the arguments: the engine gets no empty list, and no limit
+ * below 1.
+ */
 export interface TablesEngine extends Pick<Tables, 'changed' | 'makeIndexes' | 'now'> {
-  /** In the order of the selection; rows that are selected by their keys in any order. */
+  /** Returns rows in the order of the selection. Rows that are selected by their keys may come in any order. */
   select(table: TablePlan, found: Selected, wanted: Wanted): Promise<AnyRow[]>;
-  /** The columns of the index in the first row of each group by the first column of the order: of all groups, or of these; in any order. */
+  /**
+   * Groups the selection by the first column of its order, and returns the index's columns of each group's first row,
+   * in any order. If `groups` is given, only these are returned.
+   */
   firsts(table: TablePlan, found: Selected, groups?: readonly Key[]): Promise<AnyRow[]>;
   count(table: TablePlan, found: Selected, max: number): Promise<number>;
+  /** Says for each write whether it was done. With `allOrNone` it passes that through `allDone` before it commits. */
   write(writes: readonly Write[], allOrNone: boolean): Promise<boolean[]>;
-  /** Of a handle that is closed then. */
+  /** Removes the tables and closes this handle. */
   destroy(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The port on an engine: what is the same for all of them. `name` is that of the store. */
+/** Thrown in a transaction to roll it back, since a guard does not hold and all or none was to be written. */
+export const NONE_DONE = Symbol('none of the writes was done');
+
+/** Returns what it is given if everything was done, and throws `NONE_DONE` otherwise. */
+export function allDone(done: boolean[]): boolean[] {
+  if (done.includes(false)) throw NONE_DONE;
+  return done;
+}
+
+/** Makes the port out of an engine, with everything that is the same for all engines. `name` is the store's name. */
 export function asTables(name: string, engine: TablesEngine): Tables {
   let isClosed = false;
   const assertOpen = (): void => {
@@ -69,7 +85,13 @@ export function asTables(name: string, engine: TablesEngine): Tables {
       assertOpen();
       const fault = faultOfList(writes);
       if (fault !== undefined) throw new FuelError('ITEM_REFUSED', fault);
-      return writes.length === 0 ? [] : engine.write(writes, allOrNone);
+      if (writes.length === 0) return [];
+      try {
+        return await engine.write(writes, allOrNone);
+      } catch (error) {
+        if (error !== NONE_DONE) throw error;
+        return writes.map(() => false);
+      }
     },
     async makeIndexes(table: TablePlan) {
       assertOpen();
@@ -90,5 +112,5 @@ export function asTables(name: string, engine: TablesEngine): Tables {
       await engine.close();
     },
   };
-  return tables as unknown as Tables; // with the types of the rows
+  return tables as unknown as Tables; // the rows get their types here
 }

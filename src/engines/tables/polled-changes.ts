@@ -3,7 +3,7 @@ import type { ChangeListener, ChangeSignal } from '../../tables/tables.ts';
 
 const POLL_MS = 500;
 
-/** Notifies now and then: a look for what others have written costs less than to be told of each write. */
+/** Notifies at intervals. It costs a server less if listeners look for changes than if it announces every write. */
 export class PolledChanges implements ChangeSignal {
   readonly #listeners = new Set<ChangeListener>();
   readonly #pollMs: number;
@@ -17,7 +17,7 @@ export class PolledChanges implements ChangeSignal {
   add(listener: ChangeListener): void {
     if (this.#isClosed) throw new FuelError('STORE_CLOSED', 'the tables are closed');
     this.#listeners.add(listener);
-    this.#timer ??= setInterval(() => this.notify(), this.#pollMs).unref();
+    this.#timer ??= setInterval(() => this.notifyHere(), this.#pollMs).unref();
   }
 
   remove(listener: ChangeListener): void {
@@ -26,14 +26,18 @@ export class PolledChanges implements ChangeSignal {
   }
 
   notify(): void {
-    for (const listener of this.#listeners) listener.notify();
+    this.notifyHere();
   }
 
-  /** Notifies once more: the next call finds the tables closed. */
+  /** Notifies the listeners once more, whose next call finds the tables closed. */
   close(): void {
     this.#isClosed = true;
     this.#stop();
-    this.notify();
+    this.notifyHere();
+  }
+
+  protected notifyHere(): void {
+    for (const listener of this.#listeners) listener.notify();
   }
 
   #stop(): void {

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   MongoClient,
   MongoError,
@@ -13,26 +12,12 @@ import {
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { MongoConnection } from '../../../src/engines/mongodb/driver/connection.ts';
 import { Mongod } from '../../support/engines/mongod.ts';
-import { describeWithMongodb, freshDatabase, mongodb, mongodbUrl } from '../../support/engines/mongodb.ts';
-import { CuttablePort } from '../../support/event-store/eventstoredb-double/cuttable-port.ts';
+import { describeWithMongodb, mongodb } from '../../support/engines/mongodb.ts';
 import { commandLine } from '../../support/service/command-line.ts';
 
 interface Item {
   readonly _id: number;
   readonly name?: string | undefined;
-}
-
-/** A connection through a port that can be frozen. */
-async function freezable() {
-  const url = new URL(mongodbUrl());
-  const port = await CuttablePort.open({ port: 0, target: Number(url.port) });
-  url.port = String(port.port);
-  const connection = new MongoConnection({ url: url.href, database: freshDatabase() });
-  onTestFinished(async () => {
-    await connection.close();
-    await port.close();
-  });
-  return { port, connection };
 }
 
 /** Errors that the driver does not export. */
@@ -66,42 +51,6 @@ describeWithMongodb('a connection to MongoDB', () => {
       return db.collection('system.profile').find({ op: 'insert' }).toArray();
     });
     expect(written).toMatchObject([{ command: { writeConcern: { w: 'majority' } } }]);
-  });
-
-  test('rejects a ping within two seconds where the server does not answer', async () => {
-    const { port, connection } = await freezable();
-    await connection.ping();
-    port.freeze();
-    const startMs = performance.now();
-    await expect(connection.ping()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-    expect(performance.now() - startMs).toBeLessThan(2_000);
-  });
-
-  test('gives up within two seconds where it finds no server, and finds it later', async () => {
-    const { port, connection } = await freezable();
-    port.freeze();
-    const startMs = performance.now();
-    await expect(connection.ping()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-    expect(performance.now() - startMs).toBeLessThan(2_000);
-    port.thaw();
-    await expect.poll(() => connection.ping().catch(() => 'unavailable')).toBeUndefined();
-  });
-
-  test('rejects with STORE_CLOSED once it is closed, also for operations under way', async () => {
-    const { port, connection } = await freezable();
-    await connection.ping();
-    port.freeze();
-    const closed = { code: 'STORE_CLOSED' };
-    const underWay = expect(connection.use((db) => db.command({ ping: 1 }))).rejects.toMatchObject(closed);
-    await sleep(50); // so that it is on its way
-    await connection.close();
-    await underWay;
-    let isAsked = false;
-    const use = connection.use(async () => {
-      isAsked = true;
-    });
-    await expect(use).rejects.toMatchObject(closed);
-    expect(isAsked).toBe(false);
   });
 });
 
@@ -209,13 +158,5 @@ describeWithMongodb('an error of the driver', () => {
     ];
     expect(await codeOf(errors[0])).toBe(errors[0]);
     expect(await codeOf(errors[1])).toBe('ENOENT');
-  });
-});
-
-describeWithMongodb('what the server says of itself', () => {
-  test('is its version and its clock', async () => {
-    const { version, clockMs } = await mongodb().describe();
-    expect(version).toMatch(/^\d+\.\d+\.\d+/);
-    expect(Math.abs(clockMs - Date.now())).toBeLessThan(2_000);
   });
 });

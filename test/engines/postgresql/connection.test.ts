@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { PostgresConnection } from '../../../src/engines/postgresql/driver/connection.ts';
 import { openPostgresTables } from '../../../src/engines/postgresql/tables/tables.ts';
 import { type StorePlan, tablePlan } from '../../../src/tables/plan.ts';
 import { put } from '../../../src/tables/tables.ts';
@@ -12,7 +11,6 @@ import {
   postgresUrl,
 } from '../../support/engines/postgresql/postgresql.ts';
 import { Postgres } from '../../support/engines/postgresql/server.ts';
-import { CuttablePort } from '../../support/event-store/eventstoredb-double/cuttable-port.ts';
 
 const ITEMS = tablePlan({
   name: 'items',
@@ -24,47 +22,9 @@ const PLAN: StorePlan = {
   ...{ name: 'items', version: 2, tables: [ITEMS], durability: 'full', withinMs: 3_000 },
 };
 
-/** A connection through a port that can be frozen. */
-async function freezable() {
-  const url = new URL(postgresUrl());
-  const port = await CuttablePort.open({ port: 0, target: Number(url.port) });
-  url.port = String(port.port);
-  const connection = postgresql(freshSchema(), url.href);
-  onTestFinished(() => port.close());
-  return { port, connection };
-}
 const SLEEP = { sql: 'SELECT pg_sleep(30)' };
-const ONE = { sql: 'SELECT 1 AS one' };
 
 describeWithPostgres('a connection to PostgreSQL', () => {
-  test('says its version and its clock', async () => {
-    const { version, clockMs } = await postgresql().describe();
-    expect(version).toMatch(/^\d+\.\d+$/);
-    expect(Math.abs(clockMs - Date.now())).toBeLessThan(5_000);
-  });
-
-  test('gives up within two seconds where the server does not answer, and finds it later', async () => {
-    const { port, connection } = await freezable();
-    await connection.ping();
-    port.freeze();
-    const startMs = performance.now();
-    await expect(connection.ping()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-    expect(performance.now() - startMs).toBeLessThan(2_000);
-    port.thaw();
-    await expect.poll(() => connection.ping().catch(() => 'unavailable')).toBeUndefined();
-  });
-
-  test('rejects with STORE_CLOSED once it is closed, also for what is under way', async () => {
-    const connection = postgresql();
-    const underWay = expect(connection.use(20_000, (run) => run(SLEEP))).rejects.toMatchObject({
-      code: 'STORE_CLOSED',
-    });
-    await sleep(200); // so that it is on its way
-    await connection.close();
-    await underWay;
-    await expect(connection.use(1_000, (run) => run(ONE))).rejects.toMatchObject({ code: 'STORE_CLOSED' });
-  });
-
   test('ends on the server what nobody waits for any more', async () => {
     const connection = postgresql();
     await expect(connection.use(300, (run) => run(SLEEP))).rejects.toMatchObject({
@@ -119,13 +79,6 @@ describeWithPostgres('a connection to PostgreSQL', () => {
     const connection = postgresql(freshSchema(), url.replace('HOST', host));
     await expect(connection.ping()).rejects.toMatchObject({ message: expect.stringMatching(told) });
   });
-
-  test('takes no connection string that the driver can’t read, and does not tell its password', () => {
-    const made = () =>
-      new PostgresConnection({ url: 'postgres://fuel:pepper@host:port:1/x', schema: 'fuel' });
-    expect(made).toThrow(/^POSTGRES_URL: /);
-    expect(made).not.toThrow(/pepper/);
-  });
 });
 
 describeWithPostgres('an error of PostgreSQL', () => {
@@ -161,26 +114,6 @@ describeWithPostgres('an error of PostgreSQL', () => {
 });
 
 describeWithPostgres('the tables', () => {
-  test('of several processes are made by one of them, and once', async () => {
-    const schema = freshSchema();
-    const opened = Array.from({ length: 6 }, () =>
-      openPostgresTables(PLAN, { connection: postgresql(schema) }),
-    );
-    const found = await Promise.all(opened.map((each) => each.find(ITEMS, { index: 'key', limit: 1 })));
-    expect(found.flat()).toEqual([]);
-  });
-
-  test('that a newer version made are refused, those of an older one get what is missing', async () => {
-    const connection = postgresql();
-    const first = openPostgresTables({ ...PLAN, tables: [], version: 1 }, { connection });
-    await first.now();
-    const second = openPostgresTables(PLAN, { connection });
-    expect(await second.write([put(ITEMS, { id: 'a', at: null })])).toEqual([true]);
-    await expect(openPostgresTables({ ...PLAN, version: 1 }, { connection }).now()).rejects.toMatchObject({
-      code: 'STORE_NEWER',
-    });
-  });
-
   test('have times of years that no store has seen, and texts with any character, in order', async () => {
     const tables = openPostgresTables(PLAN, { connection: postgresql() });
     const times = [8.64e15, -1.9e14, -62_198_755_200_000, 0, 1];
@@ -214,34 +147,16 @@ describeWithPostgres('the tables', () => {
   });
 });
 
-describe.runIf(inject('postgresBinaries') !== undefined)('a server of another kind', () => {
-  const started = async (...settings: string[]) => {
+describe.runIf(inject('postgresBinaries') !== undefined)('a server that takes no writes', () => {
+  test('is unavailable, with what to do', async () => {
+    const settings = ['default_transaction_read_only=on'];
     const server = new Postgres({ binaries: inject('postgresBinaries') ?? '', settings });
     onTestFinished(() => server.remove());
     await server.start();
-    const connection = new PostgresConnection({ url: server.url, schema: 'fuel' });
-    onTestFinished(() => connection.close());
-    return { server, connection };
-  };
-
-  test('that takes no writes is unavailable, with what to do', async () => {
-    const { connection } = await started('default_transaction_read_only=on');
-    await expect(connection.ping()).rejects.toMatchObject({
+    await expect(postgresql('fuel', server.url).ping()).rejects.toMatchObject({
       code: 'STORE_UNAVAILABLE',
       message: expect.stringContaining('takes no writes'),
       remedy: expect.stringContaining('primary'),
     });
-  });
-
-  test('that is not there yet is found once it is', async () => {
-    const { server, connection } = await started();
-    await connection.ping();
-    await server.kill();
-    const tables = openPostgresTables(PLAN, { connection });
-    const tries = await Promise.allSettled([tables.now(), tables.now()]);
-    for (const each of tries)
-      expect(each).toMatchObject({ status: 'rejected', reason: { code: 'STORE_UNAVAILABLE' } });
-    await server.start();
-    expect(await tables.write([put(ITEMS, { id: 'a', at: null })])).toEqual([true]);
   });
 });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, vi } from 'vitest';
 import { Database } from '../../../src/engines/sqlite/driver/database.ts';
-import { openSqliteTables } from '../../../src/engines/sqlite/tables/open.ts';
+import { openSqliteTables } from '../../../src/engines/sqlite/tables/tables.ts';
 import { type ReadPlan, STORE, tablesContract } from '../../contracts/tables.contract.ts';
 import { MemoryStores } from '../../support/engines/memory-stores.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

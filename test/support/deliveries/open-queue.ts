@@ -4,7 +4,7 @@ import {
   type OpenTablesOptions as OnPostgres,
   openPostgresTables,
 } from '../../../src/engines/postgresql/tables/tables.ts';
-import { openSqliteTables } from '../../../src/engines/sqlite/tables/open.ts';
+import { openSqliteTables } from '../../../src/engines/sqlite/tables/tables.ts';
 import { openDeliveryLog } from '../../../src/push/log/open.ts';
 import { DELIVERY_STORE } from '../../../src/push/log/tables.ts';
 import type { DeliveryQueue } from '../../../src/push/queue/delivery-queue.ts';

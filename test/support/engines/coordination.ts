@@ -1,7 +1,7 @@
 import type { Clock } from '../../../src/base/clock.ts';
 import type { Coordination } from '../../../src/base/coordination/coordination.ts';
 import { CONTROL_STORE, openCoordination } from '../../../src/base/coordination/stored-coordination.ts';
-import { openSqliteTables } from '../../../src/engines/sqlite/tables/open.ts';
+import { openSqliteTables } from '../../../src/engines/sqlite/tables/tables.ts';
 import { MemoryStores } from './memory-stores.ts';
 
 /** Leases and processes in memory. The same stores have the same ones. */

@@ -1,8 +1,7 @@
 import type { Clock } from '../../../src/base/clock.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import { Database } from '../../../src/engines/sqlite/driver/database.ts';
-import { migrationsOf } from '../../../src/engines/sqlite/tables/open.ts';
-import { SqliteTables } from '../../../src/engines/sqlite/tables/tables.ts';
+import { migrationsOf, SqliteTables } from '../../../src/engines/sqlite/tables/tables.ts';
 import { asTables } from '../../../src/engines/tables/as-tables.ts';
 import type { StorePlan } from '../../../src/tables/plan.ts';
 import type { ChangeListener, ChangeSignal, Tables } from '../../../src/tables/tables.ts';

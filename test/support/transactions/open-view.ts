@@ -4,7 +4,7 @@ import type { MongoConnection } from '../../../src/engines/mongodb/driver/connec
 import { openMongoTables } from '../../../src/engines/mongodb/tables/tables.ts';
 import type { PostgresConnection } from '../../../src/engines/postgresql/driver/connection.ts';
 import { openPostgresTables } from '../../../src/engines/postgresql/tables/tables.ts';
-import { openSqliteTables } from '../../../src/engines/sqlite/tables/open.ts';
+import { openSqliteTables } from '../../../src/engines/sqlite/tables/tables.ts';
 import type { Made } from '../../../src/pull/view/generations.ts';
 import { VIEWS, VIEWS_STORE } from '../../../src/pull/view/stores.ts';
 import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';

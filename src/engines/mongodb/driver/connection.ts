@@ -1,52 +1,27 @@
-import {
-  BSON,
-  type ClientSession,
-  type Db,
-  MongoClient,
-  MongoError,
-  MongoInvalidArgumentError,
-  MongoNetworkError,
-  MongoServerError,
-  MongoServerSelectionError,
-} from 'mongodb';
+import { type ClientSession, type Db, MongoClient } from 'mongodb';
 import { FuelError, refusedConnectionString } from '../../../base/errors.ts';
-import { orLate } from '../../../base/pause.ts';
+import { inTime } from '../../tables/server-store.ts';
+import { notInitiated, toKnownError } from './errors.ts';
 
-/** To find a server for an operation; short, so that a page request is answered within 2 s in any case. */
+/** The limit for finding a server. It is short, so that a page request is answered within 2 s in any case. */
 const SELECTION_MS = 1_200;
-/** To say whether a server answers: longer, so that it is told why none was found. */
+/** The limit for a ping. It is longer, so that the driver can say why it found no server. */
 const ANSWER_MS = 1_500;
-/** A connection without an answer for this long is closed, and its operations fail. */
+/** A connection that has got no answer for this long is closed, and its operations fail. */
 const SOCKET_MS = 30_000;
 /**
- * For a find or an aggregation of which everything is wanted: it comes in batches of 16 MiB. Unless told otherwise MongoDB
- * puts 101 documents into the first, also where a limit is given, and every further one is a round trip.
+ * The batch size of a find or an aggregation that reads everything, so that its batches are limited by their 16 MiB
+ * alone. By default MongoDB puts only 101 documents into the first batch, whatever the limit, and each further batch is
+ * a round trip.
  */
 export const ONE_BATCH = 1_000_000;
-/** Not primary, shutting down, stepping down, out of time, …: another server will take the operation, or soon this one. */
-const UNAVAILABLE_CODES = new Set([
-  6, 7, 43, 50, 64, 89, 91, 133, 134, 189, 262, 276, 9001, 10107, 11600, 11602, 13435, 13436,
-]);
-const UNAVAILABLE_LABELS = ['RetryableWriteError', 'TransientTransactionError', 'SystemOverloadedError'];
-/** A document that is too large, also after an update, or that fails the collection's validation. */
-const REFUSED_CODES = new Set([121, 10334, 17419, 17420]);
-const UNAVAILABLE_NAMES = new Set([
-  'MongoServerSelectionError',
-  'MongoOperationTimeoutError',
-  'MongoWaitQueueTimeoutError',
-  'MongoTopologyClosedError',
-  'MongoNotConnectedError',
-  'MongoPoolClearedError',
-]);
-const SOCKET_CODES = new Set(['EPIPE', 'ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'ETIMEDOUT']);
-
 export interface MongoConnectionOptions {
-  /** `mongodb://…` or `mongodb+srv://…`; credentials, TLS and the replica set come from it. */
+  /** `mongodb://…` or `mongodb+srv://…`, with credentials, TLS and the replica set. */
   readonly url: string;
   readonly database: string;
 }
 
-/** One client of the process, shared by the adapters. It connects with the first use. */
+/** The client of the process, which the adapters share. It connects with the first use. */
 export class MongoConnection {
   readonly #client: MongoClient;
   readonly #db: Db;
@@ -54,7 +29,7 @@ export class MongoConnection {
   #isSingleNode = false;
   #closed = false;
 
-  /** Throws `CONFIG_INVALID` for a connection string that the driver does not take; connects to nothing. */
+  /** Throws `CONFIG_INVALID` for a connection string that the driver does not accept. It does not connect. */
   constructor({ url, database }: MongoConnectionOptions) {
     this.#client = newClient(url);
     this.#client.on('serverDescriptionChanged', ({ newDescription }) => {
@@ -63,15 +38,18 @@ export class MongoConnection {
     this.#db = this.#client.db(database);
   }
 
-  /** Operations inside `use` that take this session are done together; they may be called again after a conflict. */
+  /**
+   * Commits the operations that get this session together. It is called inside `use`, and may call `work` again after a
+   * conflict.
+   */
   transaction<T>(work: (session: ClientSession) => Promise<T>): Promise<T> {
     return this.#client.withSession((session) => session.withTransaction(() => work(session)));
   }
 
   /**
-   * Runs operations on the database. Rejects with `STORE_UNAVAILABLE` where no server takes them, `STORE_CLOSED`
-   * after `close`, `ITEM_REFUSED` where a document can't be stored, `CONFIG_INVALID` where the server is a single
-   * node, and with the driver's own errors otherwise.
+   * Runs operations on the database. Rejects with `STORE_UNAVAILABLE` if no server takes them, `STORE_CLOSED` after
+   * `close`, `ITEM_REFUSED` if a document can't be stored, `CONFIG_INVALID` if the server is a single node, and
+   * otherwise with the driver's own errors.
    */
   async use<T>(work: (db: Db) => Promise<T>): Promise<T> {
     if (this.#closed) throw closed();
@@ -85,8 +63,8 @@ export class MongoConnection {
   }
 
   /**
-   * Connects before the first operation. A client that connects as part of an operation, and finds no server, fails
-   * ever after with "Topology is closed". Once connected, the driver reconnects by itself.
+   * Connects before the first operation. If a client connects as part of an operation and finds no server, all its later
+   * operations fail with "Topology is closed". Once connected, the driver reconnects by itself.
    */
   async #connected(): Promise<void> {
     this.#connecting ??= this.#connect();
@@ -98,7 +76,7 @@ export class MongoConnection {
     }
   }
 
-  /** The service needs transactions (0043), which a single node does not have. */
+  /** Refuses a single node, which has no transactions (0043). */
   async #connect(): Promise<void> {
     await this.#client.connect();
     if (this.#isSingleNode) throw singleNode();
@@ -106,20 +84,23 @@ export class MongoConnection {
 
   /** Resolves when the server that takes writes answers, within 2 s either way. */
   async ping(): Promise<void> {
-    const hello = await inTime(ANSWER_MS, () => this.use((db) => db.command({ hello: 1 })));
+    const hello = await inTime(
+      'MongoDB',
+      ANSWER_MS,
+      this.use((db) => db.command({ hello: 1 })),
+    );
     if (hello.isreplicaset === true) throw notInitiated();
     if (hello.isWritablePrimary !== true) throw noWrites();
   }
 
-  /** Version and clock of the server that takes writes. Rejects as `ping`. */
+  /** Returns the version and the clock of the server that takes writes. Rejects like `ping`. */
   async describe(): Promise<{ readonly version: string; readonly clockMs: number }> {
-    return inTime(SELECTION_MS, () =>
-      this.use(async (db) => {
-        const { version } = await db.command({ buildInfo: 1 });
-        const { localTime } = await db.command({ hello: 1 });
-        return { version: String(version), clockMs: (localTime as Date).getTime() };
-      }),
-    );
+    const describing = this.use(async (db) => {
+      const { version } = await db.command({ buildInfo: 1 });
+      const { localTime } = await db.command({ hello: 1 });
+      return { version: String(version), clockMs: (localTime as Date).getTime() };
+    });
+    return inTime('MongoDB', SELECTION_MS, describing);
   }
 
   async close(): Promise<void> {
@@ -128,54 +109,6 @@ export class MongoConnection {
   }
 }
 
-/** Classifies an error of the driver for `errorKind`: unavailable, refused, or the error itself. */
-function toKnownError(error: unknown): unknown {
-  if (isUnavailable(error)) return unavailable(error as Error);
-  if (isRefused(error)) {
-    const { message } = error as Error;
-    return new FuelError('ITEM_REFUSED', `MongoDB does not take it: ${message}`, { cause: error });
-  }
-  return error;
-}
-
-function isRefused(error: unknown): boolean {
-  if (BSON.BSONError.isBSONError(error) || error instanceof MongoInvalidArgumentError) return true;
-  // A document that does not fit into the driver's buffer.
-  if (error instanceof RangeError && (error as NodeJS.ErrnoException).code === 'ERR_OUT_OF_RANGE')
-    return true;
-  return error instanceof MongoServerError && REFUSED_CODES.has(Number(error.code));
-}
-
-function isUnavailable(error: unknown): boolean {
-  // The driver does not wrap every socket error, such as a write to a socket that the server has just closed.
-  if (!(error instanceof MongoError)) return SOCKET_CODES.has(String((error as { code?: unknown }).code));
-  if (error instanceof MongoNetworkError || UNAVAILABLE_NAMES.has(error.name)) return true;
-  if (UNAVAILABLE_LABELS.some((label) => error.hasErrorLabel(label))) return true;
-  if (error instanceof MongoServerError) {
-    if (UNAVAILABLE_CODES.has(Number(error.code))) return true;
-    const within: unknown = error.errorResponse; // a bulk write wraps an error of its connection in one of the server
-    if (within instanceof Error && isUnavailable(within)) return true;
-  }
-  return error.cause !== undefined && isUnavailable(error.cause);
-}
-
-function unavailable(cause: Error): FuelError {
-  if (cause instanceof MongoServerSelectionError && isWithoutConfig(cause.reason)) return notInitiated(cause);
-  return new FuelError('STORE_UNAVAILABLE', `MongoDB can not be reached: ${cause.message}`, { cause });
-}
-
-function isWithoutConfig(topology: MongoServerSelectionError['reason']): boolean {
-  const servers = [...(topology?.servers?.values() ?? [])];
-  return servers.length > 0 && servers.every(({ type }) => type === 'RSGhost');
-}
-
-function notInitiated(cause?: Error): FuelError {
-  const remedy = 'run rs.initiate() once in mongosh';
-  const message = `MongoDB answers, and its replica set was not initiated: ${remedy}`;
-  return new FuelError('STORE_UNAVAILABLE', message, { cause, remedy });
-}
-
-/** Of a connection that names one member. */
 function noWrites(): FuelError {
   const message =
     'MongoDB answers, and takes no writes: MONGODB_URL leads to a member that is not the primary';
@@ -194,16 +127,6 @@ function singleNode(): FuelError {
 
 function closed(cause?: unknown): FuelError {
   return new FuelError('STORE_CLOSED', 'the connection to MongoDB was closed', { cause });
-}
-
-/**
- * Rejects with `STORE_UNAVAILABLE` where the work takes longer than `withinMs`; it may still happen then. The driver has
- * no time-out of its own for a server that has received an operation and does not answer.
- */
-export async function inTime<T>(withinMs: number, work: () => Promise<T>): Promise<T> {
-  return orLate(work(), withinMs, () => {
-    throw new FuelError('STORE_UNAVAILABLE', `MongoDB has not answered within ${withinMs} ms`);
-  });
 }
 
 function newClient(url: string): MongoClient {

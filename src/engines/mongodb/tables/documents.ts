@@ -12,11 +12,12 @@ import {
 } from '../../../tables/plan.ts';
 import type { Selected } from '../../../tables/selected.ts';
 
-/** Which list of several guarded writes has changed the document last: it says which of them were done. */
-export const WRITTEN_BY = '_written_by';
-/** MongoDB merges as many runs of an index in order (`internalQueryMaxScansToExplode`); of more it would sort all entries. */
+/** How many runs of an index MongoDB merges in order (`internalQueryMaxScansToExplode`). If there are more, it sorts all entries. */
 const MAX_RUNS = 200;
-/** Below every value of a column: a row without one is in no index with the column. */
+/**
+ * A limit below every value of a column. A condition with it selects the rows that have a value, which are those in an
+ * index with the column.
+ */
 const LEAST: Readonly<Record<Kind, unknown>> = {
   text: '',
   integer: Number.NEGATIVE_INFINITY,
@@ -25,7 +26,7 @@ const LEAST: Readonly<Record<Kind, unknown>> = {
   bytes: undefined,
 };
 
-/** The name of a column in a document: the key is its `_id`. */
+/** Returns the name of a column in a document, whose `_id` is the key. */
 export function fieldOf({ key }: TablePlan, column: string): string {
   return column === key ? '_id' : column;
 }
@@ -33,18 +34,27 @@ export function fieldOf({ key }: TablePlan, column: string): string {
 export function toStored(table: TablePlan, column: string, value: Value): unknown {
   if (value === null) return null;
   const kind = kindOf(table, column);
-  // A limit of a selection may be infinite, and a date can't.
+  // The limit of a selection may be infinite, but a date can't be.
   if (kind === 'time') return new Date(Math.min(Math.max(value as number, -MAX_TIME), MAX_TIME));
   return kind === 'bytes' ? new Binary(value as Uint8Array) : value;
 }
 
-/** What is null is absent. */
+/** Makes a document of columns. A column that is `null` is left out. */
 export function toDocument(table: TablePlan, row: AnyRow): Document {
   const document: Document = {};
   for (const [column, value] of Object.entries(row)) {
     if (value !== null) document[fieldOf(table, column)] = toStored(table, column, value);
   }
   return document;
+}
+
+/** Makes a filter for these values. `null` also matches documents without the column. */
+export function toFilter(table: TablePlan, columns: AnyRow): Document {
+  const fields = Object.entries(columns).map(([column, value]) => [
+    fieldOf(table, column),
+    toStored(table, column, value),
+  ]);
+  return Object.fromEntries(fields);
 }
 
 export function toRow(table: TablePlan, columns: readonly string[], document: Document): AnyRow {
@@ -87,13 +97,13 @@ export function sortOf(
   return Object.fromEntries(columns.map((column) => [fieldOf(table, column), descending ? -1 : 1]));
 }
 
-/** The filters of a selection: several only where it has more runs than MongoDB merges. */
+/** Returns the filters of a selection. There are several only if it has more runs than MongoDB merges. */
 export function filtersOf(table: TablePlan, found: Selected): Document[] {
   const bounds = boundsOf(table, found);
   return equalsOf(table, found).map((equals) => ({ $and: [equals, bounds] }));
 }
 
-/** The equal values of a selection, in parts of as many runs as MongoDB merges. */
+/** Returns filters for the equal values, each with no more runs than MongoDB merges. */
 function equalsOf(table: TablePlan, { equals, isOneRun }: Selected): Document[] {
   let parts: Document[] = [{}];
   let left = MAX_RUNS;
@@ -109,7 +119,10 @@ function equalsOf(table: TablePlan, { equals, isOneRun }: Selected): Document[] 
   return parts;
 }
 
-/** Groups by the first column of the order. Without a condition on it MongoDB would read every entry. */
+/**
+ * Returns the condition for groups by the first column of the order. Without a condition on that column MongoDB would
+ * read every entry.
+ */
 export function groupsFilter(table: TablePlan, { order }: Selected, groups?: readonly Key[]): Document {
   const [of = ''] = order;
   const stored = groups?.map((value) => toStored(table, of, value));
@@ -118,7 +131,7 @@ export function groupsFilter(table: TablePlan, { order }: Selected, groups?: rea
   };
 }
 
-/** The limits of the range, and that the other columns have values. */
+/** Returns the conditions of the range, and those that the other columns have values. */
 function boundsOf(table: TablePlan, found: Selected): Document {
   const { equals, order, from, to, after, descending, present } = found;
   const [first = ''] = order;

@@ -2,10 +2,11 @@ import type { AggregationCursor, Collection, Db, Document, FindCursor } from 'mo
 import { columnsOfIndex, type Key, type StorePlan, type TablePlan } from '../../../tables/plan.ts';
 import { comparing, rangesOf, type Selected } from '../../../tables/selected.ts';
 import type { Tables, Write } from '../../../tables/tables.ts';
-import { asTables, type TablesEngine, type Wanted } from '../../tables/as-tables.ts';
+import { allDone, asTables, type TablesEngine, type Wanted } from '../../tables/as-tables.ts';
 import { PolledChanges } from '../../tables/polled-changes.ts';
+import type { ServerStore } from '../../tables/server-store.ts';
+import { collectionsOf, versionsIn } from '../driver/collections.ts';
 import { type MongoConnection, ONE_BATCH } from '../driver/connection.ts';
-import { isDuplicateKey, PreparedCollections } from '../driver/prepared-collections.ts';
 import {
   fieldOf,
   filtersOf,
@@ -16,29 +17,31 @@ import {
   sortOf,
   toRow,
 } from './documents.ts';
-import { NONE, type StoredDocument, storedIn, writeInTurn } from './write.ts';
+import { type StoredDocument, storedIn, writeInTurn } from './write.ts';
 
-/** A retry after it waits for the same index build. */
+/** The limit for building indexes. A retry after it waits for the same build. */
 const INDEXES_MS = 3_600_000;
 
 export interface OpenTablesOptions {
-  /** Shared; its owner closes it. */
+  /** The shared connection. Its owner closes it. */
   readonly connection: MongoConnection;
-  /** How soon listeners are told that others may have written. */
+  /** The interval at which listeners are notified, since others may have written. */
   readonly pollMs?: number;
 }
 
-/** Opens the tables of a MongoDB; the first call makes missing ones. */
+/** Opens tables in MongoDB. The first call makes missing ones. */
 export function openMongoTables(plan: StorePlan, options: OpenTablesOptions): Tables {
   return asTables(plan.name, new MongoTables(plan, options));
 }
 
-/** The tables of a MongoDB: a collection each, a document a row. What is acknowledged is on a majority of the replica set. */
-export class MongoTables implements TablesEngine {
+/**
+ * A table is a collection, and a row is a document. A write is acknowledged once a majority of the replica set has it.
+ */
+class MongoTables implements TablesEngine {
   readonly changed: PolledChanges;
   readonly #plan: StorePlan;
   readonly #connection: MongoConnection;
-  readonly #collections: PreparedCollections;
+  readonly #collections: ServerStore;
 
   constructor(plan: StorePlan, { connection, pollMs }: OpenTablesOptions) {
     this.#plan = plan;
@@ -47,7 +50,7 @@ export class MongoTables implements TablesEngine {
     const collections = Object.fromEntries(
       tables.map((table) => [table.name, table.indexesLater === true ? [] : indexesOf(table)]),
     );
-    this.#collections = new PreparedCollections(connection, { name, version, collections });
+    this.#collections = collectionsOf(connection, { name, version, collections });
     this.changed = new PolledChanges(pollMs);
   }
 
@@ -89,13 +92,18 @@ export class MongoTables implements TablesEngine {
   }
 
   write(writes: readonly Write[], allOrNone: boolean) {
-    return this.#use((db) => (allOrNone ? this.#together(db, writes) : writeInTurn(db, writes)));
+    return this.#use((db) => {
+      if (!allOrNone) return writeInTurn(db, writes);
+      return this.#connection.transaction(async (session) =>
+        allDone(await writeInTurn(db, writes, { session })),
+      );
+    });
   }
 
-  /** Unlike an index build by default it does not wait for members that are unavailable. */
+  /** Waits only for a majority. By default an index build also waits for members that are unavailable. */
   async makeIndexes(table: TablePlan) {
     const indexes = indexesOf(table);
-    await this.#collections.use(INDEXES_MS, (db) =>
+    await this.#within(INDEXES_MS, (db) =>
       storedIn(db, table).createIndexes(indexes, { commitQuorum: 'majority' }),
     );
   }
@@ -108,18 +116,18 @@ export class MongoTables implements TablesEngine {
   async destroy() {
     await this.#use(async (db) => {
       for (const { name } of this.#plan.tables) await db.collection(name).drop();
-      await db.collection<{ _id: string }>('schema_versions').deleteOne({ _id: this.#plan.name });
+      await versionsIn(db).deleteOne({ _id: this.#plan.name });
     });
     await this.close();
   }
 
-  /** Leaves the connection to its owner. */
+  /** Leaves the connection open for its owner. */
   async close() {
     this.#collections.close();
     this.changed.close();
   }
 
-  /** The server ends a read that nobody waits for any more. */
+  /** The server ends a read when nobody waits for it any more. */
   #reading(found: Selected) {
     return { hint: hintOf(found), maxTimeMS: this.#plan.withinMs };
   }
@@ -132,19 +140,10 @@ export class MongoTables implements TablesEngine {
   }
 
   #use<T>(work: (db: Db) => Promise<T>): Promise<T> {
-    return this.#collections.use(this.#plan.withinMs, work);
+    return this.#within(this.#plan.withinMs, work);
   }
 
-  async #together(db: Db, writes: readonly Write[]): Promise<boolean[]> {
-    try {
-      return await this.#connection.transaction(async (session) => {
-        const done = await writeInTurn(db, writes, session);
-        if (done.includes(false)) throw NONE;
-        return done;
-      });
-    } catch (error) {
-      if (error !== NONE && !isDuplicateKey(error)) throw error;
-      return writes.map(() => false);
-    }
+  #within<T>(withinMs: number, work: (db: Db) => Promise<T>): Promise<T> {
+    return this.#collections.use(withinMs, () => this.#connection.use(work));
   }
 }

@@ -1,22 +1,23 @@
 import pg, { type PoolClient } from 'pg';
 import { FuelError, refusedConnectionString } from '../../../base/errors.ts';
-import { orLate } from '../../../base/pause.ts';
 import type { AnyRow } from '../../../tables/plan.ts';
-import { isConflict, isOfConnection, toKnownError, unavailable, whileConnecting } from './errors.ts';
+import { inTime } from '../../tables/server-store.ts';
+import { isConflict, isOfConnection, toKnownError, whileConnecting } from './errors.ts';
 import { Notifications } from './notifications.ts';
 import { types } from './values.ts';
 
-/** For a connection, a new one or one of others; short, so that a page request is answered within 2 s in any case. */
+export const TITLE = 'PostgreSQL';
+/** The limit for getting a connection. It is short, so that a page request is answered within 2 s in any case. */
 const CONNECT_MS = 1_200;
 const ANSWER_MS = 1_500;
-/** Of one thread. Of a process with all roles some six are in use. */
+/** The limit for one thread. A process with all roles uses about six connections. */
 const MAX_CONNECTIONS = 10;
 const IDLE_MS = 30_000;
-/** Tries of a statement that conflicts with another transaction; the next one mostly succeeds. */
+/** How often work that conflicts with another transaction is tried. The second try usually succeeds. */
 const MAX_TRIES = 5;
 /**
- * PostgreSQL has no hints: these leave it the named index in its order. A statement whose client is gone is ended; dates
- * come as the driver reads them.
+ * PostgreSQL has no hints. The first settings leave it no plan but the named index in its order. The others end a
+ * statement whose client is gone, and make the server write values as the driver reads them.
  */
 const SETTINGS = [
   ...['seqscan', 'bitmapscan', 'sort', 'incremental_sort', 'hashjoin', 'mergejoin'].map(
@@ -29,9 +30,9 @@ const SETTINGS = [
   .join(' ');
 
 export interface PostgresOptions {
-  /** `postgres://…` or `postgresql://…`; credentials and TLS come from it. */
+  /** `postgres://…` or `postgresql://…`, with credentials and TLS. */
   readonly url: string;
-  /** Of the tables. */
+  /** The schema of the tables. */
   readonly schema: string;
 }
 
@@ -43,7 +44,7 @@ export interface Sql {
 /** Runs one statement, and returns its rows. */
 export type Run = (statement: Sql) => Promise<AnyRow[]>;
 
-/** The connections of one thread, shared by the adapters. Each is made with its first use, and none has a state. */
+/** The connections of one thread, which the adapters share. Each is made when it is first needed, and has no state. */
 export class PostgresConnection {
   readonly schema: string;
   readonly notifications: Notifications;
@@ -51,7 +52,7 @@ export class PostgresConnection {
   readonly #busy = new Set<PoolClient>();
   #isClosed = false;
 
-  /** Throws `CONFIG_INVALID` for a connection string that the driver does not take; connects to nothing. */
+  /** Throws `CONFIG_INVALID` for a connection string that the driver does not accept. It does not connect. */
   constructor({ url, schema }: PostgresOptions) {
     this.schema = schema;
     const config = {
@@ -60,21 +61,21 @@ export class PostgresConnection {
     };
     assertTaken(url, config);
     this.#pool = new pg.Pool(config);
-    this.#pool.on('error', () => undefined); // an idle connection was cut: the next use makes another
-    this.#pool.on('connect', (client) => client.on('error', () => undefined)); // its statement rejects
+    this.#pool.on('error', () => undefined); // an idle connection was cut, and the next use makes another one
+    this.#pool.on('connect', (client) => client.on('error', () => undefined)); // the statement rejects anyway
     this.notifications = new Notifications(config, schema);
   }
 
   /**
-   * Runs statements on one connection within a time. Rejects with `STORE_UNAVAILABLE` where no server takes them in it,
+   * Runs statements on one connection. Rejects with `STORE_UNAVAILABLE` if no server has done them within `withinMs`,
    * `STORE_CLOSED` after `close`, `ITEM_REFUSED` for values that can't be stored, `CONFIG_INVALID` for what only the
-   * operator can change, and with the driver's own errors otherwise. The work is done again after a conflict.
+   * operator can change, and otherwise with the driver's own errors. After a conflict it does the work again.
    */
   async use<T>(withinMs: number, work: (run: Run) => Promise<T>): Promise<T> {
-    return inTime(withinMs, this.#use(withinMs, work));
+    return inTime(TITLE, withinMs, this.#use(withinMs, work));
   }
 
-  /** As `use`; the statements are done together, or none where the work rejects. */
+  /** Runs statements like `use`, but commits them together, or none if the work rejects. */
   transaction<T>(withinMs: number, work: (run: Run) => Promise<T>): Promise<T> {
     return this.use(withinMs, async (run) => {
       await run({ sql: 'BEGIN' });
@@ -83,7 +84,7 @@ export class PostgresConnection {
         await run({ sql: 'COMMIT' });
         return result;
       } catch (error) {
-        await run({ sql: 'ROLLBACK' }).catch(() => undefined); // of a connection that is cut the server does it
+        await run({ sql: 'ROLLBACK' }).catch(() => undefined); // if the connection is cut, the server rolls back itself
         throw error;
       }
     });
@@ -96,14 +97,14 @@ export class PostgresConnection {
     if (answer?.read_only !== 'off') throw noWrites();
   }
 
-  /** Version and clock of the server. Rejects as `use`. */
+  /** Returns the version and the clock of the server. Rejects like `use`. */
   async describe(): Promise<{ readonly version: string; readonly clockMs: number }> {
     const sql = `SELECT current_setting('server_version') AS version, clock_timestamp() AS now`;
     const [{ version, now } = {}] = await this.use(ANSWER_MS, (run) => run({ sql }));
     return { version: String(version).split(' ')[0] ?? '', clockMs: Number(now) };
   }
 
-  /** Ends what is under way. */
+  /** Ends the statements that are under way. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -149,14 +150,7 @@ export class PostgresConnection {
   }
 }
 
-/** Rejects with `STORE_UNAVAILABLE` where the work takes longer; it may still happen then. */
-export function inTime<T>(withinMs: number, work: Promise<T>): Promise<T> {
-  return orLate(work, withinMs, () => {
-    throw unavailable(new Error(`no answer within ${withinMs} ms`));
-  });
-}
-
-/** The operator's own options come last, so that they count. */
+/** Adds the settings to the connection string. The operator's own options come last, so that they prevail. */
 function withSettings(url: string): string {
   const [, given = ''] = /[?&]options=([^&]*)/.exec(url) ?? [];
   return `${url}${url.includes('?') ? '&' : '?'}options=${encodeURIComponent(SETTINGS)}%20${given}`;

@@ -2,21 +2,21 @@ import { DatabaseError } from 'pg';
 import { FuelError } from '../../../base/errors.ts';
 
 /**
- * SQLSTATEs, or their first characters, after which the server, another one or this one later, takes the same statement:
- * connection, resources, operator intervention, error of the system, a lock, and a server that is a standby.
+ * SQLSTATEs, or their first characters, after which another server, or this one later, takes the same statement: a
+ * failed connection, missing resources, an operator's intervention, a system error, a standby, a lock.
  */
 const UNAVAILABLE = ['08', '53', '57', '58', '25006', '25P0', '40001', '40P01', '55P03'];
-/** Values that can't be stored: data exception, integrity violation, program limit exceeded. */
+/** SQLSTATEs for values that can't be stored: data exception, integrity violation, program limit exceeded. */
 const REFUSED = ['22', '23', '54'];
-/** What only the operator can change: the password, the database, the privileges. */
+/** SQLSTATEs for what only the operator can change: the password, the database, the privileges. */
 const SETTINGS = ['28', '3D000', '42501'];
-/** A conflict with another transaction, which is over by now. */
+/** SQLSTATEs for a conflict with another transaction, which has ended by then. */
 const CONFLICT = ['40001', '40P01'];
-/** What the driver says in errors that have no code. */
+/** The driver's messages for a broken connection. These errors have no code. */
 const CUT =
   /^(?:Connection terminated|timeout exceeded when|Client (?:has encountered|was closed)|Query read timeout|Cannot use a pool)/;
 
-/** Whether there is no such schema, or no such table in it. */
+/** True if there is no such schema, or no such table in it. */
 export function isOfMissing(error: unknown): boolean {
   return error instanceof DatabaseError && has(error, ['3F000', '42P01']);
 }
@@ -25,7 +25,7 @@ export function isConflict(error: unknown): boolean {
   return error instanceof DatabaseError && has(error, CONFLICT);
 }
 
-/** Whether the connection can't be used for another statement, or may still have one under way. */
+/** True if the connection can't be used for another statement, or may still be running one. */
 export function isOfConnection(error: unknown): boolean {
   return !(error instanceof DatabaseError) || has(error, ['08', '57P']);
 }
@@ -42,7 +42,7 @@ export function toKnownError(error: unknown): unknown {
   return error;
 }
 
-/** Whatever ends the making of a connection, but the server's own word on it. */
+/** Classifies an error while connecting. If it is not the server's answer, the server is unavailable. */
 export function whileConnecting(error: unknown): unknown {
   return error instanceof DatabaseError ? toKnownError(error) : unavailable(error as Error);
 }
@@ -55,7 +55,7 @@ function has({ code = '' }: DatabaseError, states: readonly string[]): boolean {
   return states.some((state) => code.startsWith(state));
 }
 
-/** Errors of sockets name the call of the system. */
+/** The errors of sockets name the system call. */
 function isCut(error: unknown): boolean {
   return error instanceof Error && ('syscall' in error || CUT.test(error.message));
 }

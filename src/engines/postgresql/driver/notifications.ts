@@ -4,14 +4,14 @@ import pg from 'pg';
 const AGAIN_MS = 1_000;
 
 /**
- * Hears what other threads and processes announce, on a connection of its own for all that this thread listens to. It
- * is lost while there is no such connection, and behind a pool that gives each transaction another one: who listens looks
- * now and then too.
+ * Hears what other threads and processes announce, on one separate connection for everything that this thread listens
+ * to. Announcements are lost while that connection is cut, and behind a pool that gives each transaction another
+ * connection. So listeners must also look for changes at intervals.
  */
 export class Notifications {
   readonly #config: pg.ClientConfig;
   readonly channel: string;
-  /** What this thread announces is not news to it. */
+  /** Marks the announcements of this thread, which it ignores. */
   readonly #self = randomUUID();
   readonly #heard = new Map<string, Set<() => void>>();
   #client: pg.Client | undefined;
@@ -23,12 +23,12 @@ export class Notifications {
     this.channel = `fuel ${schema}`;
   }
 
-  /** The statement that announces a topic. */
+  /** Returns the statement that announces a topic. */
   announcing(topic: string): { readonly sql: string; readonly values: readonly string[] } {
     return { sql: 'SELECT pg_notify($1, $2)', values: [this.channel, `${this.#self} ${topic}`] };
   }
 
-  /** Returns what ends it. */
+  /** Returns a function that ends the listening. */
   hear(topic: string, onHeard: () => void): () => void {
     const listeners = this.#heard.get(topic) ?? new Set();
     this.#heard.set(topic, listeners.add(onHeard));

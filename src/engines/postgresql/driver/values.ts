@@ -12,11 +12,11 @@ export const TYPES: Readonly<Record<Kind, string>> = {
   bytes: 'bytea',
 };
 
-/** PostgreSQL's texts have no U+0000. It is stored as two U+0001, and U+0001 as U+0001 U+0002, which keeps the order. */
+/** PostgreSQL can't store U+0000. It is stored as two U+0001, and U+0001 as U+0001 U+0002, which keeps the order. */
 const NUL = '\u0001\u0001';
 const MARK = '\u0001\u0002';
 
-/** Limits of a selection may be infinite. */
+/** The values for infinite limits of a selection. */
 const ENDLESS: Readonly<Partial<Record<Kind, readonly [least: string, greatest: string]>>> = {
   time: ['-infinity', 'infinity'],
   integer: [`${-(2n ** 63n)}`, `${2n ** 63n - 1n}`],
@@ -37,7 +37,7 @@ const READERS: Readonly<Record<number, (text: string) => unknown>> = {
   [TEXT]: (text) => text.replaceAll(NUL, '\0').replaceAll(MARK, '\u0001'),
 };
 
-/** How the driver reads what the server sends, which is text. */
+/** How the driver parses the values that the server sends as text. */
 export const types: pg.CustomTypesConfig = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     READERS[oid] ?? pg.types.getTypeParser(oid, format as 'text'),

@@ -1,4 +1,4 @@
-import type { ChangeListener, ChangeSignal } from '../../../tables/tables.ts';
+import type { ChangeListener } from '../../../tables/tables.ts';
 import { PolledChanges } from '../../tables/polled-changes.ts';
 import type { PostgresConnection } from '../driver/connection.ts';
 
@@ -11,41 +11,39 @@ export interface ToldChangesOptions {
   readonly pollMs?: number | undefined;
 }
 
-/** Tells other threads and processes at once where others wait, and looks now and then, since an announcement may be lost. */
-export class ToldChanges implements ChangeSignal {
-  readonly #polled: PolledChanges;
+/** Tells other threads and processes at once. It also notifies at intervals, since an announcement may be lost. */
+export class ToldChanges extends PolledChanges {
   readonly #options: ToldChangesOptions;
   #endHearing: (() => void) | undefined;
   #isTelling = false;
   #isUntold = false;
 
   constructor(options: ToldChangesOptions) {
+    super(options.pollMs);
     this.#options = options;
-    this.#polled = new PolledChanges(options.pollMs);
   }
 
-  add(listener: ChangeListener): void {
-    this.#polled.add(listener);
+  override add(listener: ChangeListener): void {
+    super.add(listener);
     const { connection, store } = this.#options;
-    this.#endHearing ??= connection.notifications.hear(store, () => this.#polled.notify());
+    this.#endHearing ??= connection.notifications.hear(store, () => this.notifyHere());
   }
 
-  remove(listener: ChangeListener): void {
-    this.#polled.remove(listener);
-  }
-
-  notify(): void {
-    this.#polled.notify();
+  override notify(): void {
+    this.notifyHere();
     this.#isUntold = true;
     if (!this.#isTelling) void this.#tell();
   }
 
-  close(): void {
+  override close(): void {
     this.#endHearing?.();
-    this.#polled.close();
+    super.close();
   }
 
-  /** One announcement at a time, for all that has been written since the last. One that fails is replaced by the next look. */
+  /**
+   * Makes one announcement at a time, for everything written since the last one. If one fails, listeners find the
+   * changes at the next interval.
+   */
   async #tell(): Promise<void> {
     const { connection, store } = this.#options;
     this.#isTelling = true;

@@ -1,19 +1,26 @@
-import { columnsOfIndex, isNullable, kindOf, type TablePlan, type Value } from '../../../tables/plan.ts';
+import {
+  columnsOfIndex,
+  isNullable,
+  type Key,
+  kindOf,
+  type TablePlan,
+  type Value,
+} from '../../../tables/plan.ts';
 import { groupOf, type Selected } from '../../../tables/selected.ts';
 import type { Wanted } from '../../tables/as-tables.ts';
+import { haveValues, inOrder, quoted, whereAll } from '../../tables/sql.ts';
 import type { Sql } from '../driver/connection.ts';
 import { TYPES, toStored } from '../driver/values.ts';
 
-export function quoted(columns: readonly string[]): string {
-  return columns.map((column) => `"${column}"`).join(', ');
-}
-
-/** The names of a store's tables, in their schema. */
+/** Returns the name of a table, with its schema. */
 export function tableIn(schema: string, { name }: Pick<TablePlan, 'name'>): string {
   return `"${schema}"."${name}"`;
 }
 
-/** Texts are in the order of their bytes, as in the embedded engine. What is aside are plain columns: PostgreSQL keeps large values beside a row by itself. */
+/**
+ * Texts have the order of their bytes, as in the embedded engine. Columns that are kept aside are plain columns, since
+ * PostgreSQL stores large values outside of a row by itself.
+ */
 export function createTable(schema: string, table: TablePlan): string {
   const columns = Object.keys(table.columns).map((column) => {
     const kind = kindOf(table, column);
@@ -24,17 +31,7 @@ export function createTable(schema: string, table: TablePlan): string {
   return `CREATE TABLE IF NOT EXISTS ${tableIn(schema, table)} (${[...columns, key].join(', ')})`;
 }
 
-export function createIndexes(schema: string, table: TablePlan): string[] {
-  return Object.keys(table.indexes).map((index) => {
-    const columns = columnsOfIndex(table, index);
-    const present = columns.filter((each) => isNullable(table, each)).map((each) => `"${each}" IS NOT NULL`);
-    const where = present.length === 0 ? '' : ` WHERE ${present.join(' AND ')}`;
-    const on = `${tableIn(schema, table)} (${quoted(columns)})`;
-    return `CREATE INDEX IF NOT EXISTS "${table.name} ${index}" ON ${on}${where}`;
-  });
-}
-
-/** The reads of one table. Each statement has its values in the order of its parameters. */
+/** Makes one statement that reads a table, with its values in the order of its parameters. */
 export class Reading {
   readonly values: unknown[] = [];
   readonly #table: TablePlan;
@@ -45,19 +42,19 @@ export class Reading {
     this.#from = tableIn(schema, table);
   }
 
-  /** The first rows of one run, in its order. */
+  /** Reads the first rows of one run, in its order. */
   run(found: Selected, { columns, limit }: Wanted): Sql {
     const terms = found.equals.map(([column, [value = null]]) => this.#value(column, value));
     return this.#sql(this.#rows(found, { columns: quoted(columns), terms, limit }));
   }
 
-  /** Rows by their keys. */
-  keys({ equals }: Selected, columns: readonly string[]): Sql {
-    const is = equals.map(([column, list]) => `"${column}" = ANY(${this.#list(column, list)})`);
-    return this.#sql(`SELECT ${quoted(columns)} FROM ${this.#from} WHERE ${is.join(' AND ')}`);
+  byKey(keys: readonly Value[], columns: readonly string[]): Sql {
+    const { key } = this.#table;
+    const isAsked = `"${key}" = ANY(${this.#list(key, keys)})`;
+    return this.#sql(`SELECT ${quoted(columns)} FROM ${this.#from} WHERE ${isAsked}`);
   }
 
-  /** Up to so many rows of each run, and of these the first ones in the order of the selection. */
+  /** Reads up to `block` rows of each run, and returns the first ones of these in the order of the selection. */
   runs(found: Selected, { columns, limit, block }: Wanted & { readonly block: number }): Sql {
     const rows = this.#ofRuns(found, quoted(columns), block);
     return this.#sql(`SELECT found.* ${rows} ORDER BY ${inOrder(found.order, found)} LIMIT ${limit}`);
@@ -69,7 +66,7 @@ export class Reading {
     );
   }
 
-  /** The first row of each group: after one group the index is entered again at the next. */
+  /** Reads the first row of each group. After each group it enters the index again at the next one. */
   groups(found: Selected): Sql {
     const columns = columnsOfIndex(this.#table, found.index);
     const [of = ''] = found.order;
@@ -81,8 +78,8 @@ export class Reading {
       SELECT * FROM firsts`);
   }
 
-  /** The first row of each of these groups. */
-  groupsOf(found: Selected, groups: readonly Value[]): Sql {
+  /** Reads the first row of each of these groups. */
+  groupsOf(found: Selected, groups: readonly Key[]): Sql {
     const [of = ''] = found.order;
     const part = groupOf(found, null);
     const equals = [...found.equals, [of, groups] as const];
@@ -90,7 +87,7 @@ export class Reading {
     return this.#sql(`SELECT found.* ${this.#ofRuns({ ...part, equals }, columns, 1)}`);
   }
 
-  /** `FROM` up to so many rows of each run. */
+  /** Returns the `FROM` with up to `limit` rows of each run. */
   #ofRuns(found: Selected, columns: string, limit: number): string {
     const lists = found.equals.map(
       ([column, list], n) => `unnest(${this.#list(column, list)}) AS run${n}(value)`,
@@ -101,8 +98,9 @@ export class Reading {
   }
 
   /**
-   * The rows of a run between two places of its index. Compared as rows, and in the order of all of the index's columns,
-   * no other index fits: with equal values left out of the order PostgreSQL might take one that has the rest of it.
+   * Reads the rows of a run between two places of its index. It compares whole rows in the order of all the columns of
+   * the index, so that no other index fits. If it left the columns with equal values out of the order, PostgreSQL might
+   * choose an index on the other columns.
    */
   #rows(
     found: Selected,
@@ -128,12 +126,11 @@ export class Reading {
         [...lead, ...order.slice(0, place.length)],
         [...part.terms, ...place],
       );
-      // The place is where it begins to read; its own limit only filters.
+      // Reading begins at the place, so the limit on that side only filters.
       return [...beyond, ...own.map((value) => `("${first}" ${operator}= ${value}) IS TRUE`)];
     };
-    const has = present.map((column) => `"${column}" IS NOT NULL`);
-    const where = [...side('>', from), ...side('<', to), ...has];
-    return `SELECT ${part.columns} FROM ${this.#from}${where.length === 0 ? '' : ` WHERE ${where.join(' AND ')}`}
+    const where = whereAll([...side('>', from), ...side('<', to), ...haveValues(present)]);
+    return `SELECT ${part.columns} FROM ${this.#from}${where}
       ORDER BY ${inOrder([...lead, ...order], found)} LIMIT ${part.limit}`;
   }
 
@@ -154,8 +151,4 @@ export class Reading {
 
 function compared(operator: string, columns: readonly string[], terms: readonly string[]): string[] {
   return columns.length === 0 ? [] : [`(${quoted(columns)}) ${operator} (${terms.join(', ')})`];
-}
-
-function inOrder(columns: readonly string[], { descending }: Selected): string {
-  return columns.map((column) => `"${column}"${descending ? ' DESC' : ''}`).join(', ');
 }

@@ -1,41 +1,40 @@
 import type { AnyRow, Key, StorePlan, TablePlan } from '../../../tables/plan.ts';
 import type { Selected } from '../../../tables/selected.ts';
 import type { Tables, Write } from '../../../tables/tables.ts';
-import { asTables, type TablesEngine, type Wanted } from '../../tables/as-tables.ts';
+import { allDone, asTables, type TablesEngine, type Wanted } from '../../tables/as-tables.ts';
+import type { ServerStore } from '../../tables/server-store.ts';
+import { createIndexes } from '../../tables/sql.ts';
 import type { PostgresConnection, Run, Sql } from '../driver/connection.ts';
 import { isOfMissing } from '../driver/errors.ts';
-import { alone, PreparedSchema, SCHEMA, versionsIn } from '../driver/prepared-schema.ts';
+import { alone, SCHEMA, schemaOf, versionsIn } from '../driver/schema.ts';
 import { ToldChanges } from './changes.ts';
-import { createIndexes, createTable, Reading, tableIn } from './sql.ts';
+import { createTable, Reading, tableIn } from './sql.ts';
 import { writeAtOnce } from './write.ts';
 
-/** A retry after it waits for the same indexes. */
+/** The limit for building indexes. A retry after it waits for the same build. */
 const INDEXES_MS = 3_600_000;
-/** What is read of each run first: the rest only where the newest rows are mostly of one. */
+/** How many rows of each run are read first. More are read only if most of the first rows belong to one run. */
 const LEAST_OF_RUN = 8;
 
-/** Ends a transaction in which a guard does not hold. */
-const NONE = Symbol('none of the writes was done');
-
 export interface OpenTablesOptions {
-  /** Shared; its owner closes it. */
+  /** The shared connection. Its owner closes it. */
   readonly connection: PostgresConnection;
-  /** How soon listeners are told, where an announcement is lost, that others may have written. */
+  /** The interval at which listeners are notified, in case an announcement was lost. */
   readonly pollMs?: number;
 }
 
-/** Opens the tables of a PostgreSQL; the first call makes missing ones. */
+/** Opens tables in PostgreSQL. The first call makes missing ones. */
 export function openPostgresTables(plan: StorePlan, options: OpenTablesOptions): Tables {
   return asTables(plan.name, new PostgresTables(plan, options));
 }
 
-/** The tables of a PostgreSQL, in a schema. A list of writes is one statement, or a transaction where all or none are done. */
+/** Tables in a schema. A list of writes is one statement, and with `allOrNone` a transaction. */
 class PostgresTables implements TablesEngine {
   readonly changed: ToldChanges;
   readonly #plan: StorePlan;
   readonly #connection: PostgresConnection;
-  readonly #schema: PreparedSchema;
-  /** The tables of which the indexes, which are made later, were found. */
+  readonly #schema: ServerStore;
+  /** The tables with `indexesLater` whose indexes were found. */
   readonly #indexed = new Set<TablePlan>();
 
   constructor(plan: StorePlan, { connection, pollMs }: OpenTablesOptions) {
@@ -44,15 +43,16 @@ class PostgresTables implements TablesEngine {
     this.#connection = connection;
     const statements = tables.flatMap((table) => [
       createTable(connection.schema, table),
-      ...(table.indexesLater === true ? [] : createIndexes(connection.schema, table)),
+      ...(table.indexesLater === true ? [] : this.#indexesOf(table)),
     ]);
-    this.#schema = new PreparedSchema(connection, { name, version, statements });
+    this.#schema = schemaOf(connection, { name, version, statements });
     this.changed = new ToldChanges({ connection, store: name, pollMs });
   }
 
   async select(table: TablePlan, found: Selected, wanted: Wanted) {
     const { equals, order, isOneRun } = found;
-    if (order.length === 0) return this.#read(table, found, (reading) => reading.keys(found, wanted.columns));
+    const [[, keys = []] = []] = equals;
+    if (order.length === 0) return this.#read(table, found, (reading) => reading.byKey(keys, wanted.columns));
     if (isOneRun) return this.#read(table, found, (reading) => reading.run(found, wanted));
     const runs = equals.reduce((product, [, values]) => product * values.length, 1);
     const least = Math.max(LEAST_OF_RUN, Math.ceil((2 * wanted.limit) / runs));
@@ -78,25 +78,17 @@ class PostgresTables implements TablesEngine {
   }
 
   async write(writes: readonly Write[], allOrNone: boolean) {
-    const { schema } = this.#connection;
-    if (!allOrNone) return this.#use((run) => writeAtOnce(run, schema, writes));
+    const work = (run: Run): Promise<boolean[]> => writeAtOnce(run, this.#connection.schema, writes);
+    if (!allOrNone) return this.#use(work);
     const { withinMs } = this.#plan;
-    const together = async (run: Run): Promise<boolean[]> => {
-      const done = await writeAtOnce(run, schema, writes);
-      if (done.includes(false)) throw NONE;
-      return done;
-    };
-    try {
-      return await this.#schema.use(withinMs, (connection) => connection.transaction(withinMs, together));
-    } catch (error) {
-      if (error !== NONE) throw error;
-      return writes.map(() => false);
-    }
+    return this.#schema.use(withinMs, () =>
+      this.#connection.transaction(withinMs, async (run) => allDone(await work(run))),
+    );
   }
 
   async makeIndexes(table: TablePlan) {
     await this.#alone({ on: table.name, withinMs: INDEXES_MS }, async (run) => {
-      for (const sql of createIndexes(this.#connection.schema, table)) await run({ sql });
+      for (const sql of this.#indexesOf(table)) await run({ sql });
     });
   }
 
@@ -115,13 +107,13 @@ class PostgresTables implements TablesEngine {
     await this.close();
   }
 
-  /** Leaves the connection to its owner. */
+  /** Leaves the connection open for its owner. */
   async close() {
     this.#schema.close();
     this.changed.close();
   }
 
-  /** Of tables that another process has dropped there is nothing. */
+  /** Finds nothing in tables that another process has dropped. */
   async #read(
     table: TablePlan,
     { index }: Selected,
@@ -138,7 +130,7 @@ class PostgresTables implements TablesEngine {
     }
   }
 
-  /** Without one PostgreSQL would read the whole table. */
+  /** Throws if the index is not made yet: PostgreSQL would read the whole table. */
   async #assertIndex(run: Run, table: TablePlan, index: string): Promise<void> {
     if (table.indexesLater !== true || index === 'key' || this.#indexed.has(table)) return;
     const name = `"${this.#connection.schema}"."${table.name} ${index}"`;
@@ -149,10 +141,14 @@ class PostgresTables implements TablesEngine {
 
   #use<T>(work: (run: Run) => Promise<T>): Promise<T> {
     const { withinMs } = this.#plan;
-    return this.#schema.use(withinMs, (connection) => connection.use(withinMs, work));
+    return this.#schema.use(withinMs, () => this.#connection.use(withinMs, work));
   }
 
   #alone(on: Parameters<typeof alone>[1], work: (run: Run) => Promise<void>): Promise<void> {
-    return this.#schema.use(on.withinMs, (connection) => alone(connection, on, work));
+    return this.#schema.use(on.withinMs, () => alone(this.#connection, on, work));
+  }
+
+  #indexesOf(table: TablePlan): string[] {
+    return createIndexes(table, tableIn(this.#connection.schema, table));
   }
 }

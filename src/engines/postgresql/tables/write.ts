@@ -1,12 +1,14 @@
-import { kindOf, type TablePlan, type Value } from '../../../tables/plan.ts';
+import { kindOf, type Value } from '../../../tables/plan.ts';
 import type { Write } from '../../../tables/tables.ts';
+import { quoted } from '../../tables/sql.ts';
 import type { Run } from '../driver/connection.ts';
 import { TYPES, toStored } from '../driver/values.ts';
-import { quoted, tableIn } from './sql.ts';
+import { Reading, tableIn } from './sql.ts';
 
 /**
- * Does the writes in one statement, in which each form of write is a part, and says which were done. Forms and rows are in
- * the same order in every list, so that lists that are written at once mostly wait for each other and don't deadlock.
+ * Does the writes in one statement, in which each form of write is a part, and says which were done. Forms and rows have
+ * the same order in every statement, so that statements that run at the same time usually wait for each other instead of
+ * deadlocking.
  */
 export async function writeAtOnce(run: Run, schema: string, writes: readonly Write[]): Promise<boolean[]> {
   const forms = Map.groupBy(writes, formOf);
@@ -23,11 +25,11 @@ export async function writeAtOnce(run: Run, schema: string, writes: readonly Wri
   const done = new Set(rows.map(({ name, key }) => `${name} ${key}`));
   const isDone = ({ table, key }: Write): boolean => done.has(`${table.name} ${key}`);
   const left = writes.filter((write) => write.kind === 'drop' && write.as !== undefined && !isDone(write));
-  const there = await keysThere(run, schema, left);
-  return writes.map((write) => isDone(write) || (write.kind === 'drop' && !there.has(write)));
+  const existing = await existingOf(run, schema, left);
+  return writes.map((write) => isDone(write) || (write.kind === 'drop' && !existing.has(write)));
 }
 
-/** Writes of one form are alike but for their values. */
+/** Returns a text that is the same for writes which differ only in their values. */
 function formOf(write: Write): string {
   const { kind, table, as = {} } = write;
   const columns = kind === 'drop' ? [] : Object.keys(write.row);
@@ -35,7 +37,7 @@ function formOf(write: Write): string {
   return [table.name, kind, columns, Object.keys(as), guard].join(' / ');
 }
 
-/** One form's part of the statement, which returns the keys of the rows that it has written. */
+/** Returns the part of the statement for writes of one form. It returns the keys of the rows that it has written. */
 function partOf(schema: string, writes: readonly Write[], values: unknown[]) {
   const [write] = writes as [Write];
   const { table, kind, as = {} } = write;
@@ -72,24 +74,14 @@ function partOf(schema: string, writes: readonly Write[], values: unknown[]) {
   return { table, sql: kind === 'drop' ? `DELETE FROM ${into} AS now USING ${given} ${where}` : change };
 }
 
-/** Those whose row is there. */
-async function keysThere(run: Run, schema: string, writes: readonly Write[]): Promise<Set<Write>> {
-  const there = new Set<Write>();
+/** Returns the writes whose row exists. */
+async function existingOf(run: Run, schema: string, writes: readonly Write[]): Promise<Set<Write>> {
+  const existing = new Set<Write>();
   for (const [table, some] of Map.groupBy(writes, (write) => write.table)) {
-    for (const write of await thereIn(run, schema, table, some)) there.add(write);
+    const keys = some.map((write) => write.key);
+    const rows = await run(new Reading(schema, table).byKey(keys, [table.key]));
+    const found = new Set(rows.map((row) => row[table.key]));
+    for (const write of some) if (found.has(write.key)) existing.add(write);
   }
-  return there;
-}
-
-async function thereIn(
-  run: Run,
-  schema: string,
-  table: TablePlan,
-  writes: readonly Write[],
-): Promise<Write[]> {
-  const type = kindOf(table, table.key);
-  const values = [writes.map(({ key }) => toStored(type, key))];
-  const sql = `SELECT "${table.key}" AS key FROM ${tableIn(schema, table)} WHERE "${table.key}" = ANY($1::${TYPES[type]}[])`;
-  const found = new Set((await run({ sql, values })).map(({ key }) => key));
-  return writes.filter(({ key }) => found.has(key));
+  return existing;
 }

@@ -1,5 +1,4 @@
 import {
-  columnsOfIndex,
   isNullable,
   kindOf,
   plainColumns,
@@ -9,9 +8,13 @@ import {
 } from '../../../tables/plan.ts';
 import type { Selected } from '../../../tables/selected.ts';
 import type { Wanted } from '../../tables/as-tables.ts';
+import { createIndexes, haveValues, inOrder, quoted, whereAll } from '../../tables/sql.ts';
 
 const TYPES = { text: 'TEXT', integer: 'INTEGER', number: 'REAL', time: 'INTEGER', bytes: 'BLOB' } as const;
-/** The number of a row in a table whose key is a text: shorter in the indexes, and ascending as rows come. */
+/**
+ * The row number in a table whose key is a text. It is shorter than the key in the indexes, and ascends as rows are
+ * inserted.
+ */
 const ROW_NUMBER = '_row';
 
 /** A statement with its values. */
@@ -20,20 +23,20 @@ export interface Sql {
   readonly values: readonly Value[];
 }
 
-/** The column by which SQLite stores the rows. */
+/** Returns the column by which SQLite stores the rows. */
 export function rowOf({ columns, key }: TablePlan): string {
   return columns[key] === 'integer' ? key : ROW_NUMBER;
 }
 
-/** Makes what is missing: a later version adds tables and indexes to those that are there. */
+/** Makes what is missing. A later version adds tables and indexes to existing ones. */
 export function schemaOf({ tables }: StorePlan): string {
   return tables
-    .flatMap((table) => [
-      ...tablesOf(table),
-      ...keyOf(table),
-      ...(table.indexesLater === true ? [] : indexesOf(table)),
-    ])
+    .flatMap((table) => [...tablesOf(table), ...(table.indexesLater === true ? [] : indexesOf(table))])
     .join(';\n');
+}
+
+export function indexesOf(table: TablePlan): string[] {
+  return createIndexes(table, `"${table.name}"`);
 }
 
 function tablesOf(table: TablePlan): string[] {
@@ -46,6 +49,7 @@ function tablesOf(table: TablePlan): string[] {
   );
   if (row !== key) own.unshift(`"${row}" INTEGER PRIMARY KEY`);
   const made = [`CREATE TABLE IF NOT EXISTS "${name}" (${own.join(', ')}) STRICT`];
+  if (row !== key) made.push(`CREATE UNIQUE INDEX IF NOT EXISTS "${name} key" ON "${name}" ("${key}")`);
   const reference = `"${row}" INTEGER PRIMARY KEY REFERENCES "${name}" ON DELETE CASCADE`;
   const beside = aside.map(
     (each) =>
@@ -54,30 +58,12 @@ function tablesOf(table: TablePlan): string[] {
   return [...made, ...beside];
 }
 
-/** The table of a column that is kept aside. It has no row where the column has no value. */
+/** Returns the name of the table of a column that is kept aside. It has no row if the column has no value. */
 export function asideOf({ name }: TablePlan, column: string): string {
   return `"${name} aside ${column}"`;
 }
 
-/** Of a key that is not the number of the row. */
-function keyOf(table: TablePlan): string[] {
-  const { name, key } = table;
-  return rowOf(table) === key
-    ? []
-    : [`CREATE UNIQUE INDEX IF NOT EXISTS "${name} key" ON "${name}" ("${key}")`];
-}
-
-export function indexesOf(table: TablePlan): string[] {
-  const { name, indexes } = table;
-  return Object.keys(indexes).map((index) => {
-    const columns = columnsOfIndex(table, index);
-    const present = columns.filter((each) => isNullable(table, each)).map((each) => `"${each}" IS NOT NULL`);
-    const where = present.length === 0 ? '' : ` WHERE ${present.join(' AND ')}`;
-    return `CREATE INDEX IF NOT EXISTS "${name} ${index}" ON "${name}" (${quoted(columns)})${where}`;
-  });
-}
-
-/** `FROM`, with what is kept aside where one of the columns is. */
+/** Returns the `FROM`, which joins the tables of those columns that are kept aside. */
 export function from(table: TablePlan, index: string, columns: readonly string[]): string {
   const { name, key, aside = [] } = table;
   const row = rowOf(table);
@@ -87,7 +73,10 @@ export function from(table: TablePlan, index: string, columns: readonly string[]
   return `FROM "${name}" ${by}${joined.join('')}`;
 }
 
-/** `WHERE` of a selection. With a place to continue after, the limit on its side must not take its place as the bound. */
+/**
+ * Returns the `WHERE` of a selection. If it continues after a place, reading must begin there, so the limit on that side
+ * is marked with `+` and only filters.
+ */
 export function where(found: Selected): Sql {
   const { equals, order, from, to, after, descending, present } = found;
   const [first = ''] = order;
@@ -104,31 +93,27 @@ export function where(found: Selected): Sql {
   const isFilter = (side: 'from' | 'to'): boolean => after !== undefined && descending === (side === 'to');
   if (from !== undefined) also(`${isFilter('from') ? '+' : ''}"${first}" >= ?`, [from]);
   if (to !== undefined) also(`${isFilter('to') ? '+' : ''}"${first}" <= ?`, [to]);
-  for (const column of present) also(`"${column}" IS NOT NULL`, []);
+  for (const condition of haveValues(present)) also(condition, []);
   if (after !== undefined) {
     const place = order.slice(0, after.length);
     also(`(${quoted(place)}) ${descending ? '<' : '>'} (${marks(after)})`, after);
   }
-  return { sql: conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`, values };
+  return { sql: whereAll(conditions), values };
 }
 
-/** The first rows of selections that have one order, in that order. */
+/** Reads the first rows of selections that have the same order, in that order. */
 export function selectOf(table: TablePlan, runs: readonly Selected[], { columns, limit }: Wanted): Sql {
   const [{ order, descending } = { order: [], descending: false }] = runs;
   const parts = runs.map((run) => {
     const { sql, values } = where(run);
     return { sql: `SELECT ${quoted(columns)} ${from(table, run.index, columns)}${sql}`, values };
   });
-  const by = order.map((column) => `"${column}"${descending ? ' DESC' : ''}`).join(', ');
+  const by = inOrder(order, { descending });
   const read = parts.map(({ sql }) => sql).join(' UNION ALL ');
   return {
     sql: `${read}${by === '' ? '' : ` ORDER BY ${by}`} LIMIT ?`,
     values: [...parts.flatMap(({ values }) => values), limit],
   };
-}
-
-export function quoted(columns: readonly string[]): string {
-  return columns.map((column) => `"${column}"`).join(', ');
 }
 
 export function marks(values: readonly unknown[]): string {

@@ -1,19 +1,50 @@
+import { rmSync } from 'node:fs';
 import type { Clock } from '../../../base/clock.ts';
-import { type AnyRow, columnsOfIndex, type Key, type TablePlan } from '../../../tables/plan.ts';
+import {
+  type AnyRow,
+  columnsOfIndex,
+  type Key,
+  type StorePlan,
+  type TablePlan,
+} from '../../../tables/plan.ts';
 import { comparing, groupOf, runsOf, type Selected } from '../../../tables/selected.ts';
-import type { ChangeSignal, Write } from '../../../tables/tables.ts';
-import type { TablesEngine, Wanted } from '../../tables/as-tables.ts';
-import type { Database } from '../driver/database.ts';
-import { from, indexesOf, type Sql, selectOf, where } from './sql.ts';
+import type { ChangeSignal, Tables, Write } from '../../../tables/tables.ts';
+import { allDone, asTables, type TablesEngine, type Wanted } from '../../tables/as-tables.ts';
+import { CommitWatch } from '../driver/commit-watch.ts';
+import { Database, type OpenOptions } from '../driver/database.ts';
+import { from, indexesOf, type Sql, schemaOf, selectOf, where } from './sql.ts';
 import { isWritten } from './write.ts';
 
 type Statement = ReturnType<Database['prepare']>;
 
-/** Runs of one statement: preparing it takes a fraction of a millisecond. */
+/** How many runs one statement merges. With more, preparing it would take milliseconds. */
 const MAX_RUNS = 32;
 
-/** Ends a transaction in which a guard does not hold. */
-const NONE = Symbol('none of the writes was done');
+export interface OpenFile extends Pick<OpenOptions, 'onPutAside' | 'cacheMiB'> {
+  readonly path: string;
+  /** The clock that `now` reads. */
+  readonly clock: Clock;
+}
+
+/** Returns the same statements for each version, since they make what is missing. */
+export function migrationsOf(plan: StorePlan): string[] {
+  return Array.from({ length: plan.version }, () => schemaOf(plan));
+}
+
+/** Opens the tables of an embedded file, and makes a missing one. Several processes and threads may have it open. */
+export function openSqliteTables(plan: StorePlan, { path, clock, ...options }: OpenFile): Tables {
+  const { durability, pageBytes } = plan;
+  const ofPlan = { migrations: migrationsOf(plan), durability, ...(pageBytes && { pageBytes }) };
+  const db = new Database(path, { ...options, ...ofPlan });
+  const changed = new CommitWatch(db);
+  const onClose = (isDestroyed: boolean): void => {
+    db.close();
+    changed.close();
+    if (!isDestroyed) return;
+    for (const part of ['', '-wal', '-shm']) rmSync(`${path}${part}`, { force: true });
+  };
+  return asTables(plan.name, new SqliteTables({ db, clock, changed, onClose }));
+}
 
 export interface SqliteTablesParts {
   readonly db: Database;
@@ -21,11 +52,11 @@ export interface SqliteTablesParts {
   readonly changed: ChangeSignal;
   /** Called after each commit. */
   readonly onWrite?: () => void;
-  /** Called once, with `close` or `destroy`. */
+  /** Called once, by `close` or `destroy`. */
   readonly onClose: (isDestroyed: boolean) => void;
 }
 
-/** The tables of a file, or of one in memory. Statements run on the calling thread, a list of writes in one commit. */
+/** Tables in a file or in memory. Statements run on the calling thread, and a list of writes is one commit. */
 export class SqliteTables implements TablesEngine {
   readonly #parts: SqliteTablesParts;
   readonly #statements = new Map<string, Statement>();
@@ -64,16 +95,10 @@ export class SqliteTables implements TablesEngine {
 
   async write(writes: readonly Write[], allOrNone: boolean) {
     const prepare = (sql: string): Statement => this.#statement(sql);
-    try {
-      return await this.#commit(() => {
-        const done = writes.map((write) => isWritten(prepare, write));
-        if (allOrNone && done.includes(false)) throw NONE;
-        return done;
-      });
-    } catch (error) {
-      if (error !== NONE) throw error;
-      return writes.map(() => false);
-    }
+    return this.#commit(() => {
+      const done = writes.map((write) => isWritten(prepare, write));
+      return allOrNone ? allDone(done) : done;
+    });
   }
 
   async makeIndexes(table: TablePlan) {
@@ -112,7 +137,10 @@ export class SqliteTables implements TablesEngine {
     return this.#all(selectOf(table, [found], wanted));
   }
 
-  /** SQLite merges the runs of one statement. There are few such statements, since each has a power of two of them. */
+  /**
+   * Merges runs. SQLite does so within a statement. The number of runs in a statement is a power of two, so that there
+   * are few different statements to prepare.
+   */
   #merged(table: TablePlan, found: Selected, { columns, limit }: Wanted): AnyRow[] {
     const { order, descending } = found;
     const wanted = { columns: [...new Set([...order, ...columns])], limit };

@@ -1,18 +1,21 @@
 import type { StatementSync } from 'node:sqlite';
 import { type AnyRow, plainColumns, type TablePlan, type Value } from '../../../tables/plan.ts';
 import type { Write } from '../../../tables/tables.ts';
-import { asideOf, marks, quoted, rowOf } from './sql.ts';
+import { quoted } from '../../tables/sql.ts';
+import { asideOf, marks, rowOf } from './sql.ts';
 
 type Prepare = (sql: string) => StatementSync;
 
-/** One form of write: its statement in the table, and the columns that are kept aside. */
+/** The statement for writes that differ only in their values. */
 interface Form {
-  readonly own: readonly string[];
   readonly sql: string;
+  /** The columns that the statement writes. */
+  readonly own: readonly string[];
+  /** The columns that are written to tables of their own. */
   readonly beside: readonly string[];
 }
 
-/** Made once for each form, since text costs more than the write. */
+/** The forms of each table. They are made once, since making the text costs more than the write. */
 const forms = new WeakMap<TablePlan, Map<string, Form>>();
 
 function formOf(table: TablePlan, name: string, make: () => Form): Form {
@@ -23,7 +26,7 @@ function formOf(table: TablePlan, name: string, make: () => Form): Form {
   return form;
 }
 
-/** Within a transaction; false where the guard does not hold. */
+/** Does a write within a transaction. Returns false if its guard does not hold. */
 export function isWritten(prepare: Prepare, write: Write): boolean {
   if (write.kind === 'drop') return isDropped(prepare, write);
   const { table, key, row, as } = write;
@@ -80,7 +83,7 @@ function updateOf(table: TablePlan, columns: readonly string[], as: AnyRow = {})
     const beside = columns.filter((column) => aside.includes(column));
     const own = columns.filter((column) => !aside.includes(column));
     const set = own.length === 0 ? `"${key}" = "${key}"` : setOf(own);
-    const guard = guarded.map((column) => ` AND "${column}" IS ?`).join(''); // finds what was read as null too
+    const guard = guarded.map((column) => ` AND "${column}" IS ?`).join(''); // IS also finds what was read as null
     return {
       own,
       sql: `UPDATE "${name}" SET ${set} WHERE "${key}" = ?${guard}${returning(table, beside)}`,
