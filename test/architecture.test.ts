@@ -44,10 +44,10 @@ const ENGINE = /^src\/engines\/(?!tables\/)(\w+)\//;
 const FILES_OF_SQLITE = [
   'src/operator/backup/backup.ts',
   'src/operator/checks/data-directory.ts',
+  'src/operator/checks/facts.ts',
   'src/operator/checks/store.ts',
   'src/operator/cli/command/known-store.ts',
   'src/operator/cli/commands/store-commands.ts',
-  'src/operator/console/figures/console-parts.ts',
   'src/operator/erase/erased-bytes.ts',
 ];
 /** The folders or files that may import a package: only its adapter. */

@@ -1,7 +1,8 @@
+import type { DirectoryKey } from '../../accounts/directory/fold/directory.ts';
 import type { AccountKey, AccountWebhook } from '../../domain/account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { retryAfterMs } from '../../push/pace/retry-after.ts';
-import type { WebhookHealth } from '../../push/queue/delivery.ts';
+import type { LaneStreak, WebhookHealth } from '../../push/queue/delivery.ts';
 import type { Backlog, DeliveryReads } from '../../push/queue/delivery-queue.ts';
 import { shortAnswer } from '../../push/queue/failure-streak.ts';
 import { endOf } from '../../push/queue/next-state.ts';
@@ -31,6 +32,29 @@ export function webhookAnswer(accountId: number, { prefix, webhook }: AccountKey
       failing_since: health.failingSinceMs === null ? null : formatDateTime(health.failingSinceMs),
       last_answers: health.lastAnswers,
     },
+  };
+}
+
+/** A webhook in a list: its state, and since when and why it is in that state. One that fails has a streak. */
+export function webhookLine({ key, entry }: DirectoryKey, streak: LaneStreak | undefined) {
+  const { webhook, prefix } = key;
+  const { state, ...disabled } = webhookState(webhook);
+  const timeOf = (ms: number | null | undefined): string | null => (ms == null ? null : formatDateTime(ms));
+  const isFailing = state === 'active' && streak !== undefined;
+  const failing = isFailing && {
+    state: 'failing',
+    since: timeOf(streak.failingSinceMs),
+    reason: `${streak.failedInARow} failed in a row; ${streak.lastAnswers[0] ?? 'unknown'}`,
+  };
+  return {
+    prefix,
+    state,
+    since: disabled.since ?? timeOf(webhook?.setAtMs),
+    reason: disabled.reason,
+    ...failing,
+    account: entry.id,
+    name: entry.account?.name ?? null,
+    url: webhook?.url ?? null,
   };
 }
 

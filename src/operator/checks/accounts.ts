@@ -1,20 +1,72 @@
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
 import { isUnavailable } from '../../base/errors.ts';
-import type { Environment } from '../../domain/account-events.ts';
 import { VISIBLE_STATUSES } from '../../domain/transaction-events.ts';
+import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import type { LaneStreak } from '../../push/queue/delivery.ts';
+import type { AccountLists } from '../answers/account.ts';
 import { some } from '../answers/names.ts';
-import { type Finding, right, wrong } from './check.ts';
+import { act, type Check, type Finding, notChecked, notice, type Problem, right, wrong } from './check.ts';
+import { MAX_FAILING } from './facts.ts';
 
-/** What is looked at: the newest records of the accounts that were changed last, which are those set up lately. */
+/** How many accounts, and records of each, are searched for unknown corporates. */
 const MAX_ACCOUNTS = 50;
 const MAX_RECORDS = 20;
-/** A list with more failing webhooks than an operator reads. */
-export const MAX_FAILING = 200;
+/** More switched-off webhooks than this are one problem. */
+const MAX_ONE_BY_ONE = 3;
+const MAX_OVERDUE_MS = 5 * 60_000;
 
-/** Records whose corporate the directory does not have: their customer can not ask for that corporate. */
+/** What doctor and the overview say about accounts, their webhooks and their deliveries. */
+export const ACCOUNT_CHECKS: readonly Check[] = [
+  {
+    name: 'contacts',
+    madeBy: 'doctor',
+    stores: 'required',
+    find: async (facts) => checkContacts(await facts.lists(), facts.config.FUEL_OPERATOR_EMAIL),
+  },
+  {
+    name: 'webhooks',
+    stores: 'required',
+    alerts: ['FuelWebhookSwitchedOff'],
+    async find(facts) {
+      if ((await facts.engines.state('queue')) === 'damaged') return notChecked(['data-directory']);
+      const [lists, failing, backlog] = await Promise.all([facts.lists(), facts.failing(), facts.backlog()]);
+      const disabled = lists.disabled.map(({ prefix }) => prefix);
+      const counts = `${lists.webhooks.length} webhooks, ${disabled.length} switched off, ${failing.length} failing`;
+      return {
+        detail: `${counts}; deliveries: ${backlog?.pending ?? 0} pending, ${backlog?.held ?? 0} held`,
+        problems: [...disabledProblems(disabled), ...failingProblems(failing)],
+      };
+    },
+  },
+  {
+    name: 'corporates',
+    madeBy: 'doctor',
+    stores: 'required',
+    async find(facts) {
+      const view = await facts.find('view');
+      if (view === undefined) return right('there is no view yet');
+      return checkCorporates(await facts.directory(), view, facts.clock.now());
+    },
+  },
+  {
+    name: 'overdue',
+    madeBy: 'overview',
+    isConsequence: true,
+    alerts: ['FuelDeliveriesLate', 'FuelReceiverSlow'],
+    async find(facts) {
+      const dueAtMs = (await facts.backlog())?.nextDueAtMs;
+      if (dueAtMs === undefined || facts.clock.now() - dueAtMs <= MAX_OVERDUE_MS) return right('');
+      const text = `deliveries are waiting: the first of them has been due since ${formatDateTime(dueAtMs)}`;
+      const words = ['delivery', 'list', '--state', 'pending'];
+      const href = '/deliveries?state=pending';
+      return { detail: '', problems: [act(text, { id: 'overdue', words, href })] };
+    },
+  },
+];
+
+/** Finds records whose corporate is not in the directory: their customer can't filter by that corporate. */
 export async function checkCorporates(
   directory: Pick<Directory, 'accounts'>,
   view: Pick<TransactionsView, 'page' | 'find'>,
@@ -22,7 +74,7 @@ export async function checkCorporates(
 ): Promise<Finding> {
   const missing = new Set<string>();
   let looked = 0;
-  const accounts = latest(directory);
+  const accounts = lastChanged(directory);
   for (const { id: accountId, account } of accounts) {
     const query = { accountId, fromMs: 0, toMs: nowMs, statuses: VISIBLE_STATUSES, limit: MAX_RECORDS };
     let ids: readonly number[];
@@ -30,7 +82,7 @@ export async function checkCorporates(
       ids = (await view.page(query)).rows.map(({ id }) => id);
     } catch (error) {
       if (!isUnavailable(error)) throw error;
-      return wrong(`the view can not be read: ${(error as Error).message}`, 'fuel projection status');
+      return wrong(`the view cannot be read: ${(error as Error).message}`, 'fuel projection status');
     }
     for (const { shown } of (await view.find(ids)).values()) {
       if (shown === null) continue;
@@ -40,62 +92,64 @@ export async function checkCorporates(
         missing.add(`${corporate} of account ${accountId}`);
     }
   }
-  const scope = `looked at the newest ${looked} records of the ${accounts.length} accounts that were changed last`;
+  const scope = `looked at the newest ${looked} records of the ${accounts.length} accounts that changed last`;
   if (missing.size === 0) return right(scope);
   const [first = ''] = missing;
   const [corporate, account] = first.split(' of account ');
   return wrong(
-    `records name corporates that the directory lacks: ${some([...missing])}; ${scope}`,
-    `fuel transaction list --account ${account} --corporate ${corporate}, for each of them: where the account is right, ` +
-      `fuel account corporate ${account} ${corporate} --name NAME; where it is wrong, fuel import list and fuel import void`,
+    `records name corporates that are not in the directory: ${some([...missing])}; ${scope}`,
+    `fuel transaction list --account ${account} --corporate ${corporate}, for each of them: if the account is right, ` +
+      `fuel account corporate ${account} ${corporate} --name NAME; if it is wrong, fuel import list and fuel import void`,
   );
 }
 
-function latest(directory: Pick<Directory, 'accounts'>): readonly DirectoryAccount[] {
+function lastChanged(directory: Pick<Directory, 'accounts'>): readonly DirectoryAccount[] {
   const readable = [...directory.accounts()].filter(({ account }) => account !== undefined);
   return readable.toSorted((a, b) => b.position - a.position).slice(0, MAX_ACCOUNTS);
 }
 
-/** The webhooks of active keys, switched off or not. */
-export function* webhooksOf(directory: Pick<Directory, 'accounts'>, environment: Environment) {
-  for (const { account } of directory.accounts()) {
-    if (account === undefined) continue;
-    const { id: accountId, emails } = account;
-    for (const key of account.keys.values()) {
-      if (!key.active || key.webhook === null || key.environment !== environment) continue;
-      yield { accountId, key, hasContact: emails.length > 0 } as const;
-    }
-  }
-}
-
-/** Webhooks that may fail and be switched off without anybody being told. */
+/** Finds webhooks that may fail and be switched off without anybody being told. */
 export function checkContacts(
-  webhooks: Iterable<{ readonly accountId: number; readonly hasContact: boolean }>,
+  { accounts, webhooks }: Pick<AccountLists, 'accounts' | 'webhooks'>,
   operatorEmail: string | undefined,
 ): Finding {
-  const untold = new Set<number>();
-  let total = 0;
-  for (const { accountId, hasContact } of webhooks) {
-    total++;
-    if (!hasContact) untold.add(accountId);
-  }
   if (operatorEmail !== undefined)
-    return right(`${total} webhooks; FUEL_OPERATOR_EMAIL is told about all of them`);
-  if (untold.size === 0) return right(`${total} webhooks; each account has a contact`);
-  const [first] = untold;
+    return right(`${webhooks.length} webhooks; FUEL_OPERATOR_EMAIL is told about all of them`);
+  const untold = accounts.filter(({ hasContact, webhooks: { length } }) => !hasContact && length > 0);
+  const ids = untold.map(({ id }) => String(id));
+  if (ids.length === 0) return right(`${webhooks.length} webhooks; each account has a contact`);
   return wrong(
-    `nobody would be told about the webhooks of ${untold.size} accounts: ${some([...untold].map(String))}`,
-    `fuel account contact ${first} --email ADDRESS, for each of them; or set FUEL_OPERATOR_EMAIL`,
+    `nobody would be told about the webhooks of ${ids.length} accounts: ${some(ids)}`,
+    `fuel account contact ${ids[0]} --email ADDRESS, for each of them; or set FUEL_OPERATOR_EMAIL`,
   );
 }
 
-/** Webhooks that fail and are not switched off, the longest streak first. */
-export function failingWebhooks(
-  failing: readonly LaneStreak[],
-  directory: Pick<Directory, 'key'>,
-): readonly LaneStreak[] {
-  return failing.filter(({ prefix }) => {
-    const key = directory.key(prefix)?.key;
-    return key?.active === true && key.webhook !== null && key.webhook.disabled === null;
+/** Switched-off webhooks are for the customers to repair. */
+function disabledProblems(disabled: readonly string[]): Problem[] {
+  const [first] = disabled;
+  if (first === undefined) return [];
+  if (disabled.length > MAX_ONE_BY_ONE) {
+    const text = `${disabled.length} webhooks are switched off: nothing is sent to ${some(disabled)}`;
+    const words = ['webhook', 'show', first];
+    return [notice(text, { id: 'disabled', words, href: '/webhooks?state=disabled' })];
+  }
+  return disabled.map((prefix) => {
+    const text = `the webhook of key ${prefix} is switched off: nothing is sent to it`;
+    const words = ['webhook', 'show', prefix];
+    return notice(text, { id: `disabled-${prefix}`, words, href: `/keys/${prefix}` });
   });
+}
+
+function failingProblems(failing: readonly LaneStreak[]): Problem[] {
+  const [worst] = failing;
+  if (worst === undefined) return [];
+  const { prefix, failedInARow, lastAnswers } = worst;
+  const isOne = failing.length === 1;
+  const many = failing.length >= MAX_FAILING ? `${MAX_FAILING} or more` : failing.length;
+  const streak = `${failedInARow} in a row, the last answer ${lastAnswers[0] ?? 'unknown'}`;
+  const text = isOne
+    ? `deliveries to key ${prefix} fail: ${streak}`
+    : `deliveries to ${many} webhooks fail; the longest streak is that of key ${prefix}: ${streak}`;
+  const href = isOne ? `/keys/${prefix}` : '/webhooks?state=failing';
+  return [notice(text, { id: 'failing', words: ['webhook', 'test', prefix], href })];
 }

@@ -1,106 +1,110 @@
-import { readFileSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { reasonOf } from '../../base/errors.ts';
-import { orLate } from '../../base/pause.ts';
+import type { Registry } from '../../engines/engines.ts';
+import type { Facts } from './facts.ts';
 
-/** What a check finds: that something is right, or what is not and what to do. */
-export interface Finding {
-  readonly ok: boolean;
+/** Something that is not right. */
+export interface Problem {
   readonly detail: string;
-  /** What to do, as a command or an instruction; `null` where it is right. */
-  readonly do: string | null;
-}
-
-/** Something that is not right, as doctor and the console's overview show it. */
-export interface Problem extends Finding {
+  /** What to do, as a command or an instruction. */
   readonly do: string;
-  /** The same for the same thing in every look. */
-  readonly id: string;
-  /** The words of a command after `fuel`. */
-  readonly words: readonly string[];
-  /** The console's page that says more; that of projections unless given. */
+  /** True if it may end by itself, or is for somebody else to repair. Then it does not fail its check. */
+  readonly isNotice: boolean;
+  /** The same for the same thing in every look; the name of the check unless given. */
+  readonly id?: string;
+  /** The words of a command after `fuel`, which the overview offers to copy; those of doctor unless given. */
+  readonly words?: readonly string[];
+  /** The page that says more; that of projections unless given. */
   readonly href?: string;
 }
 
-export interface CheckResult extends Finding {
-  readonly check: string;
+/** What a check finds: a line about what it looked at, and what is not right. */
+export interface Finding {
+  readonly detail: string;
+  readonly problems: readonly Problem[];
+}
+
+interface CheckBase {
+  readonly name: string;
+  /** Settings without which doctor can't make it. */
+  readonly settings?: readonly string[];
+  /** Set if it looks at the stores, and so at the settings by which they are found. It may require the event store. */
+  readonly stores?: 'required' | 'optional';
+  /** True if other checks may fail only because it does. */
+  readonly isCause?: boolean;
+  /** True if it says nothing new while the disk is full or an engine does not answer. */
+  readonly isConsequence?: boolean;
+  /** The alerts about the same: one of them wakes somebody where somebody has to act. */
+  readonly alerts?: readonly string[];
+  /** What to do if it can't be made in time; to repair its causes unless given. */
+  readonly remedy?: string;
+}
+
+/** A check that any process can make. Doctor and the overview show it, or the overview alone. */
+export interface SharedCheck extends CheckBase {
+  readonly madeBy?: 'overview';
+  find(facts: Facts): Finding | Promise<Finding>;
+}
+
+export interface DoctorCheck extends CheckBase {
+  readonly madeBy: 'doctor';
+  find(facts: DoctorFacts): Finding | Promise<Finding>;
+}
+
+export type Check = SharedCheck | DoctorCheck;
+
+/** Doctor also looks at the environment that it was started with. */
+export interface DoctorFacts extends Facts {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly registry: Registry;
 }
 
 export function right(detail: string): Finding {
-  return { ok: true, detail, do: null };
+  return { detail, problems: [] };
 }
 
-export function wrong(detail: string, remedy: string): Finding {
-  return { ok: false, detail, do: remedy };
+export function wrong(detail: string, remedy: string, shown: Pick<Problem, 'id' | 'words'> = {}): Finding {
+  return { detail: '', problems: [{ detail, do: remedy, isNotice: false, ...shown }] };
 }
 
-/** A problem that does not end before somebody acts; its command is what to do unless `do` says more. */
-export function act(
-  id: string,
-  detail: string,
-  words: readonly string[],
-  more: { readonly do?: string; readonly href?: string } = {},
-): Problem {
-  return { ok: false, id, detail, words, do: `fuel ${words.join(' ')}`, ...more };
+interface Told extends Partial<Problem> {
+  readonly id: string;
+  readonly words: readonly string[];
 }
 
-/** A problem that somebody else may have to repair, or that is over: it makes no check wrong. */
-export function look(...of: Parameters<typeof act>): Problem {
-  return { ...act(...of), ok: true };
+/** A problem that does not end before somebody acts. Its command is what to do, unless `do` says more. */
+export function act(detail: string, { words, ...told }: Told): Problem {
+  return { detail, do: `fuel ${words.join(' ')}`, isNotice: false, words, ...told };
 }
 
-/** One finding of several; `detail` is what is right. */
-export function merged(problems: readonly Problem[], detail: string): Finding {
-  const wrongs = problems.filter(({ ok }) => !ok);
-  if (wrongs.length === 0)
-    return right([detail, ...problems.map((each) => `${each.detail} (${each.do})`)].join('; '));
-  const cures = new Set(wrongs.map((each) => each.do));
-  return wrong(wrongs.map((each) => each.detail).join('; '), [...cures].join('; '));
+/** A problem that may end by itself, or is for somebody else to repair. */
+export function notice(detail: string, told: Told): Problem {
+  return act(detail, { ...told, isNotice: true });
 }
 
-/** No second alarm about what is wrong with its causes. */
+/** What a check finds. One that could only repeat what its causes say is not made. */
+export async function findingOf<F extends Facts>(
+  check: CheckBase & { find(facts: F): Finding | Promise<Finding> },
+  facts: F,
+): Promise<Finding> {
+  const causes = check.isConsequence ? await causesOf(facts) : [];
+  if (causes.length > 0) return notChecked(causes);
+  if (check.stores === 'required' && (await facts.find('store')) === undefined)
+    return right(await whyNoStore(facts));
+  return check.find(facts);
+}
+
 export function notChecked(causes: readonly string[]): Finding {
   return right(`not checked, because ${causes.join(' and ')} ${causes.length === 1 ? 'is' : 'are'} wrong`);
 }
 
-/** What to do where this user may not use a file or folder. */
-export function asOwnerOf(path: string): string {
-  return `run the service, and this command, as the user that owns it: ${ownerOf(path)}`;
+async function causesOf({ engines, ...facts }: Facts): Promise<string[]> {
+  const [disk, readiness] = await Promise.all([facts.disk(), facts.readiness()]);
+  // No process can report what it works on while the disk of the embedded files is full.
+  const isFull = engines.embedded.length > 0 && disk?.refusal !== undefined;
+  const unavailable = engines.remote.filter(({ name }) => readiness?.checks[name] === false);
+  return [...(isFull ? ['disk-space'] : []), ...unavailable.map(({ name }) => name)];
 }
 
-/** Of the file, or of the nearest folder above it that this user can see. */
-function ownerOf(path: string): string {
-  try {
-    const { uid } = statSync(path);
-    const line = new RegExp(`^([^:]+):[^:]*:${uid}:`, 'm').exec(readFileSync('/etc/passwd', 'utf8'));
-    return line?.[1] ?? `user id ${uid}`;
-  } catch (error) {
-    const above = dirname(path);
-    if (above === path) return reasonOf(error);
-    return ownerOf(above);
-  }
-}
-
-/**
- * What the work finds; where it fails or does not end in time, that is the finding, with this remedy. What only another
- * user may do is left to that one.
- */
-export async function within(
-  limitMs: number,
-  remedy: string,
-  work: () => Finding | Promise<Finding>,
-): Promise<Finding> {
-  const late = () => wrong(`no answer within ${limitMs / 1000} s`, remedy);
-  try {
-    return await orLate(Promise.resolve().then(work), limitMs, late);
-  } catch (error) {
-    const { cause } = error as Error;
-    const why =
-      cause instanceof Error && !reasonOf(error).includes(cause.message) ? ` (${cause.message})` : '';
-    const { code, path } = error as NodeJS.ErrnoException;
-    return wrong(
-      `${reasonOf(error)}${why}`,
-      code === 'EACCES' && path !== undefined ? asOwnerOf(path) : remedy,
-    );
-  }
+async function whyNoStore({ engines }: Facts): Promise<string> {
+  const isMissing = (await engines.state('store')) === 'missing';
+  return isMissing ? 'there is no store yet' : 'not looked at: the check store says why';
 }

@@ -4,18 +4,21 @@ import { findMasterKeys } from '../../accounts/master-key.ts';
 import type { Config } from '../../base/config/config.ts';
 import { FuelError } from '../../base/errors.ts';
 import { DAY_MS } from '../../domain/values/date-time.ts';
-import { registry as REGISTRY, type Registry } from '../../engines/engines.ts';
+import { registry as REGISTRY } from '../../engines/engines.ts';
 import { certificatePaths, readCertificate } from '../../pull/server/certificate.ts';
 import { readPem, trustedAuthorities } from '../../push/sender/trusted-authorities.ts';
-import { type Finding, right, wrong } from './check.ts';
-import { judged } from './table.ts';
+import { type DoctorFacts, type Finding, right, wrong } from './check.ts';
+import type { Facts } from './facts.ts';
 
-/** Whether `fuel serve` would start with these settings and the files that they name. */
-export async function checkConfiguration(
-  env: Readonly<Record<string, string | undefined>>,
-  config: Config,
-  registry: Registry,
-): Promise<Finding> {
+/** People need this long to renew a certificate. */
+const RENEWAL_MS = 14 * DAY_MS;
+
+/** Checks that `fuel serve` would start with these settings and the files that they name. */
+export async function checkConfiguration({
+  env,
+  config,
+  registry,
+}: Pick<DoctorFacts, 'env' | 'config' | 'registry'>): Promise<Finding> {
   const { faults } = registry.showConfig(env);
   const misspelt = registry
     .unknownSettings(env)
@@ -24,22 +27,19 @@ export async function checkConfiguration(
     );
   const all = [...(faults.length > 0 ? faults : await faultsOfNamed(config, registry)), ...misspelt];
   if (all.length === 0) return right('valid for fuel serve');
-  return wrong(
-    all.join('; '),
-    'correct these variables of the environment, and look at them with: fuel config show',
-  );
+  return wrong(all.join('; '), 'correct these environment variables; fuel config show lists them all');
 }
 
 /**
- * The faults of the files and connection strings that valid settings name, as lines that begin with the setting; empty if
- * `fuel serve` can use all of them. Creates nothing: files that a start generates may be missing.
+ * Returns the faults of the files and connection strings that valid settings name, as lines that begin with the setting;
+ * empty if `fuel serve` can use all of them. Creates nothing: files that a start generates may be missing.
  */
 export async function faultsOfNamed(config: Config, registry = REGISTRY): Promise<string[]> {
   const ofFiles = READ.flatMap((read) => faultOf(() => read(config)));
   return [...ofFiles, ...(await registry.faultsOfEngines(config))];
 }
 
-/** What a start reads. Each throws for what it can't use. */
+/** The files that a start reads. Each function throws if it can't use its file. */
 const READ: readonly ((config: Config) => void)[] = [
   ({ FUEL_DATA_DIR: path }) => {
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === false)
@@ -70,10 +70,13 @@ function faultOf(read: () => void): string[] {
   }
 }
 
-type CertificateConfig = Pick<Config, 'FUEL_TLS' | 'FUEL_TLS_CERT' | 'FUEL_TLS_KEY' | 'FUEL_DATA_DIR'>;
-
-/** The certificate that customers see: its names and its end, and that the key belongs to it. */
-export function checkCertificate(config: CertificateConfig, nowMs: number): Finding {
+/** Checks the certificate that customers see: its names, its end, and that the key belongs to it. */
+export function checkCertificate({
+  config,
+  clock,
+  process,
+}: Pick<Facts, 'clock' | 'process'> & { readonly config: CertificateConfig }): Finding {
+  if (process?.roles.includes('api') === false) return right('this process has no role api');
   if (config.FUEL_TLS === 'terminated') return right('FUEL_TLS is terminated: a proxy has the certificate');
   const { files, isGenerated } = certificatePaths(config);
   if (isGenerated && !existsSync(files.cert)) return right('the first start makes a self-signed certificate');
@@ -89,16 +92,18 @@ export function checkCertificate(config: CertificateConfig, nowMs: number): Find
   }
   const { subjectAltName: names, validFromDate, validToDate } = read;
   if (names === undefined) return wrong(`${files.cert} names no host (subjectAltName)`, renew);
-  const leftMs = validToDate.getTime() - nowMs;
+  const leftMs = validToDate.getTime() - clock.now();
   const detail = `for ${names}, until ${validToDate.toISOString().slice(0, 10)} (${inDays(leftMs)})`;
-  if (validFromDate.getTime() > nowMs) return wrong(`not valid before ${validFromDate.toISOString()}`, renew);
-  if (leftMs < 0) return wrong(`it has ended: ${detail}`, renew);
-  const { ok } = judged('certificate', { atMs: nowMs, certificateEndsAtMs: validToDate.getTime() });
-  return ok ? right(detail) : wrong(`it ends soon: ${detail}`, renew);
+  if (validFromDate.getTime() > clock.now())
+    return wrong(`the certificate is not valid before ${validFromDate.toISOString()}`, renew);
+  if (leftMs < 0) return wrong(`the certificate has expired: ${detail}`, renew);
+  return leftMs < RENEWAL_MS ? wrong(`the certificate expires soon: ${detail}`, renew) : right(detail);
 }
+
+type CertificateConfig = Pick<Config, 'FUEL_TLS' | 'FUEL_TLS_CERT' | 'FUEL_TLS_KEY' | 'FUEL_DATA_DIR'>;
 
 function inDays(leftMs: number): string {
   const days = Math.floor(Math.abs(leftMs) / DAY_MS);
   const text = days === 0 ? 'less than a day' : days === 1 ? '1 day' : `${days} days`;
-  return leftMs < 0 ? `ended ${text} ago` : `${text} left`;
+  return leftMs < 0 ? `expired ${text} ago` : `${text} left`;
 }

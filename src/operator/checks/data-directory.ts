@@ -1,7 +1,8 @@
-import { accessSync, constants, readdirSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { accessSync, constants, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import type { Config } from '../../base/config/config.ts';
 import { faultOfOwner, type OwnKind } from '../../base/config/own-files.ts';
+import { reasonOf } from '../../base/errors.ts';
 import {
   EMBEDDED_FILES,
   type EmbeddedFile,
@@ -10,29 +11,31 @@ import {
   MAX_READ_THROUGH_BYTES,
   PUT_ASIDE,
 } from '../../engines/sqlite/embedded-files.ts';
-import { asOwnerOf, type Finding, right, wrong } from './check.ts';
+import { type Finding, right, wrong } from './check.ts';
 
 const SECRET_FILES = ['master.key', 'tls-key.pem'];
 
 type FileState = NonNullable<ReturnType<typeof inspectEmbedded>>;
 
-/** One embedded file, as far as it could be looked at. */
+/** The state of one embedded file. */
 export interface LookedAtFile extends FileState {
   readonly name: string;
-  /** A damaged one is put aside and recreated. */
+  /** True if the next start recreates it when it is damaged. */
   readonly isRecreated?: boolean;
 }
 
-/** The data directory: that it is private and writable, and the files of this program in it. */
+/** Checks that the data directory is private and writable, and that the files of this program in it can be used. */
 export function checkDataDirectory(
   dataDir: string,
-  /** Called once the folder can be used. */
+  /** Called if the folder can be used. */
   lookAtFiles: () => readonly LookedAtFile[],
 ): Finding {
   const path = resolve(dataDir);
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined)
-    return right(`${path} does not exist yet: the first start makes it, if that is the right place`);
+    return right(
+      `${path} does not exist yet: the first start creates it; make sure that it is the right place`,
+    );
   if (!found.isDirectory()) return wrong(`${path} is not a folder`, 'set FUEL_DATA_DIR to a folder');
   try {
     accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
@@ -49,7 +52,7 @@ export function checkDataDirectory(
   return filesFinding(path, lookAtFiles());
 }
 
-/** The embedded files that there are. */
+/** Looks at the embedded files that exist. */
 export function lookAtFiles(config: Config): LookedAtFile[] {
   return (Object.keys(EMBEDDED_FILES) as EmbeddedFile[]).flatMap((name) => {
     const state = inspectEmbedded(config, name, { maxCheckedBytes: MAX_READ_THROUGH_BYTES });
@@ -72,8 +75,8 @@ function filesFinding(path: string, files: readonly LookedAtFile[]): Finding {
     return wrong(
       `${damaged.name} is damaged: ${damaged.damage}`,
       damaged.isRecreated
-        ? 'check the disk; the next start puts the file aside and recreates it, nothing is lost with it'
-        : `stop every process and move ${join(path, damaged.name)} away with its -wal and -shm, but keep it; then ` +
+        ? 'check the disk; the next start renames the file and creates it again, and nothing is lost'
+        : `stop every process; move ${join(path, damaged.name)}, its -wal and its -shm to another folder, and keep them; then ` +
             `${cureOf(damaged.name)} (docs/operations/troubleshooting.md, "A file is damaged")`,
     );
   }
@@ -87,29 +90,48 @@ function filesFinding(path: string, files: readonly LookedAtFile[]): Finding {
   const aside = readdirSync(path).filter((name) => PUT_ASIDE.test(name));
   if (aside.length > 0) {
     return wrong(
-      `put aside because damaged, and recreated: ${aside.join(', ')}`,
-      'check the disk, then remove them, with their -wal and -shm',
+      `renamed because they were damaged, and created again: ${aside.join(', ')}`,
+      'check the disk, then remove them and their -wal and -shm',
     );
   }
-  if (files.length === 0) return right(`${path}: nothing was started here yet, there is no embedded store`);
+  if (files.length === 0)
+    return right(`${path}: nothing was started here yet, so there is no embedded store`);
   const older = files.filter(({ version, knownVersion }) => version < knownVersion).map(({ name }) => name);
   const large = files.filter(({ damage }) => damage === undefined).map(({ name }) => name);
   return right(
     `${path}: ${files.map(({ name }) => name).join(', ')}` +
       (older.length > 0 ? `; updated at the next start: ${older.join(', ')}` : '') +
-      (large.length > 0 ? `; too large to be read through here: ${large.join(', ')}` : ''),
+      (large.length > 0 ? `; too large to be read here: ${large.join(', ')}` : ''),
   );
 }
 
 function cureOf(name: string): string {
   if (name === EMBEDDED_FILES.events) return 'restore it from the backup';
   if (name === EMBEDDED_FILES.deliveries)
-    return 'restore it from the backup; where there is none: fuel verify deliveries --repair --resend-unknown';
-  return 'start: the view is built again';
+    return 'restore it from the backup; if there is none: fuel verify deliveries --repair --resend-unknown';
+  return 'start the service, which builds the view again';
 }
 
-/** `undefined` for what is none of the service's. */
+/** Returns `undefined` for a file that is not the service's. */
 function kindOf(name: string): OwnKind | undefined {
   if (SECRET_FILES.includes(name)) return 'secret';
   return /\.db(?:-wal|-shm)?$/.test(name) ? 'file' : undefined;
+}
+
+/** Says what to do if this user may not use a file or folder. */
+export function asOwnerOf(path: string): string {
+  return `run the service, and this command, as the user that owns it: ${ownerOf(path)}`;
+}
+
+/** Returns the owner of the file, or of the nearest folder above it that this user can see. */
+function ownerOf(path: string): string {
+  try {
+    const { uid } = statSync(path);
+    const line = new RegExp(`^([^:]+):[^:]*:${uid}:`, 'm').exec(readFileSync('/etc/passwd', 'utf8'));
+    return line?.[1] ?? `user id ${uid}`;
+  } catch (error) {
+    const above = dirname(path);
+    if (above === path) return reasonOf(error);
+    return ownerOf(above);
+  }
 }

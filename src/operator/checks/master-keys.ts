@@ -1,16 +1,26 @@
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
-import type { MasterKeyIdentity } from '../../accounts/master-key.ts';
-import { mayHaveHad, type RecordedMasterKey } from '../../accounts/store-binding.ts';
+import { findMasterKeys, type MasterKeyIdentity, otherKeyFile } from '../../accounts/master-key.ts';
+import { mayHaveHad, type RecordedMasterKey, recordedMasterKeys } from '../../accounts/store-binding.ts';
 import { some } from '../answers/names.ts';
 import { secretsByMasterKey } from '../keys/webhook-secrets.ts';
 import { type Finding, right, wrong } from './check.ts';
+import type { Facts } from './facts.ts';
+
+/** Checks that no master key is missing which webhook secrets need, and names those that can be removed. */
+export async function checkMasterKeys({ config, find, directory }: Facts): Promise<Finding> {
+  const store = await find('store');
+  return judgeMasterKeys(await directory(), findMasterKeys(config)?.identities() ?? [], {
+    recorded: store === undefined ? [] : await recordedMasterKeys(store),
+    otherFile: otherKeyFile(config),
+  });
+}
 
 /**
- * Which master keys the webhook secrets still need, and which can go: those that encrypt nothing and are older than
- * the first. A newer one that encrypts nothing is about to become the first. `recorded` are the store's in their order,
- * `otherFile` is a `master.key` whose key is not given, which a process without FUEL_MASTER_KEY would take.
+ * A key can be removed if it encrypts nothing and is older than the first. A newer one that encrypts nothing is about to
+ * become the first. `recorded` are the keys of the store in their order. `otherFile` is a `master.key` whose key is not
+ * given, which a process without FUEL_MASTER_KEY would use.
  */
-export function checkMasterKeys(
+export function judgeMasterKeys(
   directory: Pick<Directory, 'accounts'>,
   given: readonly MasterKeyIdentity[],
   known: { readonly recorded: readonly RecordedMasterKey[]; readonly otherFile: string | undefined },
@@ -24,13 +34,13 @@ export function checkMasterKeys(
   if (ours.length > 0) {
     return wrong(
       `not given: ${named(ours)}`,
-      'add it to FUEL_MASTER_KEY, after the first one; where it is lost: fuel store trust-key --reason "…"',
+      'add it to FUEL_MASTER_KEY, after the first one; if it is lost: fuel store trust-key --reason "…"',
     );
   }
   if (missing.length > 0) {
     return wrong(
       `this store never had ${named(missing)}`,
-      'issue new keys to these customers: what was written to their streams can not be signed with',
+      'issue new keys to these customers: nothing can be signed with the secrets in their streams',
     );
   }
   const ageOf = (fingerprint: string): number => {
@@ -50,8 +60,10 @@ export function checkMasterKeys(
   const needed = others.filter(({ count }) => count > 0).map(({ id }) => id);
   const detail =
     uses.join(', ') +
-    (next.length > 0 ? `; newer than the first, which a rotation puts first next: ${some(next)}` : '') +
-    (spare.length > 0 ? `; can go from FUEL_MASTER_KEY: ${some(spare)}` : '') +
+    (next.length > 0
+      ? `; newer than the first, and about to become the first in a rotation: ${some(next)}`
+      : '') +
+    (spare.length > 0 ? `; can be removed from FUEL_MASTER_KEY: ${some(spare)}` : '') +
     (needed.length > 0 ? `; needed until fuel key rewrap has run: ${some(needed)}` : '');
   if (otherFile === undefined) return right(detail);
   return wrong(

@@ -1,18 +1,21 @@
 import { FuelError, isUnavailable } from '../../base/errors.ts';
+import { aheadMs } from '../../base/time/trusted-clock.ts';
+import { formatDateTime } from '../../domain/values/date-time.ts';
 import { createPresigner, type PhotoStore } from '../../pull/images/presign.ts';
 import { verifyMailServer } from '../../push/notices/mailer.ts';
 import type { Server, ServerKind } from '../../service/engines/engines.ts';
 import { type Finding, right, wrong } from './check.ts';
+import type { Facts } from './facts.ts';
 
 type Engine = ServerKind & Server;
 
-/** Of the photo store, whose check then names it. */
+/** Less than doctor's limit, so that the check itself names a photo store that does not answer. */
 const ANSWER_MS = 5_000;
 const VALID_SECONDS = 60;
-/** Need not exist. */
+/** This object need not exist. */
 const OBJECT = 'fuel-doctor';
 
-/** Whether the engine takes work, and its version is one that the service knows. */
+/** Checks that the engine answers, and that its version is not too old. */
 export async function checkEngine({ ping, describe, ...kind }: Engine): Promise<Finding> {
   const { title, setting, oldestVersion: oldest } = kind;
   const pinged = await answerOf(ping);
@@ -20,7 +23,7 @@ export async function checkEngine({ ping, describe, ...kind }: Engine): Promise<
     return wrong(pinged.message, pinged.remedy ?? `start ${title}, or correct ${setting}`);
   const found = await answerOf(describe);
   if (found instanceof FuelError)
-    return right(`${title} answers, and does not tell its version: ${found.message}`);
+    return right(`${title} answers, but does not tell its version: ${found.message}`);
   const [major = 0, minor = 0] = found.version.split('.').map(Number);
   const [oldestMajor, oldestMinor] = oldest;
   const isOld = major < oldestMajor || (major === oldestMajor && minor < oldestMinor);
@@ -28,7 +31,7 @@ export async function checkEngine({ ping, describe, ...kind }: Engine): Promise<
   return isOld ? wrong(detail, `update it to ${oldest.join('.')} or newer`) : right(detail);
 }
 
-/** What it answers, or why it is unavailable. */
+/** Returns the answer, or why there is none. */
 async function answerOf<T>(ask: () => Promise<T>): Promise<T | FuelError> {
   try {
     return await ask();
@@ -38,26 +41,26 @@ async function answerOf<T>(ask: () => Promise<T>): Promise<T | FuelError> {
   }
 }
 
-/** Whether the mail server takes a connection, with the credentials that it was given. */
+/** Checks that the mail server accepts a connection with the given credentials. */
 export async function checkMail(url: string | undefined): Promise<Finding> {
   if (url === undefined)
-    return right('FUEL_SMTP_URL is not set: nobody is mailed, the log names each notice');
+    return right('FUEL_SMTP_URL is not set: nobody is mailed, and the log names each notice');
   const { host } = new URL(url);
   try {
     await verifyMailServer(url);
-    return right(`${host} takes mails`);
+    return right(`${host} accepts mail`);
   } catch (error) {
     return wrong(`${host}: ${(error as Error).message}`, 'start the mail server, or correct FUEL_SMTP_URL');
   }
 }
 
 /**
- * Whether the photo store accepts a signature: one HEAD. Only customers' browsers need to reach it, the service does not.
- * `undefined` is the sample store.
+ * Checks that the photo store accepts a signature, by one HEAD request. The service never connects to it, only customers'
+ * browsers do. `undefined` stands for the sample store.
  */
 export async function checkPhotos(store: PhotoStore | undefined, nowMs: number): Promise<Finding> {
   if (store === undefined)
-    return right('FUEL_IMAGES_* are not set: photo links name a sample store, which is not asked');
+    return right('FUEL_IMAGES_* are not set: photo links lead to a sample store, which is not asked');
   const { presign } = createPresigner(store, 'HEAD').at(nowMs, VALID_SECONDS);
   const place = `${store.endpoint}, bucket ${store.bucket}`;
   const signal = AbortSignal.timeout(ANSWER_MS);
@@ -68,7 +71,7 @@ export async function checkPhotos(store: PhotoStore | undefined, nowMs: number):
     const { message, cause } = error as Error;
     const why = cause instanceof Error ? cause.message : message;
     return right(
-      `${place}: not checked, since only customers' browsers can reach it, not this machine (${why})`,
+      `${place}: not checked, because this machine cannot reach it; customers' browsers must (${why})`,
     );
   }
 }
@@ -86,4 +89,58 @@ function photosFinding(place: string, status: number): Finding {
     `${place}: answers with ${status}`,
     'compare FUEL_IMAGES_ENDPOINT, FUEL_IMAGES_REGION and FUEL_IMAGES_BUCKET with the store',
   );
+}
+
+type EngineWithClock = Pick<ServerKind & Server, 'title' | 'clockStepMs' | 'describe'>;
+
+/**
+ * Receivers reject a signature whose time is five minutes off. Leases, the times at which webhooks were set and presigned
+ * URLs depend on several clocks. With NTP these differ by less than 0.1 s.
+ */
+const MAX_SKEW_MS = 2_000;
+
+/** Checks that this machine's clock is not far ahead; doctor also compares the engines' clocks with it. */
+export async function checkClocks(
+  facts: Pick<Facts, 'clock' | 'trustedAtMs' | 'process'> & {
+    readonly engines: { readonly remote: readonly EngineWithClock[] };
+  },
+): Promise<Finding> {
+  const { clock, process, engines } = facts;
+  const nowMs = clock.now();
+  const trustedAtMs = await facts.trustedAtMs().catch((error: unknown) => {
+    if (process !== undefined) throw error;
+    return undefined; // other checks of doctor say why
+  });
+  if (trustedAtMs !== undefined && aheadMs(nowMs, trustedAtMs) > 0) {
+    const text = `the clock says ${formatDateTime(nowMs)}, but the service last knew ${formatDateTime(trustedAtMs)}: nothing is removed by its age`;
+    const remedy =
+      'set the clock (timedatectl status); if it is right, because the service was stopped that long, removal continues ' +
+      'once the service has run for a day';
+    return wrong(text, remedy, { id: 'clock-ahead' });
+  }
+  return process === undefined ? compareClocks(engines.remote, () => clock.now()) : right('');
+}
+
+async function compareClocks(engines: readonly EngineWithClock[], now: () => number): Promise<Finding> {
+  if (engines.length === 0) return right('the embedded stores use the clock of this machine');
+  const skews = await Promise.all(engines.map((engine) => skewOf(engine, now)));
+  const named = skews.map(
+    ({ name, ms }) => `${name} ${ms === undefined ? 'unknown' : `${(ms / 1000).toFixed(1)} s`}`,
+  );
+  const detail = `the engines' clocks minus this machine's: ${named.join(', ')}`;
+  if (!skews.some(({ ms = 0 }) => Math.abs(ms) > MAX_SKEW_MS)) return right(detail);
+  return wrong(
+    `clocks differ, and receivers reject signatures that are five minutes off: ${detail}`,
+    'run chrony on every machine: docs/operations/troubleshooting.md, "A wrong clock"',
+  );
+}
+
+/** The skew of an engine that does not answer is unknown; its own check says why. */
+async function skewOf({ title, clockStepMs = 0, describe }: EngineWithClock, now: () => number) {
+  const askedAtMs = now();
+  const found = await describe().catch(() => undefined);
+  if (found === undefined) return { name: title, ms: undefined };
+  const earliestMs = found.clockMs - now();
+  const latestMs = found.clockMs + clockStepMs - askedAtMs;
+  return { name: found.name ?? title, ms: earliestMs > 0 ? earliestMs : Math.min(0, latestMs) };
 }

@@ -3,49 +3,133 @@ import { moveOf, USE_THE_OTHER } from '../../accounts/moved-store.ts';
 import { assertBinding, ignoredEnvironments } from '../../accounts/store-binding.ts';
 import { assertNoUnfinishedCopy } from '../../accounts/unfinished-copy.ts';
 import { FuelError } from '../../base/errors.ts';
+import { DAY_MS, formatDateTime } from '../../domain/values/date-time.ts';
 import { settingsFor } from '../../engines/engines.ts';
-import { EMBEDDED_FILES, readThroughSoon } from '../../engines/sqlite/embedded-files.ts';
+import { EMBEDDED_FILES } from '../../engines/sqlite/embedded-files.ts';
+import { recordedAtMs } from '../../event-store/codec.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../event-store/damage.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import { readOperations } from '../../event-store/operations.ts';
 import { assertViewFits } from '../../event-store/store-identity.ts';
-import { damagedEvents } from '../../pull/view/parked-events.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import { readStartedLog } from '../../push/delivery-log.ts';
+import { lastSeal } from '../../seals/seals.ts';
 import type { StoreName } from '../../service/engines/engines.ts';
 import { some } from '../answers/names.ts';
-import { type Finding, right, wrong } from './check.ts';
-import type { Stores } from './stores.ts';
+import { act, type Check, type Finding, notice, type Problem, right, wrong } from './check.ts';
+import type { Facts } from './facts.ts';
+import { checkMasterKeys } from './master-keys.ts';
 
-/** What is kept beside the event store; none of it comes into being before that. */
-const BESIDE = {
+/** The nightly verification may fail once. */
+const PROVEN_WITHIN_MS = 2 * DAY_MS;
+const REPAIRED_WITHIN_MS = 2 * DAY_MS;
+/** The stores that exist only once there is an event store. */
+const MADE_LATER = {
   view: 'the view',
   queue: 'the delivery log',
   subscriptions: 'the subscriptions',
   directory: 'the stored accounts',
 } as const satisfies Partial<Record<StoreName, string>>;
 const LOST_EVENTS =
-  'start nothing, which would begin a new store: restore the events from the backup (docs/operations/backup.md, ' +
-  `"Backup and restore"); where they are elsewhere, correct FUEL_DATA_DIR or ${settingsFor('store')}`;
+  'do not start the service, which would begin a new store: restore the events from the backup ' +
+  `(docs/operations/backup.md, "Backup and restore"); if they are elsewhere, correct FUEL_DATA_DIR or ${settingsFor('store')}`;
 const LOST_LOG =
-  'restore its backup; where it is lost: fuel verify deliveries --repair --resend-unknown ' +
+  'restore its backup; if there is none: fuel verify deliveries --repair --resend-unknown ' +
   '(docs/operations/troubleshooting.md, "The delivery log is lost")';
 
-/** Whether the stores belong to each other and to this configuration, as a start would check it. */
-export async function checkStore(stores: Pick<Stores, 'config' | 'engines' | 'find'>): Promise<Finding> {
-  const { config, engines, find } = stores;
+/** What doctor and the overview say about the event store and what belongs to it. */
+export const STORE_CHECKS: readonly Check[] = [
+  {
+    name: 'store',
+    madeBy: 'doctor',
+    settings: ['FUEL_MASTER_KEY'],
+    stores: 'optional',
+    find: checkStore,
+  },
+  {
+    name: 'accounts',
+    stores: 'required',
+    alerts: ['FuelAccountUnreadable'],
+    async find(facts) {
+      const { accounts, unreadable } = await facts.lists();
+      return {
+        detail: `${accounts.length} accounts; the events of each can be read`,
+        problems: unreadableProblems(unreadable),
+      };
+    },
+  },
+  {
+    name: 'proof',
+    madeBy: 'doctor',
+    stores: 'required',
+    async find({ find, clock }) {
+      const store = await find('store');
+      return store === undefined ? right('') : checkProof(store, clock.now());
+    },
+  },
+  {
+    name: 'master-keys',
+    madeBy: 'doctor',
+    settings: ['FUEL_MASTER_KEY'],
+    stores: 'required',
+    find: checkMasterKeys,
+  },
+  {
+    name: 'damage',
+    madeBy: 'overview',
+    async find(facts) {
+      const [first, ...others] = await facts.damage();
+      if (first === undefined) return right('');
+      const more = others.length === 0 ? '' : `, and ${others.length} more`;
+      return wrong(`damaged: ${describeDamage(first)}${more}`, RESTORE_EVENTS, { words: ['verify'] });
+    },
+  },
+  {
+    name: 'repairs',
+    madeBy: 'overview',
+    alerts: ['FuelRepaired'],
+    async find({ operations, clock }) {
+      const repairs = (await operations()).filter(
+        ({ type, atMs }) => type === 'AgreementRepaired' && clock.now() - atMs < REPAIRED_WITHIN_MS,
+      );
+      const problems = repairs.map(({ data: { repaired, what }, at }, index) => {
+        const text = `${repaired} of ${what} differed from the events and were repaired at ${at}`;
+        return notice(text, { id: `repair-${index}`, words: ['verify', '--explain'] });
+      });
+      return { detail: '', problems };
+    },
+  },
+];
+
+function unreadableProblems(unreadable: readonly number[]): Problem[] {
+  const [first] = unreadable;
+  if (first === undefined) return [];
+  const text =
+    unreadable.length === 1
+      ? `account ${first} is not served: one of its events cannot be read`
+      : `${unreadable.length} accounts are not served, because an event of each cannot be read: ${some(unreadable.map(String))}`;
+  const remedy =
+    `fuel account show ${first} says which event and why; if a newer version wrote it, run that version on ` +
+    'every process (docs/operations/troubleshooting.md, "One account answers 503 and others do not")';
+  const words = ['account', 'show', String(first)];
+  return [act(text, { id: 'unreadable', words, do: remedy, href: `/accounts/${first}` })];
+}
+
+/** Checks that the stores belong to each other and to this configuration, as a start does. */
+export async function checkStore(facts: Facts): Promise<Finding> {
+  const { config, engines, find } = facts;
   const store = await find('store');
   const move = await moveOf({ ...config, ...engines }, store);
   if (move !== undefined) {
     const { to, at } = move;
     return wrong(
-      `the embedded store was moved to ${to.join(' and ')} at ${at}: nothing changes it any more`,
+      `the embedded store was moved to ${to.join(' and ')} at ${at}: it cannot be changed any more`,
       USE_THE_OTHER,
     );
   }
-  if (store === undefined) return missingStore(stores);
+  if (store === undefined) return missingStore(facts);
   const view = await find('view');
-  const damage = readThroughSoon(config, engines)
-    ? await damagedEvents(store, () => view ?? { parked: async () => [] })
-    : [];
+  const damage = await facts.damage();
   if (damage.length > 0) {
     const named = some(damage.map(describeDamage));
     return wrong(`${damage.length} damaged events: ${named}`, `${RESTORE_EVENTS}; fuel verify names each`);
@@ -65,7 +149,7 @@ export async function checkStore(stores: Pick<Stores, 'config' | 'engines' | 'fi
     await assertViewFits(await view?.checkpoint(), store, VIEW_NAME);
   } catch (error) {
     if (!(error instanceof FuelError) || !['STORE_MISMATCH', 'REFUSED'].includes(error.code)) throw error;
-    return wrong(error.message, 'follow what the message says; nothing is lost meanwhile');
+    return wrong(error.message, 'do what the message says; nothing is lost in the meantime');
   }
   const started = await readStartedLog(store);
   if (started !== undefined && (await engines.state('queue')) === 'missing')
@@ -77,21 +161,39 @@ export async function checkStore(stores: Pick<Stores, 'config' | 'engines' | 'fi
   return right([belong, ...(await ignoredEnvironments(store))].join('; '));
 }
 
-/** Where there is no event store of this version: it is lost if there is something that was made from it. */
-async function missingStore({ config, engines }: Pick<Stores, 'config' | 'engines'>): Promise<Finding> {
+/** Says why the event store can't be opened. It is lost if something that was made from it is still there. */
+async function missingStore({ config, engines }: Facts): Promise<Finding> {
   const found = await engines.state('store');
   if (found === 'read-only' || found === 'damaged')
-    return right('the event store is not looked at: data-directory says why');
+    return right('the event store was not looked at: data-directory says why');
   if (found !== 'missing') {
     return right('the event store has another version: data-directory says what happens at the next start');
   }
-  const names = Object.keys(BESIDE) as (keyof typeof BESIDE)[];
+  const names = Object.keys(MADE_LATER) as (keyof typeof MADE_LATER)[];
   const states = await Promise.all(names.map((name) => engines.state(name)));
-  const left = names.filter((_, index) => states[index] !== 'missing').map((name) => BESIDE[name]);
+  const left = names.filter((_, index) => states[index] !== 'missing').map((name) => MADE_LATER[name]);
   if (left.length === 0) return right('there is no store yet');
   const events = join(resolve(config.FUEL_DATA_DIR), EMBEDDED_FILES.events);
   return wrong(
-    `${events} is missing or empty, and what was made from it is there: ${left.join(', ')}`,
+    `${events} is missing or empty, but what was made from it is there: ${left.join(', ')}`,
     LOST_EVENTS,
   );
+}
+
+/** Checks that what was sealed has been proven lately. Every night does it. */
+export async function checkProof(
+  store: Pick<EventStore, 'readStream' | 'readLast'>,
+  nowMs: number,
+): Promise<Finding> {
+  const seal = await lastSeal(store);
+  if (seal === undefined) return right('nothing is sealed yet: a process with the role projector does it');
+  const sealed = `${seal.size} events were sealed at ${formatDateTime(recordedAtMs(seal.recorded))}`;
+  const proof = (await readOperations(store)).findLast(({ type }) => type === 'LogProven');
+  if (proof?.type !== 'LogProven') return right(`${sealed}, and nothing was proven yet: fuel audit verify`);
+  const atMs = recordedAtMs(proof.recorded);
+  const detail = `${sealed}; the first ${proof.data.size} were proven at ${formatDateTime(atMs)}`;
+  const isOld = proof.data.size < seal.size && nowMs - atMs > PROVEN_WITHIN_MS;
+  return isOld
+    ? wrong(detail, 'fuel audit verify; and look in the log of the projector why no night proved it')
+    : right(detail);
 }

@@ -3,8 +3,8 @@ import type { Clock } from '../../base/clock.ts';
 import type { Readiness } from '../../service/ops/ops-server.ts';
 import { type Asset, etagOf } from './assets.ts';
 import type { ConsoleParts } from './figures/console-parts.ts';
+import { type Figures, figuresOf } from './figures/figures.ts';
 import { known, shared } from './figures/known.ts';
-import { type Figures, figuresOf } from './figures/snapshot.ts';
 import {
   document,
   malformed,

@@ -48,14 +48,6 @@ export function certificatePaths({
   return { files, isGenerated: true };
 }
 
-/** Returns when the certificate ends; `undefined` if a proxy ends TLS, or before the first start has generated one. */
-export function certificateEndsAtMs(config: Config): number | undefined {
-  if (config.FUEL_TLS === 'terminated') return undefined;
-  const { files, isGenerated } = certificatePaths(config);
-  if (isGenerated && !existsSync(files.key)) return undefined;
-  return certificateEnd(readCertificate(files));
-}
-
 /** Returns when the certificate ends, in milliseconds since the epoch. */
 export function certificateEnd({ cert }: Pick<Certificate, 'cert'>): number {
   return new X509Certificate(cert).validToDate.getTime();

@@ -3,9 +3,15 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { checkCertificate } from '../../../src/operator/checks/configuration.ts';
 import { makeCertificate } from '../../support/certificate.ts';
+import { said } from '../../support/checks/facts.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const DAY_MS = 86_400_000;
+
+type Config = Parameters<typeof checkCertificate>[0]['config'];
+
+const check = (config: Config, nowMs = Date.now()) =>
+  said(checkCertificate({ config, clock: { now: () => nowMs }, process: undefined }));
 
 async function terms({ fits = true } = {}) {
   const folder = temporaryFolder();
@@ -23,7 +29,7 @@ async function terms({ fits = true } = {}) {
 }
 
 test('a certificate that lasts is right, with its names and its end', async () => {
-  const finding = checkCertificate((await terms()).config, Date.now());
+  const finding = await check((await terms()).config);
   expect(finding).toMatchObject({
     ok: true,
     detail: expect.stringMatching(/for DNS:localhost, .*until \d{4}-/),
@@ -32,37 +38,44 @@ test('a certificate that lasts is right, with its names and its end', async () =
 
 test('a certificate is wrong less than 14 days before its end, after it, and before its beginning', async () => {
   const given = await terms();
-  const at = (nowMs: number) => checkCertificate(given.config, nowMs);
-  expect(at(given.endMs - 14 * DAY_MS)).toMatchObject({ ok: true });
-  expect(at(given.endMs - 14 * DAY_MS + 1)).toMatchObject({
+  const at = (nowMs: number) => check(given.config, nowMs);
+  expect(await at(given.endMs - 14 * DAY_MS)).toMatchObject({ ok: true });
+  expect(await at(given.endMs - 14 * DAY_MS + 1)).toMatchObject({
     ok: false,
-    detail: expect.stringContaining('it ends soon'),
+    detail: expect.stringContaining('expires soon'),
     do: expect.stringContaining(`put a new certificate into ${given.config.FUEL_TLS_CERT}`),
   });
   for (const [days, text] of [
     [-20.5, '20 days left'],
     [-1.5, '1 day left'],
-    [0.5, 'ended less than a day ago'],
-    [2, 'ended 2 days ago'],
+    [0.5, 'expired less than a day ago'],
+    [2, 'expired 2 days ago'],
   ] as const) {
-    expect(at(given.endMs + days * DAY_MS)).toMatchObject({ detail: expect.stringContaining(`(${text})`) });
+    expect(await at(given.endMs + days * DAY_MS)).toMatchObject({
+      detail: expect.stringContaining(`(${text})`),
+    });
   }
-  expect(at(given.endMs + 1)).toMatchObject({ ok: false, detail: expect.stringContaining('it has ended') });
-  expect(at(0)).toMatchObject({ ok: false, detail: expect.stringContaining('not valid before') });
+  expect(await at(given.endMs + 1)).toMatchObject({
+    ok: false,
+    detail: expect.stringContaining('has expired'),
+  });
+  expect(await at(0)).toMatchObject({ ok: false, detail: expect.stringContaining('not valid before') });
 });
 
 test('a key of another certificate is wrong, and so is a file that is missing', async () => {
-  const check = (config: Parameters<typeof checkCertificate>[0]) => checkCertificate(config, Date.now());
   const { config } = await terms({ fits: false });
-  expect(check(config)).toMatchObject({ ok: false });
+  expect(await check(config)).toMatchObject({ ok: false });
   const missing = { ...config, FUEL_TLS_CERT: '/nowhere/cert.pem', FUEL_TLS_KEY: '/nowhere/key.pem' };
-  expect(check(missing)).toMatchObject({ ok: false, detail: expect.stringContaining('ENOENT') });
+  expect(await check(missing)).toMatchObject({ ok: false, detail: expect.stringContaining('ENOENT') });
   const generated = { ...config, FUEL_TLS_CERT: undefined, FUEL_TLS_KEY: undefined };
-  expect(check(generated)).toMatchObject({ ok: false, do: expect.stringMatching(/^rm .*tls-cert.pem/) });
-  expect(check({ ...generated, FUEL_DATA_DIR: temporaryFolder() })).toMatchObject({ ok: true });
+  expect(await check(generated)).toMatchObject({
+    ok: false,
+    do: expect.stringMatching(/^rm .*tls-cert.pem/),
+  });
+  expect(await check({ ...generated, FUEL_DATA_DIR: temporaryFolder() })).toMatchObject({ ok: true });
 });
 
 test('behind a proxy that ends TLS there is none to look at', async () => {
   const { config } = await terms({ fits: false });
-  expect(checkCertificate({ ...config, FUEL_TLS: 'terminated' }, Date.now())).toMatchObject({ ok: true });
+  expect(await check({ ...config, FUEL_TLS: 'terminated' })).toMatchObject({ ok: true });
 });

@@ -1,8 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { checkClocks } from '../../../src/operator/checks/clocks.ts';
+import { checkClocks } from '../../../src/operator/checks/servers.ts';
+import { said } from '../../support/checks/facts.ts';
 
 const NOW_MS = Date.parse('2026-09-01T12:00:00Z');
-const now = () => NOW_MS;
+const check = (remote: readonly ReturnType<typeof engine>[], trustedAtMs?: number) =>
+  said(
+    checkClocks({
+      clock: { now: () => NOW_MS },
+      engines: { remote },
+      trustedAtMs: async () => trustedAtMs,
+      process: undefined,
+    }),
+  );
 
 const engine = (ms: number, clockStepMs = 0, name?: string) => ({
   title: 'another',
@@ -20,26 +29,26 @@ describe('the clocks', () => {
     [-4_001, 2_000, false],
     [2_001, 2_000, false],
   ])('may differ by two seconds: %i ms of one that steps by %i ms is right: %s', async (ms, stepMs, ok) => {
-    expect(await checkClocks([engine(ms, stepMs)], now)).toMatchObject({ ok });
+    expect(await check([engine(ms, stepMs)])).toMatchObject({ ok });
   });
 
   test('that differ are named with how much, and what to do', async () => {
-    expect(await checkClocks([engine(-2_600)], now)).toMatchObject({
+    expect(await check([engine(-2_600)])).toMatchObject({
       detail: expect.stringContaining('another -2.6 s'),
       do: expect.stringContaining('chrony'),
     });
   });
 
-  test('are named as the server that was found, and not known where it does not answer', async () => {
+  test('are named as the server that was found, and unknown where it does not answer', async () => {
     const away = { ...engine(0), title: 'MongoDB', describe: () => Promise.reject(new Error('away')) };
-    expect(await checkClocks([engine(0, 0, 'KurrentDB'), away], now)).toMatchObject({
+    expect(await check([engine(0, 0, 'KurrentDB'), away])).toMatchObject({
       ok: true,
-      detail: expect.stringContaining('KurrentDB 0.0 s, MongoDB not known'),
+      detail: expect.stringContaining('KurrentDB 0.0 s, MongoDB unknown'),
     });
   });
 
   test('are that of this machine alone where everything is embedded', async () => {
-    const detail = 'the embedded stores go by the clock of this machine';
-    expect(await checkClocks([], now)).toMatchObject({ ok: true, detail });
+    const detail = 'the embedded stores use the clock of this machine';
+    expect(await check([])).toMatchObject({ ok: true, detail });
   });
 });

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import { registry } from '../../../src/engines/engines.ts';
 import { checkConfiguration } from '../../../src/operator/checks/configuration.ts';
+import { said } from '../../support/checks/facts.ts';
 
 const check = (env: Readonly<Record<string, string>>) =>
-  checkConfiguration(env, registry.inspectConfig(env).config, registry);
+  said(checkConfiguration({ env, config: registry.inspectConfig(env).config, registry }));
 
 test('every fault is named, and a name that resembles a setting', async () => {
   expect(await check({ FUEL_OWN: '1' })).toMatchObject({ ok: true });

@@ -4,6 +4,7 @@ import { eventStoreDb } from '../../../src/engines/eventstoredb/engine.ts';
 import { mongoDb } from '../../../src/engines/mongodb/engine.ts';
 import { checkEngine } from '../../../src/operator/checks/servers.ts';
 import type { Server, ServerKind } from '../../../src/service/engines/engines.ts';
+import { said } from '../../support/checks/facts.ts';
 
 const NOW_MS = 1_000_000;
 
@@ -49,11 +50,11 @@ describe('an engine', () => {
     [engine({ failing: 'ping' }), false, 'it can not be reached'],
     [engine({ failing: 'describe' }), true, 'does not tell its version'],
   ])('%o is right: %s', async (given, ok, detail) => {
-    expect(await checkEngine(given)).toMatchObject({ ok, detail: expect.stringContaining(detail) });
+    expect(await said(checkEngine(given))).toMatchObject({ ok, detail: expect.stringContaining(detail) });
   });
 
   test('that does not answer is named with its setting', async () => {
-    expect(await checkEngine(engine({ failing: 'ping' }))).toMatchObject({
+    expect(await said(checkEngine(engine({ failing: 'ping' })))).toMatchObject({
       do: 'start MongoDB, or correct MONGODB_URL',
     });
   });

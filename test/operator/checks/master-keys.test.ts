@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { checkMasterKeys } from '../../../src/operator/checks/master-keys.ts';
+import { judgeMasterKeys } from '../../../src/operator/checks/master-keys.ts';
 import { keyIssued, opened, SECRET, webhookSet } from '../../support/accounts/account-samples.ts';
 import { directoryOf } from '../../support/accounts/directory-of.ts';
+import { said } from '../../support/checks/facts.ts';
 
 const directory = directoryOf(opened(), keyIssued(), webhookSet());
 const needed = SECRET.master_key_id;
@@ -9,34 +10,35 @@ const none = { recorded: [], otherFile: undefined };
 /** Keys whose fingerprints are their ids. */
 const keys = (...ids: string[]) => ids.map((id) => ({ master_key_id: id, fingerprint: id }));
 const recordedAs = (...ids: string[]) => ids.map((id) => ({ id, fingerprint: id }));
+const judged = (...of: Parameters<typeof judgeMasterKeys>) => said(judgeMasterKeys(...of));
 const given = (...ids: string[]) =>
-  checkMasterKeys(directory, keys(...ids), { ...none, recorded: recordedAs('old00000', needed) });
+  judged(directory, keys(...ids), { ...none, recorded: recordedAs('old00000', needed) });
 
-test('an older master key can go once it encrypts nothing', () => {
-  expect(given(needed, 'old00000')).toMatchObject({
+test('an older master key can be removed once it encrypts nothing', async () => {
+  expect(await given(needed, 'old00000')).toMatchObject({
     ok: true,
-    detail: `${needed} encrypts 1 webhook secrets, old00000 encrypts 0 webhook secrets; can go from FUEL_MASTER_KEY: old00000`,
+    detail: `${needed} encrypts 1 webhook secrets, old00000 encrypts 0 webhook secrets; can be removed from FUEL_MASTER_KEY: old00000`,
   });
 });
 
-test('an older master key that still encrypts secrets is needed', () => {
-  const { ok, detail } = given('new00000', needed);
+test('an older master key that still encrypts secrets is needed', async () => {
+  const { ok, detail } = await given('new00000', needed);
   expect(ok).toBe(true);
   expect(detail).toContain(`needed until fuel key rewrap has run: ${needed}`);
 });
 
-test('a master key that is needed and not given is wrong', () => {
-  expect(given('new00000')).toMatchObject({
+test('a master key that is needed and not given is wrong', async () => {
+  expect(await given('new00000')).toMatchObject({
     ok: false,
     detail: `not given: master key ${needed} of 1 webhook secrets`,
     do: expect.stringContaining('FUEL_MASTER_KEY'),
   });
-  expect(checkMasterKeys(directory, [], none)).toMatchObject({ ok: false });
-  expect(checkMasterKeys(directoryOf(opened()), [], none)).toMatchObject({ ok: true });
+  expect(await judged(directory, [], none)).toMatchObject({ ok: false });
+  expect(await judged(directoryOf(opened()), [], none)).toMatchObject({ ok: true });
 });
 
-test('a master key that the store never had concerns the keys that name it', () => {
-  const found = checkMasterKeys(directory, keys('old00000'), { ...none, recorded: recordedAs('old00000') });
+test('a master key that the store never had concerns the keys that name it', async () => {
+  const found = await judged(directory, keys('old00000'), { ...none, recorded: recordedAs('old00000') });
   expect(found).toMatchObject({
     ok: false,
     detail: `this store never had master key ${needed} of 1 webhook secrets`,
@@ -44,22 +46,22 @@ test('a master key that the store never had concerns the keys that name it', () 
   });
 });
 
-test('nothing can go while a key after the first is newer than that, recorded already or not', () => {
+test('nothing can be removed while a key after the first is newer than that, recorded already or not', async () => {
   for (const recorded of [[needed], [needed, 'new00000']]) {
-    const { ok, detail } = checkMasterKeys(directory, keys(needed, 'new00000'), {
+    const { ok, detail } = await judged(directory, keys(needed, 'new00000'), {
       ...none,
       recorded: recordedAs(...recorded),
     });
     expect(ok).toBe(true);
-    expect(detail).not.toContain('can go');
-    expect(detail).toContain('newer than the first, which a rotation puts first next: new00000');
+    expect(detail).not.toContain('can be removed');
+    expect(detail).toContain('newer than the first, and about to become the first in a rotation: new00000');
   }
 });
 
-test('a file with a key that is not given is wrong', () => {
+test('a file with a key that is not given is wrong', async () => {
   const otherFile = '/var/lib/fuel/master.key';
   const recorded = recordedAs('old00000', needed);
-  expect(checkMasterKeys(directory, keys(needed), { recorded, otherFile })).toMatchObject({
+  expect(await judged(directory, keys(needed), { recorded, otherFile })).toMatchObject({
     ok: false,
     detail: expect.stringContaining(
       '/var/lib/fuel/master.key holds a key that FUEL_MASTER_KEY does not have',

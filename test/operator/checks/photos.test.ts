@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { checkPhotos } from '../../../src/operator/checks/servers.ts';
+import { said } from '../../support/checks/facts.ts';
 import { closedPort } from '../../support/tcp-server.ts';
 
 const NOW_MS = Date.parse('2026-09-01T12:00:00Z');
@@ -20,7 +21,7 @@ async function answering(status: number) {
   return { asked, finding: await look(endpoint) };
 }
 
-const look = (endpoint: string) => checkPhotos({ ...TERMS, endpoint }, NOW_MS);
+const look = (endpoint: string) => said(checkPhotos({ ...TERMS, endpoint }, NOW_MS));
 
 test.each([200, 404])('a store that accepts the signature is right: %s', async (status) => {
   const { asked, finding } = await answering(status);
@@ -42,9 +43,9 @@ test.each([
   });
 });
 
-test('a store that this machine can not reach is not checked: the service never connects to it; nor is the sample', async () => {
+test('a store that this machine cannot reach is not checked: the service never connects to it; nor is the sample', async () => {
   const endpoint = `http://127.0.0.1:${await closedPort()}`;
   const { ok, detail } = await look(endpoint);
   expect([ok, detail]).toEqual([true, expect.stringMatching(/not checked.*browsers.*ECONNREFUSED/)]);
-  expect(await checkPhotos(undefined, NOW_MS)).toMatchObject({ ok: true });
+  expect(await said(checkPhotos(undefined, NOW_MS))).toMatchObject({ ok: true });
 });

@@ -2,9 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { bindStore } from '../../../src/accounts/store-binding.ts';
 import { beginCopy } from '../../../src/accounts/unfinished-copy.ts';
-import { checkStore } from '../../../src/operator/checks/store.ts';
+import { DAY_MS } from '../../../src/domain/values/date-time.ts';
+import { recordOperations } from '../../../src/event-store/operations.ts';
+import type { Facts } from '../../../src/operator/checks/facts.ts';
+import { checkProof, checkStore } from '../../../src/operator/checks/store.ts';
 import { claimDeliveryLog } from '../../../src/push/delivery-log.ts';
-import type { Engines, StoreName, StoreState } from '../../../src/service/engines/engines.ts';
+import type { StoreName, StoreState } from '../../../src/service/engines/engines.ts';
+import { said } from '../../support/checks/facts.ts';
+import { MemoryLog, openMemoryEventStore } from '../../support/engines/memory-log.ts';
+import { record } from '../../support/event-store/store-events.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { seal } from '../../support/seals/sealing.ts';
 import { openProjection } from '../../support/transactions/projector.ts';
 
 async function bound() {
@@ -23,16 +31,15 @@ async function bound() {
   return { ...stores, queue, config, storeId };
 }
 
-type Config = Parameters<typeof checkStore>[0]['config'];
 type Parts = Partial<Record<StoreName, unknown>>;
 
-/** Of stores of which only these are there. */
+/** Checks stores of which only these exist. */
 function check(parts: Parts, config: object, states: Partial<Record<StoreName, StoreState>> = {}) {
   const state = async (name: StoreName) =>
     states[name] ?? (parts[name] === undefined ? 'missing' : 'current');
-  const engines = { embedded: ['store'], state } as unknown as Engines;
-  const find = async (name: StoreName) => parts[name] as never;
-  return checkStore({ config: config as Config, engines, find });
+  const engines = { embedded: ['store'], state };
+  const find = async (name: StoreName) => parts[name];
+  return said(checkStore({ config, engines, find, damage: async () => [] } as unknown as Facts));
 }
 
 describe('the stores', () => {
@@ -139,4 +146,24 @@ describe('an event store that is missing', () => {
       });
     },
   );
+});
+
+test('a proof that is two days old is wrong where more was sealed since, and says what was sealed and proven', async () => {
+  const clock = new FakeClock();
+  const store = openMemoryEventStore(new MemoryLog(), clock);
+  const look = () => said(checkProof(store, clock.now()));
+  expect(await look()).toMatchObject({ ok: true, detail: expect.stringContaining('nothing is sealed') });
+  await record(store, 'account-1', 'a', 'b');
+  await seal(store);
+  expect(await look()).toMatchObject({ ok: true, detail: expect.stringContaining('nothing was proven') });
+  const proven = { type: 'LogProven', data: { size: 2, root: '' } } as const;
+  await recordOperations(store, [proven], { author: { actor: 'system', command: 'night' }, clock });
+  clock.advance(3 * DAY_MS);
+  expect(await look()).toMatchObject({
+    ok: true,
+    detail: expect.stringContaining('the first 2 were proven'),
+  });
+  await record(store, 'account-1', 'c');
+  await seal(store);
+  expect(await look()).toMatchObject({ ok: false, do: expect.stringContaining('fuel audit verify') });
 });

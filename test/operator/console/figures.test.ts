@@ -2,11 +2,8 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
-import { RESTORE_EVENTS } from '../../../src/event-store/damage.ts';
-import { failingWebhooks } from '../../../src/operator/checks/accounts.ts';
-import { accountLists } from '../../../src/operator/console/figures/account-lists.ts';
+import { accountLists } from '../../../src/operator/answers/account.ts';
 import { known, shared } from '../../../src/operator/console/figures/known.ts';
-import { attentionOf, type Snapshot } from '../../../src/operator/console/figures/snapshot.ts';
 import { render } from '../../../src/operator/console/html/html.ts';
 import type { PageContext } from '../../../src/operator/console/html/layout.ts';
 import { keyPage } from '../../../src/operator/console/pages/key.ts';
@@ -20,7 +17,6 @@ import { MemoryStores } from '../../support/engines/memory-stores.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const NOW_MS = Date.parse('2026-09-10T00:00:00.000Z');
-const DAY_MS = 86_400_000;
 const disabled: AccountEvent = {
   type: 'WebhookDisabled',
   data: {
@@ -33,151 +29,6 @@ const disabled: AccountEvent = {
   },
 };
 const withWebhook = [opened(), keyIssued(), webhookSet()] as const;
-
-const repair = {
-  ...{ stream: 'operations', revision: 5, at: '', type: 'AgreementRepaired' },
-  ...{ actor: 'system', os_user: null, command: null, correlation_id: null },
-};
-
-function snapshotOf(overrides: Partial<Snapshot> = {}): Snapshot {
-  const at = <T>(value: T) => ({ value, atMs: NOW_MS });
-  return {
-    atMs: NOW_MS,
-    followers: at([
-      { name: 'transactions' as const, position: 5, lag_seconds: 0, lag_events: 0, parked: 0, holder: 'one' },
-    ]),
-    backlog: at({ pending: 0, underWay: 0, waiting: 0, held: 0, failingLanes: 0, nextDueAtMs: undefined }),
-    failing: at([]),
-    processes: at([]),
-    readiness: at({ ready: true, checks: { known_to_others: true } }),
-    operations: at([]),
-    certificateEndsAtMs: at(undefined),
-    trustedAtMs: at(undefined),
-    disk: at(undefined),
-    lists: at({ accounts: [], unreadable: [], webhooks: [], disabled: [] }),
-    damage: at([]),
-    ...overrides,
-  };
-}
-
-describe('what needs attention', () => {
-  const of = (overrides: Partial<Snapshot>) =>
-    attentionOf(snapshotOf(overrides), ['eventstoredb', 'mongodb']).map(
-      ({ ok, detail, do: cure, words }) =>
-        `${ok ? 'warn' : 'bad'}: ${detail}${cure === `fuel ${words.join(' ')}` ? '' : `: ${cure}`}`,
-    );
-  const at = <T>(value: T) => ({ value, atMs: NOW_MS });
-  const follower = {
-    name: 'transactions',
-    position: 5,
-    lag_seconds: 0,
-    lag_events: 0,
-    parked: 0,
-    holder: 'one',
-  } as const;
-
-  test('comes with what does not end by itself first', () => {
-    const parked = { ...follower, parked: 1, unfinished_rebuild_percent: 40 };
-    const closed = { webhooks: [], disabled: [], unreadable: [7] };
-    const found = of({ followers: at([parked]), lists: at(closed as never) });
-    expect(found.map((text) => text.split(':')[0])).toEqual(['bad', 'bad', 'warn']);
-  });
-
-  test('is nothing where all is well', () => {
-    expect(of({})).toEqual([]);
-  });
-
-  test('is the cause alone where a disk or an engine is, and else what follows from it', () => {
-    const down = {
-      readiness: at({ ready: false, checks: { known_to_others: false, event_store_heard: false } }),
-      followers: at([{ ...follower, holder: null, lag_seconds: 61 }]),
-      backlog: at({ pending: 1, underWay: 0, waiting: 0, held: 0, failingLanes: 0, nextDueAtMs: 0 }),
-    };
-    expect(of(down).length).toBe(5);
-    const disk = {
-      freeBytes: 0,
-      text: '',
-      isLow: true,
-      refusal: 'the disk of /data is full: 4 KiB are left',
-    };
-    const [cause, ...more] = of({ ...down, disk: at(disk) });
-    expect([cause, more]).toEqual([expect.stringContaining('bad: the disk of /data is full'), []]);
-    const engine = at({ ready: false, checks: { ...down.readiness.value.checks, mongodb: false } });
-    expect(of({ ...down, readiness: engine })).toEqual(['bad: mongodb can not be reached']);
-    const low = at({ ...disk, refusal: undefined, text: '/data: 0.1 GB free, 1 %' });
-    expect(of({ ...down, disk: low }).length).toBe(6);
-    expect(of({ disk: low })).toEqual([expect.stringContaining('bad: /data: 0.1 GB free, 1 %')]);
-  });
-
-  test.each<[Partial<Snapshot>, string]>([
-    [{ readiness: at({ ready: false, checks: { mongodb: false } }) }, 'bad: mongodb can not be reached'],
-    [
-      { readiness: at({ ready: false, checks: { not_stopping: false } }) },
-      'bad: this process is not ready: not_stopping does not hold',
-    ],
-    [
-      { followers: at([{ ...follower, unfinished_rebuild_percent: 12 }]) },
-      'warn: a rebuild of transactions stopped at 12 %',
-    ],
-    [
-      {
-        backlog: at({
-          pending: 1,
-          underWay: 0,
-          waiting: 0,
-          held: 0,
-          failingLanes: 0,
-          nextDueAtMs: NOW_MS - 301_000,
-        }),
-      },
-      'bad: deliveries wait: the first of them has been due since 2026-09-09T23:54:59.000Z',
-    ],
-    [
-      {
-        operations: at([{ ...repair, atMs: NOW_MS - DAY_MS, data: { what: 'view', repaired: 3 } }]),
-      },
-      'warn: 3 of view differed from the events and were repaired at 2026-09-09T00:00:00.000Z',
-    ],
-    [
-      {
-        damage: at([
-          { position: 9, event: { stream: 'transaction-5', revision: 0 }, reason: 'gone', isCertain: true },
-          { position: 0, event: undefined, reason: 'malformed', isCertain: true },
-        ]),
-      },
-      `bad: damaged: event 0 of transaction-5 (position 9) can not be read: gone, and 1 more: ${RESTORE_EVENTS}`,
-    ],
-    [{ backlog: { unknown: 'away' } }, 'warn: not known: the backlog of deliveries (away)'],
-  ])('is in %j: %s', (overrides, text) => {
-    const found = of(overrides);
-    expect([found.length, found[0]?.slice(0, text.length)]).toEqual([1, text]);
-  });
-
-  test('is no repair of long ago, no delivery that has just become due', () => {
-    const repaired = { ...repair, atMs: NOW_MS - 3 * DAY_MS, data: {} };
-    const backlog = {
-      pending: 1,
-      underWay: 0,
-      waiting: 0,
-      held: 1,
-      failingLanes: 0,
-      nextDueAtMs: NOW_MS - 299_000,
-    };
-    expect(of({ operations: at([repaired]), backlog: at(backlog) })).toEqual([]);
-  });
-
-  test('is a webhook that fails, unless it is switched off already', () => {
-    const failing = { prefix: PREFIX, failedInARow: 4, failingSinceMs: NOW_MS, lastAnswers: ['503'] };
-    expect(of({ failing: at([failing]) })).toEqual([
-      `warn: deliveries to key ${PREFIX} fail: 4 in a row, the last answer 503`,
-    ]);
-    const ofAccount = (...events: readonly AccountEvent[]) =>
-      failingWebhooks([failing], directoryOf(...events));
-    expect(ofAccount(...withWebhook)).toEqual([failing]);
-    expect(ofAccount(...withWebhook, disabled)).toEqual([]);
-    expect(ofAccount()).toEqual([]);
-  });
-});
 
 describe('the lists of accounts', () => {
   const listsOf = (directory: Directory) => accountLists({ directory, environment: 'staging' });
@@ -250,19 +101,20 @@ test('accounts that changed are read again among those that did not', async () =
 });
 
 test('webhooks are listed as those switched off, those that fail and the others, each after the one before', async () => {
-  const refs = (...names: readonly string[]) =>
-    names.map((prefix) => ({ accountId: 7, prefix, disabledAtMs: null }));
+  const refs = (atMs: number | null, ...names: readonly string[]) =>
+    names.map((prefix) => ({ accountId: 7, prefix, disabledAtMs: atMs }));
   const others = Array.from({ length: 60 }, (_, n) => `other${n}`);
-  const lists = { webhooks: refs('off', 'bad', 'both', ...others), disabled: refs('off', 'both') };
-  const lanes = ['bad', 'both'].map((prefix) => ({ prefix, failedInARow: 1, lastAnswers: [] }));
-  const figures = { lists: async () => ({ value: lists }), failing: async () => ({ value: lanes }) };
+  const disabled = refs(NOW_MS, 'off', 'out');
+  const lists = { webhooks: [...disabled, ...refs(null, 'bad', ...others)], disabled };
+  const failing = [{ prefix: 'bad', failedInARow: 1, failingSinceMs: NOW_MS, lastAnswers: [] }];
+  const figures = { lists: async () => ({ value: lists }), failing: async () => ({ value: failing }) };
+  const key = (prefix: string) => ({ key: { prefix, webhook: null }, entry: { id: 7 } });
   const listed = async (query: PageContext['query']) => {
-    const context = { parts: { directory: new Directory() }, figures, query } as unknown as PageContext;
-    const page = await webhooksPage(context);
+    const page = await webhooksPage({ parts: { directory: { key } }, figures, query } as never);
     const list = page.parts.find((part) => part !== null && 'rows' in part) as Table | undefined;
     return list?.rows.map(({ id }) => id.replace('webhooks-', ''));
   };
-  expect(await listed({})).toEqual(['off', 'both', 'bad', ...others.slice(0, 47)]);
+  expect(await listed({})).toEqual(['off', 'out', 'bad', ...others.slice(0, 47)]);
   expect(await listed({ after: 'other46' })).toEqual(others.slice(47));
   expect(await listed({ state: 'active', after: 'other49' })).toEqual(others.slice(50));
   expect(await listed({ state: 'failing' })).toEqual(['bad']);

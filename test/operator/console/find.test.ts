@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
-import { accountLists } from '../../../src/operator/console/figures/account-lists.ts';
+import { accountLists } from '../../../src/operator/answers/account.ts';
 import type { PageContext } from '../../../src/operator/console/html/layout.ts';
 import { findPage } from '../../../src/operator/console/pages/accounts.ts';
 import { opened } from '../../support/accounts/account-samples.ts';

@@ -107,9 +107,8 @@ function parts(): ConsoleParts {
     seenAtMs: NOW_MS,
     directoryPosition: HEAD,
   };
-  const invented = {
-    ...{ environment: 'staging', clock, id: ID, roles: ['api', 'projector', 'webhooks', 'notices'] },
-    store: { head: async () => HEAD, readStream: async () => [] },
+  const stores = {
+    store: { head: async () => HEAD, readStream: async () => [], findDamage: async () => [] },
     view: {
       checkpoint: async (of?: string) => (of === 'built' ? undefined : position),
       countParked: async () => 0,
@@ -134,13 +133,17 @@ function parts(): ConsoleParts {
         { ...process, id: 'fuel-b-1984-77d01f3a', host: 'fuel-b', pid: 1984, roles: ['api', 'webhooks'] },
       ],
     },
+  };
+  const opened = Object.entries(stores).map(([name, store]) => [name, () => store]);
+  const invented = {
+    ...{ environment: 'staging', clock, id: ID, roles: ['api', 'projector', 'webhooks', 'notices'] },
+    ...stores,
+    engines: { remote: [], embedded: [], state: async () => 'current', ...Object.fromEntries(opened) },
+    config: { FUEL_ENVIRONMENT: 'staging', FUEL_TLS: 'terminated' },
     directory: directory(),
     ...figures,
     readiness,
-    certificateEndsAtMs: async () => NOW_MS + 9 * 86_400_000,
-    disk: async () => undefined,
-    damage: async () => [],
-    engines: { remote: [] },
+    lastProof: () => undefined,
   };
   return invented as unknown as ConsoleParts;
 }

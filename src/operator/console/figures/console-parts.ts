@@ -1,7 +1,4 @@
 import { retentionMs } from '../../../base/config/config.ts';
-import { readThroughSoon } from '../../../engines/sqlite/embedded-files.ts';
-import { certificateEndsAtMs } from '../../../pull/server/certificate.ts';
-import { damagedEvents } from '../../../pull/view/parked-events.ts';
 import type { ViewReads } from '../../../pull/view/transactions-view.ts';
 import type { DeliveryReads } from '../../../push/queue/delivery-queue.ts';
 import type { RunningProcess } from '../../../service/service.ts';
@@ -17,7 +14,7 @@ export interface Proof extends Repaired {
 export type ConsoleParts = Readonly<ReturnType<typeof consoleParts>>;
 
 export function consoleParts(running: RunningProcess, lastProof: () => Proof | undefined) {
-  const { config, engines, metrics, disk, holder, roles } = running;
+  const { config, engines, metrics, holder } = running;
   const attempts = new AttemptHistory();
   metrics.onTaken((thread, counted) => {
     if (thread === 'webhooks') attempts.take(counted);
@@ -26,7 +23,7 @@ export function consoleParts(running: RunningProcess, lastProof: () => Proof | u
   return {
     ...running,
     ...{ attempts, lastProof, view, queue },
-    /** Of the shared figures, as this process read them; oldest first. */
+    /** The shared figures as this process read them, oldest first. */
     readings: metrics.shared.readings,
     id: holder,
     environment: config.FUEL_ENVIRONMENT,
@@ -34,12 +31,5 @@ export function consoleParts(running: RunningProcess, lastProof: () => Proof | u
     store: engines.store(),
     subscriptions: engines.subscriptions(),
     coordination: engines.coordination(),
-    disk: async () => disk?.(),
-    /** Where to find it takes long the night's finding counts. */
-    damage: async () =>
-      readThroughSoon(config, engines)
-        ? damagedEvents(engines.store(), () => engines.view())
-        : (lastProof()?.damage ?? []),
-    certificateEndsAtMs: async () => (roles.includes('api') ? certificateEndsAtMs(config) : undefined),
   };
 }

@@ -1,6 +1,6 @@
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import type { ConsoleParts } from '../figures/console-parts.ts';
-import type { Figures } from '../figures/snapshot.ts';
+import type { Figures } from '../figures/figures.ts';
 import { type Command, commands } from './commands.ts';
 import { html, line, render } from './html.ts';
 import { type Part, problem, type Shown, section, show } from './parts.ts';

@@ -1,6 +1,6 @@
 import { DAY_MS, formatDateTime } from '../../../domain/values/date-time.ts';
 import { accountAnswer, accountLine, accountState } from '../../answers/account.ts';
-import { ACCOUNT_MEMBERS, accountTail, loggedRow } from '../figures/tails.ts';
+import { accountEventLine, accountTail } from '../../audit/newest-events.ts';
 import { type Command, cmd } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
 import { notFound, type Page, type PageContext } from '../html/layout.ts';
@@ -24,10 +24,7 @@ export async function accountPage({ parts, name }: PageContext): Promise<Page> {
     parts: [
       entry.account === undefined ? problem(shown) : shown,
       html`<p><a href=${`/deliveries?account=${id}`}>Its deliveries</a>, <a href=${`/deliveries?account=${id}&state=failed`}>those that failed</a></p>`,
-      listOf(
-        'Newest events',
-        events.slice(0, MAX_EVENTS).map((event) => loggedRow(event, ACCOUNT_MEMBERS)),
-      ),
+      listOf('Newest events', events.slice(0, MAX_EVENTS).map(accountEventLine)),
     ],
     commands: [
       cmd('The same on the command line')`account show ${id}`,

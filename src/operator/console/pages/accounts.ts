@@ -1,9 +1,9 @@
 import type { VNode } from 'preact';
 import { transactionStream } from '../../../domain/transaction-events.ts';
 import { searchable, trimmed } from '../../../domain/values/search-text.ts';
+import type { AccountLists } from '../../answers/account.ts';
 import { accountLine } from '../../answers/account.ts';
 import { link } from '../../print/document.ts';
-import type { AccountLists } from '../figures/account-lists.ts';
 import { cmd, copied } from '../html/commands.ts';
 import { html } from '../html/html.ts';
 import { type Page, type PageContext, unavailable } from '../html/layout.ts';

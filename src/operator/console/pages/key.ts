@@ -13,9 +13,9 @@ import {
   webhookAnswer,
   webhookState,
 } from '../../answers/webhook.ts';
+import { accountEventLine, accountTail } from '../../audit/newest-events.ts';
 import { state } from '../../print/document.ts';
 import { known } from '../figures/known.ts';
-import { ACCOUNT_MEMBERS, accountTail, loggedRow } from '../figures/tails.ts';
 import { chart } from '../html/charts.ts';
 import { type Command, cmd } from '../html/commands.ts';
 import { html } from '../html/html.ts';
@@ -42,9 +42,7 @@ export async function keyPage({ parts, name: prefix }: PageContext): Promise<Pag
   );
   const { state: name } = webhookState(key.webhook);
   const isFailing = name === 'active' && (lane.value?.health.failedInARow ?? 0) > 0;
-  const logged = events
-    .filter(({ data }) => data.prefix === prefix)
-    .map((event) => loggedRow(event, ACCOUNT_MEMBERS));
+  const logged = events.filter(({ data }) => data.prefix === prefix).map(accountEventLine);
   return {
     title: `Key ${prefix}`,
     heading: [

@@ -1,10 +1,13 @@
 import type { VNode } from 'preact';
+import type { LiveProcess } from '../../../base/coordination/coordination.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { MAX_BACKLOG_COUNTED, type Reading } from '../../../service/ops/shared-figures.ts';
-import type { Problem } from '../../checks/check.ts';
+import type { FollowerStatus } from '../../answers/follower.ts';
+import type { Attention } from '../../checks/attention.ts';
 import { duration, time } from '../../print/document.ts';
+import type { Figures } from '../figures/figures.ts';
 import type { AttemptMinute } from '../figures/history.ts';
-import { attentionOf, type Snapshot, snapshotOf } from '../figures/snapshot.ts';
+import type { Known } from '../figures/known.ts';
 import { chart } from '../html/charts.ts';
 import { cmd, copied } from '../html/commands.ts';
 import { html } from '../html/html.ts';
@@ -12,23 +15,24 @@ import type { Page, PageContext } from '../html/layout.ts';
 import { grid, listOf, number, orUnknown, partOf, type Shown, show } from '../html/parts.ts';
 
 export async function overviewPage({ parts, figures }: PageContext): Promise<Page> {
-  const snapshot = await snapshotOf(figures, parts);
-  const found = attentionOf(
-    snapshot,
-    parts.engines.remote.map(({ name }) => name),
-  );
-  const problems = found.length === 0 ? '' : `(${found.length}) `;
+  const [problems, followers, facts, processes] = await Promise.all([
+    figures.problems(),
+    figures.followers(),
+    deliveriesAndAccounts(figures, parts),
+    figures.processes(),
+  ]);
+  const atMs = parts.clock.now();
   return {
-    title: `${problems}Overview`,
+    title: `${problems.length === 0 ? '' : `(${problems.length}) `}Overview`,
     heading: 'Overview',
     parts: [
-      attentionList(found),
-      grid(followersTable(snapshot), figuresOf(snapshot, parts)),
+      attentionList(problems),
+      grid(followersTable(followers, atMs), facts),
       html`<div class="charts">
         ${attemptCharts(parts.attempts.minutes(), parts.roles)}
         ${historyCharts(parts.readings)}
       </div>`,
-      processTable(snapshot, parts.id),
+      processTable(processes, { self: parts.id, atMs }),
     ],
     commands: [
       cmd('Look at everything that the service depends on')`doctor`,
@@ -39,46 +43,48 @@ export async function overviewPage({ parts, figures }: PageContext): Promise<Pag
   };
 }
 
-function attentionList(found: readonly Problem[]): VNode {
-  if (found.length === 0)
+function attentionList(problems: readonly Attention[]): VNode {
+  if (problems.length === 0)
     return html`<section class="well" id="attention">All is well: nothing needs attention.</section>`;
   return html`<ul class="attention" id="attention" aria-label="What needs attention">
-    ${found.map(
-      ({
-        ok,
-        id,
-        detail,
-        do: cure,
-        href = '/projections',
-        words,
-      }) => html`<li id=${`attention-${id}`} class=${ok ? 'warn' : 'bad'}>
-        ${show(ok ? { state: 'look', tone: 'warn' } : { state: 'act', tone: 'bad' })}
-        <span>${show(cure === `fuel ${words.join(' ')}` ? detail : `${detail}: ${cure}`)} – <a href=${href}>more</a></span>
+    ${problems.map(({ isNotice, detail, do: remedy, id, words, href }) => {
+      const text = remedy === `fuel ${words.join(' ')}` ? detail : `${detail}: ${remedy}`;
+      return html`<li id=${`attention-${id}`} class=${isNotice ? 'warn' : 'bad'}>
+        ${show(isNotice ? { state: 'look', tone: 'warn' } : { state: 'act', tone: 'bad' })}
+        <span>${show(text)} – <a href=${href}>more</a></span>
         ${copied(words)}
-      </li>`,
-    )}
+      </li>`;
+    })}
   </ul>`;
 }
 
-export function followersTable({ followers, atMs }: Pick<Snapshot, 'followers' | 'atMs'>): VNode {
+export function followersTable(followers: Known<readonly FollowerStatus[]>, atMs: number): VNode {
   const caption = 'Followers of the events';
   return partOf(followers, { caption, atMs }, (of) => listOf(caption, of));
 }
 
-function figuresOf({ backlog, failing, lists, operations, atMs }: Snapshot, parts: PageContext['parts']) {
+async function deliveriesAndAccounts(figures: Figures, { directory, clock }: PageContext['parts']) {
+  const [backlog, failing, lists, operations] = await Promise.all([
+    figures.backlog(),
+    figures.failing(),
+    figures.lists(),
+    figures.operations(),
+  ]);
   const to = (path: string, text: Shown): VNode => html`<a href=${path}>${show(text)}</a>`;
   const counted = (name: 'pending' | 'held'): Shown =>
-    orUnknown(backlog, (of) => to(`/deliveries?state=${name}`, number(of[name], MAX_BACKLOG_COUNTED)));
-  const due = orUnknown(backlog, ({ nextDueAtMs: dueAtMs }) => {
+    orUnknown(backlog, (of) => to(`/deliveries?state=${name}`, number(of?.[name] ?? 0, MAX_BACKLOG_COUNTED)));
+  const due = orUnknown(backlog, (of) => {
+    const dueAtMs = of?.nextDueAtMs;
     if (dueAtMs === undefined) return 'none';
-    return [time(dueAtMs), dueAtMs < atMs ? `(${duration((atMs - dueAtMs) / 1000)} ago)` : ''];
+    const lateMs = clock.now() - dueAtMs;
+    return [time(dueAtMs), lateMs > 0 ? `(${duration(lateMs / 1000)} ago)` : ''];
   });
-  const { disabledWebhooks } = parts.directory.counts;
   const webhooks = orUnknown(lists, (of) => number(of.webhooks.length));
   const accounts = orUnknown(lists, (of) => number(of.accounts.length));
   const failed = orUnknown(failing, ({ length }) => `${length} failing`);
+  const switchedOff = `${directory.counts.disabledWebhooks} switched off`;
   const ofWebhooks: Shown = [
-    ...[to('/webhooks', webhooks), '·', to('/webhooks?state=disabled', `${disabledWebhooks} switched off`)],
+    ...[to('/webhooks', webhooks), '·', to('/webhooks?state=disabled', switchedOff)],
     ...['·', to('/webhooks?state=failing', failed)],
   ];
   const proven = orUnknown(operations, (list) => {
@@ -152,8 +158,11 @@ function historyCharts(readings: readonly Reading[]): VNode {
   })}`;
 }
 
-function processTable({ processes, atMs }: Snapshot, self: string): VNode {
-  const caption = 'Processes alive';
+function processTable(
+  processes: Known<readonly LiveProcess[]>,
+  { self, atMs }: { readonly self: string; readonly atMs: number },
+): VNode {
+  const caption = 'Live processes';
   return partOf(processes, { caption, atMs }, (of) =>
     listOf(
       caption,

@@ -3,11 +3,10 @@ import { MAX_PARKED_LOOKED_AT } from '../../../event-store/skipped-events.ts';
 import type { FollowerStatus } from '../../answers/follower.ts';
 import { type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/follower.ts';
 import { withoutDriver } from '../../answers/timeline.ts';
+import { type LoggedEvent, operationLine } from '../../audit/newest-events.ts';
 import { factsOf, state, time } from '../../print/document.ts';
 import type { Proof } from '../figures/console-parts.ts';
-import { known } from '../figures/known.ts';
-import { type Snapshot, snapshotOf } from '../figures/snapshot.ts';
-import { loggedRow } from '../figures/tails.ts';
+import { type Known, known } from '../figures/known.ts';
 import { type Command, cmd } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
 import type { Page, PageContext } from '../html/layout.ts';
@@ -20,9 +19,13 @@ const MAX_PARKED = 50;
 
 /** How far each follower is, what it parked, and whether view and deliveries agree with the events. */
 export async function projectionsPage({ parts, figures }: PageContext): Promise<Page> {
-  const snapshot = await snapshotOf(figures, parts);
-  const { atMs, operations } = snapshot;
-  const followers = snapshot.followers.value ?? [];
+  const [found, readiness, operations] = await Promise.all([
+    figures.followers(),
+    figures.readiness(),
+    figures.operations(),
+  ]);
+  const followers = found.value ?? [];
+  const atMs = parts.clock.now();
   const parked = await known(
     async () => (await Promise.all(followers.map((follower) => parkedEvents(follower, parts)))).flat(),
     () => parts.clock.now(),
@@ -34,19 +37,16 @@ export async function projectionsPage({ parts, figures }: PageContext): Promise<
     title: 'Projections and agreement',
     parts: [
       html`<div class="grid wide">
-        ${followersTable(snapshot)}
-        ${section(agreement(parts, snapshot))}
-        ${partOf(snapshot.readiness, { caption: ready, atMs }, ({ checks }) => ({
+        ${followersTable(found, atMs)}
+        ${section(agreement(parts, operations))}
+        ${partOf(readiness, { caption: ready, atMs }, (of) => ({
           caption: ready,
-          facts: factsOf(checks),
+          facts: factsOf(of?.checks ?? {}),
         }))}
       </div>`,
       partOf(parked, { caption, atMs }, (of) => listOf(caption, of)),
       partOf(operations, { caption: newest, atMs }, (all) =>
-        listOf(
-          newest,
-          all.slice(0, MAX_OPERATIONS).map((event) => loggedRow(event)),
-        ),
+        listOf(newest, all.slice(0, MAX_OPERATIONS).map(operationLine)),
       ),
     ],
     commands: commandsOf(followers),
@@ -67,7 +67,10 @@ async function parkedEvents({ name, parked: count }: FollowerStatus, parts: Page
   });
 }
 
-function agreement({ lastProof, roles, startedAtMs }: PageContext['parts'], { operations }: Snapshot) {
+function agreement(
+  { lastProof, roles, startedAtMs }: PageContext['parts'],
+  operations: Known<readonly LoggedEvent[]>,
+) {
   const unproven: Shown = roles.includes('projector')
     ? [
         unknown('another process may have verified'),

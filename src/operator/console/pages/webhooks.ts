@@ -1,7 +1,6 @@
 import type { VNode } from 'preact';
-import { formatDateTime } from '../../../domain/values/date-time.ts';
-import { MAX_FAILING } from '../../checks/accounts.ts';
-import type { AccountLists, WebhookRef } from '../figures/account-lists.ts';
+import { webhookLine } from '../../answers/webhook.ts';
+import { MAX_FAILING } from '../../checks/facts.ts';
 import { cmd } from '../html/commands.ts';
 import { html } from '../html/html.ts';
 import { malformed, type Page, type PageContext, unavailable } from '../html/layout.ts';
@@ -17,43 +16,31 @@ export async function webhooksPage({ parts, figures, query }: PageContext): Prom
     const fault = `${query.state} is no state of a webhook: they are ${STATES.join(', ')}`;
     return malformed('Webhooks', [fault]);
   }
-  const { directory } = parts;
-  const [lanes, lists] = await Promise.all([figures.failing(), figures.lists()]);
+  const [failing, lists] = await Promise.all([figures.failing(), figures.lists()]);
   if ('unknown' in lists) return unavailable(lists.unknown);
-  const streaks = new Map((lanes.value ?? []).map((lane) => [lane.prefix, lane]));
+  const streaks = new Map((failing.value ?? []).map((streak) => [streak.prefix, streak]));
   const { disabled, webhooks } = lists.value;
-  const off = new Set(disabled.map(({ prefix }) => prefix));
-  const failing = [...streaks.keys()]
-    .filter((prefix) => !off.has(prefix))
-    .map((prefix) => ({ prefix, accountId: directory.key(prefix)?.entry.id ?? 0 }));
-  const active = webhooks.filter(({ prefix }) => !off.has(prefix) && !streaks.has(prefix));
-  const of: readonly WebhookRef[] =
-    wanted === undefined ? [...disabled, ...failing, ...active] : { disabled, failing, active }[wanted];
-  const from = of.findIndex(({ prefix }) => prefix === query.after) + 1; // from the first, where that is gone
-  const shown = of.slice(from, from + ON_A_PAGE);
-  const after = of.length > from + ON_A_PAGE ? shown.at(-1)?.prefix : undefined;
-  const rowOf = ({ prefix, accountId }: WebhookRef) => {
-    const { key, entry } = directory.key(prefix) ?? {};
-    const [webhook, streak] = [key?.webhook, streaks.get(prefix)];
-    const of = { account: accountId, name: entry?.account?.name ?? '', url: webhook?.url ?? 'none' };
-    const since = (atMs: number | null | undefined) => (atMs == null ? null : formatDateTime(atMs));
-    const off = webhook?.disabled;
-    if (off != null)
-      return { prefix, state: 'disabled', since: since(off.sinceMs), reason: off.reason, ...of };
-    if (streak === undefined)
-      return { prefix, state: 'active', since: since(webhook?.setAtMs), reason: null, ...of };
-    const reason = `${streak.failedInARow} failed in a row; ${streak.lastAnswers[0] ?? 'unknown'}`;
-    return { prefix, state: 'failing', since: since(streak.failingSinceMs), reason, ...of };
-  };
+  const active = webhooks.filter(({ prefix, disabledAtMs }) => disabledAtMs === null && !streaks.has(prefix));
+  const byState = { disabled, failing: [...streaks.values()], active };
+  const listed = (wanted ? byState[wanted] : Object.values(byState).flat()).map(({ prefix }) => prefix);
+  const from = listed.indexOf(query.after ?? '') + 1; // from the first, if that one is no longer listed
+  const shown = listed.slice(from, from + ON_A_PAGE);
+  const after = listed.length > from + ON_A_PAGE ? shown.at(-1) : undefined;
+  const lines = shown.flatMap((prefix) => {
+    const found = parts.directory.key(prefix);
+    return found === undefined ? [] : [webhookLine(found, streaks.get(prefix))];
+  });
+  const count = (text: string, of: readonly unknown[]): string => `${text} ${number(of.length)}`;
   return {
     title: 'Webhooks',
     parts: [
-      filters(
-        wanted,
-        lists.value,
-        orUnknown(lanes, () => number(failing.length, MAX_FAILING)),
-      ),
-      listOf('Webhooks of active keys, worst first', shown.map(rowOf)),
+      filters(wanted, {
+        all: count('all', webhooks),
+        disabled: count('switched off', disabled),
+        failing: ['failing', orUnknown(failing, (of) => number(of.length, MAX_FAILING))],
+        active: 'the others',
+      }),
+      listOf('Webhooks of active keys, worst first', lines),
       next('/webhooks', { state: wanted, after }, `Next ${ON_A_PAGE}`),
     ],
     commands: [
@@ -63,11 +50,11 @@ export async function webhooksPage({ parts, figures, query }: PageContext): Prom
   };
 }
 
-function filters(wanted: string | undefined, { webhooks, disabled }: AccountLists, failing: Shown): VNode {
-  const link = (name: string | undefined, text: Shown): VNode =>
-    html`<a href=${href('/webhooks', { state: name })} aria-current=${wanted === name ? 'true' : undefined}>${show(text)}</a>`;
-  return html`<p>
-    ${link(undefined, `all ${number(webhooks.length)}`)} · ${link('disabled', `switched off ${number(disabled.length)}`)} ·
-    ${link('failing', ['failing', failing])} · ${link('active', 'the others')}
-  </p>`;
+function filters(wanted: string | undefined, texts: Readonly<Record<string, Shown>>): VNode {
+  const links = Object.entries(texts).map(([name, text], at) => {
+    const state = name === 'all' ? undefined : name;
+    const to = href('/webhooks', { state });
+    return html`${at === 0 ? '' : ' · '}<a href=${to} aria-current=${wanted === state ? 'true' : undefined}>${show(text)}</a>`;
+  });
+  return html`<p>${links}</p>`;
 }

@@ -1,0 +1,130 @@
+import { textOf } from '../../base/config/setting.ts';
+import { MAKE_SPACE } from '../../base/disk/disk.ts';
+import { configuredPhotoStore } from '../../pull/images/presign.ts';
+import type { ServerKind } from '../../service/engines/engines.ts';
+import { ACCOUNT_CHECKS } from './accounts.ts';
+import { act, type Check, type DoctorCheck, type DoctorFacts, type Problem, right, wrong } from './check.ts';
+import { checkCertificate, checkConfiguration } from './configuration.ts';
+import { checkDataDirectory, lookAtFiles } from './data-directory.ts';
+import type { Facts } from './facts.ts';
+import { FOLLOWER_CHECKS } from './followers.ts';
+import { checkClocks, checkEngine, checkMail, checkPhotos } from './servers.ts';
+import { STORE_CHECKS } from './store.ts';
+
+export const SHOW_CONFIG = 'fuel config show';
+/** A process can't keep these up while the disk refuses commits or an engine does not answer. */
+const FOLLOWING = ['known_to_others', 'event_store_heard', 'subscription_connected'];
+
+const MACHINE_CHECKS: readonly Check[] = [
+  {
+    name: 'configuration',
+    madeBy: 'doctor',
+    remedy: SHOW_CONFIG,
+    find: checkConfiguration,
+  },
+  {
+    name: 'data-directory',
+    madeBy: 'doctor',
+    isCause: true,
+    remedy: 'look at the owner and the mode of the data directory: fuel config show',
+    find: ({ config }) => checkDataDirectory(config.FUEL_DATA_DIR, () => lookAtFiles(config)),
+  },
+  {
+    name: 'disk-space',
+    isCause: true,
+    alerts: ['FuelDiskFull', 'FuelDiskFills', 'FuelDiskLow'],
+    remedy: 'look at the disk of the data directory: df',
+    async find(facts) {
+      const disk = await facts.disk();
+      if (disk === undefined || (disk.refusal === undefined && !disk.isLow)) return right(disk?.text ?? '');
+      return wrong(disk.refusal ?? disk.text, MAKE_SPACE, { id: 'disk' });
+    },
+  },
+  {
+    name: 'readiness',
+    madeBy: 'overview',
+    alerts: ['FuelEngineUnavailable', 'FuelNotReady'],
+    find: (facts) => unready(facts, (name) => !FOLLOWING.includes(name)),
+  },
+  {
+    name: 'heard',
+    madeBy: 'overview',
+    isConsequence: true,
+    find: (facts) => unready(facts, (name) => FOLLOWING.includes(name)),
+  },
+  {
+    name: 'certificate',
+    alerts: ['FuelCertificateEndsSoon', 'FuelCertificateEnds'],
+    settings: ['FUEL_TLS'],
+    remedy: SHOW_CONFIG,
+    find: checkCertificate,
+  },
+  {
+    name: 'mail-server',
+    madeBy: 'doctor',
+    settings: ['FUEL_SMTP_URL'],
+    remedy: 'start the mail server, or correct FUEL_SMTP_URL',
+    find: ({ config }) => checkMail(config.FUEL_SMTP_URL),
+  },
+  {
+    name: 'photo-store',
+    madeBy: 'doctor',
+    settings: ['FUEL_IMAGES_ENDPOINT'],
+    remedy: 'correct FUEL_IMAGES_ENDPOINT',
+    find: ({ config, env, clock }) =>
+      checkPhotos(
+        textOf(env, 'FUEL_IMAGES_ENDPOINT') ? configuredPhotoStore(config) : undefined,
+        clock.now(),
+      ),
+  },
+];
+
+/** All checks, in the order in which doctor lists them; with one for each kind of server. */
+export function checksOf(servers: readonly ServerKind[]): readonly Check[] {
+  return [
+    ...MACHINE_CHECKS,
+    ...servers.map(serverCheck),
+    {
+      name: 'clocks',
+      settings: servers.map(({ setting }) => setting),
+      remedy: 'chronyc tracking, on every machine',
+      find: checkClocks,
+    },
+    ...STORE_CHECKS,
+    ...FOLLOWER_CHECKS,
+    ...ACCOUNT_CHECKS,
+  ];
+}
+
+function serverCheck({ check, name, setting, title, holds }: ServerKind): DoctorCheck {
+  return {
+    name: check,
+    madeBy: 'doctor',
+    isCause: true,
+    settings: [setting],
+    remedy: `start ${title}, or correct ${setting}`,
+    find({ engines, registry }: DoctorFacts) {
+      const used = engines.remote.find((engine) => engine.name === name);
+      if (used) return checkEngine(used);
+      const ports = registry.servers.find((server) => server.name === name)?.ports ?? [];
+      const other = engines.remote.find(({ serves }) => serves.some((port) => ports.includes(port)));
+      const { node, sqlite } = process.versions;
+      return right(
+        other ? `not selected: ${other.title} is` : `${holds}: embedded, SQLite ${sqlite} of Node ${node}`,
+      );
+    },
+  };
+}
+
+async function unready({ readiness, engines }: Facts, isWanted: (name: string) => boolean) {
+  const { checks = {} } = (await readiness()) ?? {};
+  const names = Object.keys(checks).filter(
+    (name) => checks[name] === false && name !== 'disk' && isWanted(name),
+  );
+  const problems = names.map((name): Problem => {
+    const isEngine = engines.remote.some((engine) => engine.name === name);
+    const text = isEngine ? `${name} cannot be reached` : `this process is not ready: ${name} does not hold`;
+    return act(text, { id: `check-${name}`, words: ['doctor'] });
+  });
+  return { detail: '', problems };
+}

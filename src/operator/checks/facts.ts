@@ -1,0 +1,100 @@
+import type { Directory } from '../../accounts/directory/fold/directory.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Config } from '../../base/config/config.ts';
+import { PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
+import { readDisk } from '../../base/disk/disk.ts';
+import { trustedTime } from '../../base/time/trusted-clock.ts';
+import { readThroughSoon } from '../../engines/sqlite/embedded-files.ts';
+import type { Damage } from '../../event-store/event-store.ts';
+import { damagedEvents } from '../../pull/view/parked-events.ts';
+import type { Engines, StoreName } from '../../service/engines/engines.ts';
+import { MAX_BACKLOG_COUNTED } from '../../service/ops/shared-figures.ts';
+import type { RunningProcess } from '../../service/service.ts';
+import { accountLists } from '../answers/account.ts';
+import { followerStatus } from '../answers/follower.ts';
+import { operationsTail } from '../audit/newest-events.ts';
+
+/** The most failing webhooks that are read: more than an operator looks at. */
+export const MAX_FAILING = 200;
+
+/** Where facts are read: stores that doctor opens, or those of a running process. */
+export interface FactSources {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly engines: Engines;
+  /** Returns a store; `undefined` if opening it would create or update it. */
+  readonly find: <Name extends StoreName>(name: Name) => Promise<ReturnType<Engines[Name]> | undefined>;
+  /** Returns all accounts. There are none without an event store. */
+  readonly directory: () => Promise<Directory>;
+  /** The process that asks about itself; `undefined` for doctor. */
+  readonly process?: OwnProcess | undefined;
+}
+
+export interface OwnProcess extends Pick<RunningProcess, 'roles' | 'readiness' | 'disk'> {
+  /** Returns the damage that the last nightly verification found. */
+  readonly lastDamage: () => readonly Damage[];
+}
+
+/** What the checks judge by. Each read rejects if its store is unavailable. */
+export type Facts = FactSources & FactReads;
+export type FactReads = ReturnType<typeof factReads>;
+
+const nothing = async () => undefined;
+const none = async () => [];
+/** Stand for stores that are not there yet. */
+const NO_VIEW = { checkpoint: nothing, parked: none, countParked: async () => 0 };
+const NO_SUBSCRIPTIONS = { status: nothing, parked: none };
+const NO_COORDINATION = { holder: nothing, live: none, checkpoint: nothing };
+
+/** The reads of everything that a check may need from more than one place. Each call reads anew. */
+export function factReads({ config, clock, engines, find, directory, process }: FactSources) {
+  let lists: ReturnType<typeof accountLists> | undefined;
+  let tail: ReturnType<typeof operationsTail> | undefined;
+  const events = async () => {
+    const store = await find('store');
+    if (store === undefined) throw new Error('the event store is missing, and a check did not ask for it');
+    return store;
+  };
+  const coordination = async () => (await find('coordination')) ?? NO_COORDINATION;
+  return {
+    disk: async () => (process === undefined ? readDisk(config.FUEL_DATA_DIR) : process.disk?.()),
+    readiness: async () => process?.readiness(),
+    followers: async () =>
+      followerStatus(
+        {
+          clock,
+          store: await events(),
+          view: (await find('view')) ?? NO_VIEW,
+          subscriptions: (await find('subscriptions')) ?? NO_SUBSCRIPTIONS,
+          coordination: await coordination(),
+        },
+        { glance: process !== undefined },
+      ),
+    processes: async () => (await coordination()).live(PROCESS_MAX_AGE_MS),
+    trustedAtMs: async () => trustedTime(await coordination()),
+    lists: async () => {
+      lists ??= accountLists({ directory: await directory(), environment: config.FUEL_ENVIRONMENT });
+      return lists();
+    },
+    backlog: async () => (await find('queue'))?.backlog({ nowMs: clock.now(), limit: MAX_BACKLOG_COUNTED }),
+    /** Webhooks that fail and are not switched off, the longest streak first. */
+    failing: async () => {
+      const [streaks, accounts] = [await (await find('queue'))?.failingLanes(MAX_FAILING), await directory()];
+      return (streaks ?? []).filter(({ prefix }) => {
+        const key = accounts.key(prefix)?.key;
+        return key?.active === true && key.webhook !== null && key.webhook.disabled === null;
+      });
+    },
+    /** The newest events of the stream `operations`, newest first. */
+    operations: async () => {
+      tail ??= operationsTail(await events());
+      return tail();
+    },
+    /** Damaged events. If looking for them takes too long, those of the last nightly verification. */
+    damage: async () => {
+      if (!readThroughSoon(config, engines)) return process?.lastDamage() ?? [];
+      const view = (await find('view')) ?? NO_VIEW;
+      return damagedEvents(await events(), () => view);
+    },
+  };
+}

@@ -1,0 +1,95 @@
+import { VIEW_NAME } from '../../pull/view/projector.ts';
+import { type FollowerStatus, isIdle, MAX_LAG_SECONDS, roleOf } from '../answers/follower.ts';
+import { act, type Check, notice, type Problem } from './check.ts';
+
+/** What doctor and the overview say about the followers of the log. */
+export const FOLLOWER_CHECKS: readonly Check[] = [
+  {
+    name: 'parked-events',
+    stores: 'required',
+    alerts: ['FuelEventsParked', 'FuelEventParked'],
+    async find(facts) {
+      const followers = await facts.followers();
+      return {
+        detail: eachOf(followers, ({ parked }) => `${parked}`),
+        problems: followers.filter(({ parked }) => parked > 0).map(parkedProblem),
+      };
+    },
+  },
+  {
+    name: 'consumers',
+    stores: 'required',
+    isConsequence: true,
+    async find(facts) {
+      const [followers, { webhooks }] = await Promise.all([facts.followers(), facts.lists()]);
+      const idle = followers.filter((follower) => isIdle(follower, { webhooks: webhooks.length }));
+      return {
+        detail: eachOf(followers, ({ holder }) => holder ?? 'nothing to do yet'),
+        problems: idle.map(({ name }) =>
+          act(`no live process works on ${name}`, {
+            id: `follower-${name}-idle`,
+            words: ['serve', '--role', roleOf(name)],
+          }),
+        ),
+      };
+    },
+  },
+  {
+    name: 'lag',
+    stores: 'required',
+    isConsequence: true,
+    alerts: ['FuelFollowerBehind', 'FuelFollowerSlow'],
+    async find(facts) {
+      const followers = await facts.followers();
+      const late = followers.filter(({ lag_seconds }) => lag_seconds > MAX_LAG_SECONDS);
+      return {
+        detail: eachOf(followers, (each) => `${each.lag_events ?? 'many'} events, ${each.lag_seconds} s`),
+        problems: late.map(({ name, lag_seconds }) =>
+          act(`${name} is ${Math.round(lag_seconds)} s behind the events`, {
+            id: `follower-${name}-lag`,
+            words: ['projection', 'status'],
+            do: 'fuel projection status, again after a minute: if a position does not grow, look for errors in the log of its process',
+          }),
+        ),
+      };
+    },
+  },
+  {
+    name: 'rebuild',
+    madeBy: 'overview',
+    async find(facts) {
+      const problems = (await facts.followers()).flatMap(
+        ({ name, unfinished_rebuild_percent: percent }): Problem[] => {
+          if (percent === undefined) return [];
+          const words = ['projection', 'rebuild', name];
+          return [
+            notice(`a rebuild of ${name} stopped at ${percent} %`, { id: `follower-${name}-rebuild`, words }),
+          ];
+        },
+      );
+      return { detail: '', problems };
+    },
+  },
+];
+
+function eachOf(
+  followers: readonly FollowerStatus[],
+  describe: (follower: FollowerStatus) => string,
+): string {
+  return followers.map((each) => `${each.name}: ${describe(each)}`).join('; ');
+}
+
+function parkedProblem({ name, parked }: FollowerStatus): Problem {
+  const of = name === VIEW_NAME ? [] : ['--follower', name];
+  const words = ['projection', 'parked', ...of];
+  const retry = ['projection parked retry --all', ...of].join(' ');
+  const text =
+    parked === 1
+      ? `an event of ${name} is parked, and left out until it is retried`
+      : `${parked} events of ${name} are parked, and left out until they are retried`;
+  return act(text, {
+    id: `follower-${name}-parked`,
+    words,
+    do: `fuel ${words.join(' ')} names each with its reason; repair the cause, then: fuel ${retry}`,
+  });
+}
