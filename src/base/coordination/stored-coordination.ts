@@ -56,6 +56,8 @@ type ProcessRow = RowOf<typeof PROCESSES>;
  */
 export function openCoordination(tables: Tables): Coordination {
   let hasForgotten = false;
+  /** The leases that were granted here, as they were written: a renewal replaces them without reading them first. */
+  const granted = new Map<string, LeaseRow>();
   const read = async (lease: string) => {
     const [[found], nowMs] = await Promise.all([tables.get(LEASES, [lease]), tables.now()]);
     return { found, nowMs };
@@ -69,17 +71,23 @@ export function openCoordination(tables: Tables): Coordination {
   return {
     async acquire(lease, holder, ttlMs) {
       for (let tries = 0; tries < MAX_TRIES; tries++) {
-        const { found, nowMs } = await read(lease);
+        const own = granted.get(lease);
+        granted.delete(lease); // one that was taken away meanwhile is read at the next try
+        const isOwn = own?.holder === holder;
+        const { found, nowMs } = isOwn ? { found: own, nowMs: await tables.now() } : await read(lease);
         if (found !== undefined && found.holder !== holder && !(await isOver(found, nowMs))) return false;
-        const row = granted({ name: lease, holder }, nowMs, ttlMs);
+        const row = leaseFor({ name: lease, holder }, nowMs, ttlMs);
         const [isTaken] = await tables.write([
           put(LEASES, row, found === undefined ? 'missing' : { as: found }),
         ]);
-        if (isTaken) return true;
+        if (!isTaken) continue;
+        granted.set(lease, row);
+        return true;
       }
       return false;
     },
     async release(lease, holder) {
+      granted.delete(lease);
       await tables.write([drop(LEASES, lease, { as: { holder } })]);
     },
     async holder(lease) {
@@ -117,7 +125,7 @@ export function openCoordination(tables: Tables): Coordination {
   };
 }
 
-function granted(lease: Pick<LeaseRow, 'name' | 'holder'>, nowMs: number, ttlMs: number): LeaseRow {
+function leaseFor(lease: Pick<LeaseRow, 'name' | 'holder'>, nowMs: number, ttlMs: number): LeaseRow {
   return { ...lease, expires_at: Math.min(nowMs + ttlMs, FOREVER_MS), lasts: Math.min(ttlMs, FOREVER_MS) };
 }
 

@@ -1,7 +1,7 @@
 import { FuelError } from '../../base/errors.ts';
 import type { ChangeListener, ChangeSignal } from '../../tables/tables.ts';
 
-const POLL_MS = 500;
+const POLL_MS = 1_000;
 
 /** Notifies at intervals. It costs a server less if listeners look for changes than if it announces every write. */
 export class PolledChanges implements ChangeSignal {
