@@ -17,10 +17,17 @@ export const RENDERING_VERSION = 1;
 
 /**
  * The references by which a record is found, besides its account, status and time: parameters of the API and columns of
- * views. Each is an integer in the record itself, or `null`.
+ * views, each with the rendering since which a view has it. Each is an integer in the record itself, or `null`.
  */
-export const REFERENCES = ['corporate_group_id', 'corporate_id'] as const;
-export type Reference = (typeof REFERENCES)[number];
+const SINCE = { corporate_group_id: 1, corporate_id: 1 } as const satisfies Record<string, number>;
+export type Reference = keyof typeof SINCE;
+export const REFERENCES = Object.keys(SINCE) as readonly Reference[];
+
+/** The references that a view of this rendering has. */
+export function referencesSince(rendering: number): readonly Reference[] {
+  return REFERENCES.filter((name) => SINCE[name] <= rendering);
+}
+
 export type References = Readonly<Record<Reference, number | null>>;
 
 export function referencesBy(read: (name: Reference, index: number) => number | null): References {

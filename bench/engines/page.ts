@@ -23,9 +23,9 @@ const PAGES = { 1: 200, 16: 800 } as const;
 const TARGETS = { 1: 1.3, 16: 1.25 } as const;
 
 const HINTS: Readonly<Record<string, string>> = {
-  by_group: 'by_group',
+  by_group: 'by_corporate_group',
   by_corporate: 'by_corporate',
-  by_groupcorporate: 'by_group_and_corporate',
+  by_groupcorporate: 'by_corporate_group_and_corporate',
 };
 
 export interface PreparedPage {

@@ -19,7 +19,7 @@ export async function applyChanges(
 ): Promise<ParkedTransactionEvent[]> {
   const parked = parkedAmong(changes, atMs);
   await park(generation, parked);
-  const { tables, rows } = generation;
+  const { tables, rows, references } = generation;
   const last = lastOfEach(changes);
   const erased = last.filter(({ kind }) => kind === 'erase').map(idOfChange);
   for (const id of erased) await replaceRow(generation, { id, changes: [erasureOf(id)], atMs }); // it keeps its account
@@ -27,7 +27,7 @@ export async function applyChanges(
     .filter(({ kind }) => kind !== 'erase')
     .map((change) => {
       const { revision } = change;
-      const row = storedRow(idOfChange(change), stateAfter(change));
+      const row = storedRow(references, idOfChange(change), stateAfter(change));
       return put(rows, row, revision === 0 ? 'missing' : { below: { revision } });
     });
   await tables.write(writes);
@@ -43,13 +43,13 @@ export async function replaceRow(
     atMs,
   }: { readonly id: number; readonly changes: readonly ViewChange[]; readonly atMs: number },
 ): Promise<void> {
-  const { tables, rows } = generation;
+  const { tables, rows, references } = generation;
   const kept = parkedAmong(changes, atMs);
   await park(generation, kept);
   await unparkStream(generation, id, new Set(kept.map(({ position }) => position)));
   const [before] = await tables.get(rows, [id]);
   const change = lastOfEach(changes).find((each) => idOfChange(each) === id);
-  const after = change && storedRow(id, stateAfter(change), before?.account_id);
+  const after = change && storedRow(references, id, stateAfter(change), before?.account_id);
   // In a cluster the row of another account may be elsewhere.
   if (before !== undefined && before.account_id !== after?.account_id) await tables.write([drop(rows, id)]);
   if (after !== undefined) await tables.write([put(rows, after)]);

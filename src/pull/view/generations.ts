@@ -62,10 +62,10 @@ export class Generations {
    * The store of a generation that was in use, open; `undefined` where it has left. Opening one makes what is missing, so
    * that is looked at once more after it.
    */
-  async store(number: number): Promise<Generation | undefined> {
+  async store({ generation: number, rendering }: Made): Promise<Generation | undefined> {
     const known = this.#opened.get(number);
     if (known !== undefined) return known;
-    const opened = this.#openStore(number);
+    const opened = this.#openStore(number, rendering);
     if (!(await this.isStillInUse(number))) return undefined;
     await this.#closeLeft(await this.inUse());
     return opened;
@@ -124,10 +124,10 @@ export class Generations {
     await this.#views.close();
   }
 
-  #openStore(number: number): Generation {
+  #openStore(number: number, rendering: number): Generation {
     const known = this.#opened.get(number);
     if (known !== undefined) return known;
-    const tables = generationTables(number);
+    const tables = generationTables(number, rendering);
     const opened = { number, tables: this.#open(generationStore(number, tables, this.#patience)), ...tables };
     this.#opened.set(number, opened);
     return opened;
@@ -142,8 +142,9 @@ export class Generations {
     }
   }
 
+  /** Of whichever rendering: its tables have the same names. */
   async #remove(number: number): Promise<void> {
-    const { tables } = this.#openStore(number);
+    const { tables } = this.#openStore(number, RENDERING_VERSION);
     this.#opened.delete(number);
     await tables.destroy();
   }
@@ -174,7 +175,7 @@ export class Generations {
 
   /** It may have rows where the row that named it was removed. */
   async #isEmpty(number: number): Promise<boolean> {
-    const { tables, rows, progress } = this.#openStore(number);
+    const { tables, rows, progress } = this.#openStore(number, RENDERING_VERSION);
     const first = { index: 'key', limit: 1 } as const;
     const [row, place] = await Promise.all([tables.find(rows, first), tables.find(progress, first)]);
     return row.length === 0 && place.length === 0;

@@ -1,26 +1,33 @@
 import { REFERENCES, type Reference } from '../../../projections/transactions.ts';
+import { FuelError } from '../../base/errors.ts';
 import { recordIn } from '../record/record.ts';
 import type { Generation } from './generations.ts';
-import type { RowsTable } from './stores.ts';
+import { indexOf } from './stores.ts';
 import type { PageQuery, ViewPage } from './transactions-view.ts';
 
-/** By the references that are asked for. */
-const INDEXES = {
-  '': 'by_account',
-  corporate_group_id: 'by_group',
-  corporate_id: 'by_corporate',
-  'corporate_group_id,corporate_id': 'by_group_and_corporate',
-} as const satisfies Record<string, keyof RowsTable['indexes']>;
+/** The reference that the page is asked for by and this view lacks, being of an older rendering; `undefined` if it has all. */
+export function lackedBy(
+  { references: known }: Generation,
+  { references = {} }: PageQuery,
+): Reference | undefined {
+  return REFERENCES.find((name) => references[name] !== undefined && !known.includes(name));
+}
 
-/** Each corporate and status asked for is a run of the index, and the engine merges them: of none it reads more than the page. */
-export async function findPage({ tables, rows }: Generation, query: PageQuery): Promise<ViewPage> {
+/**
+ * Each corporate and status asked for is a run of the index, and the engine merges them: of none it reads more than the
+ * page. Rejects with `STORE_UNAVAILABLE` for a reference that the view lacks.
+ */
+export async function findPage(generation: Generation, query: PageQuery): Promise<ViewPage> {
   const { accountId: account_id, statuses: status, references = {}, fromMs, toMs, after, limit } = query;
   const asked = REFERENCES.filter((name) => references[name] !== undefined);
+  const lacked = lackedBy(generation, query);
+  if (lacked !== undefined)
+    throw new FuelError('STORE_UNAVAILABLE', `the transactions view that has ${lacked} is being built`);
   const wanted: Partial<Record<Reference, number | readonly number[]>> = Object.fromEntries(
     asked.map((name) => [name, references[name]]),
   );
-  const found = await tables.find(rows, {
-    index: INDEXES[asked.join() as keyof typeof INDEXES],
+  const found = await generation.tables.find(generation.rows, {
+    index: indexOf(asked),
     equals: { account_id, ...wanted, status },
     range: { from: fromMs, to: toMs },
     descending: true,

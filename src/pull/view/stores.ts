@@ -1,7 +1,9 @@
 import {
   NO_ACCOUNT,
+  type Reference,
   type RowState,
   referencesBy,
+  referencesSince,
   type TransactionRow,
 } from '../../../projections/transactions.ts';
 import { VISIBLE_STATUSES, type VisibleStatus } from '../../domain/transaction-events.ts';
@@ -34,25 +36,37 @@ export const VIEWS_STORE = viewsStore('patient');
 
 /**
  * A row of each transaction. A tombstone has neither status nor record, and is in no index but that of the keys. Each index
- * fits one combination of what a page is asked for by, equal values first, then the order of the list.
+ * fits one combination of the references that a page is asked for by: equal values first, then the order of the list.
  */
-function rowsOf(generation: number) {
+function rowsOf(generation: number, references: readonly Reference[]) {
+  const columns = Object.fromEntries(references.map((name) => [name, 'integer?']));
+  const asked = subsetsOf(references);
   return tablePlan({
     name: `transactions_${generation}`,
     key: 'id',
     columns: {
       ...{ id: 'integer', account_id: 'integer', revision: 'integer', status: 'text?', created_at: 'time?' },
-      ...{ corporate_group_id: 'integer?', corporate_id: 'integer?', record: 'text?' },
+      ...(columns as Record<Reference, 'integer?'>),
+      record: 'text?',
     },
-    indexes: {
-      by_account: ['account_id', 'status', 'created_at'],
-      by_corporate: ['account_id', 'corporate_id', 'status', 'created_at'],
-      by_group: ['account_id', 'corporate_group_id', 'status', 'created_at'],
-      by_group_and_corporate: ['account_id', 'corporate_group_id', 'corporate_id', 'status', 'created_at'],
-    },
+    indexes: Object.fromEntries(
+      asked.map((names) => [indexOf(names), ['account_id', ...names, 'status', 'created_at'] as const]),
+    ),
     indexesLater: true,
     shardedBy: 'account_id',
   });
+}
+
+/** The name of the index for a page that is asked for by these references. */
+export function indexOf(references: readonly Reference[]): string {
+  const names = references.map((name) => name.replace('_id', ''));
+  return `by_${names.length === 0 ? 'account' : names.join('_and_')}`;
+}
+
+function subsetsOf(references: readonly Reference[]): Reference[][] {
+  let subsets: Reference[][] = [[]];
+  for (const name of references) subsets = [...subsets, ...subsets.map((names) => [...names, name])];
+  return subsets;
 }
 
 function parkedOf(generation: number) {
@@ -85,15 +99,22 @@ export type ParkedTable = ReturnType<typeof parkedOf>;
 export type ProgressTable = ReturnType<typeof progressOf>;
 export type Row = RowOf<RowsTable>;
 
-/** The tables of one generation. */
+/** The tables of one generation. A view of an older rendering lacks the references that came later. */
 export interface GenerationTables {
   readonly rows: RowsTable;
+  readonly references: readonly Reference[];
   readonly parked: ParkedTable;
   readonly progress: ProgressTable;
 }
 
-export function generationTables(generation: number): GenerationTables {
-  return { rows: rowsOf(generation), parked: parkedOf(generation), progress: progressOf(generation) };
+export function generationTables(generation: number, rendering: number): GenerationTables {
+  const references = referencesSince(rendering);
+  return {
+    rows: rowsOf(generation, references),
+    references,
+    parked: parkedOf(generation),
+    progress: progressOf(generation),
+  };
 }
 
 export function generationStore(
@@ -115,18 +136,26 @@ function storeOf(
   return { name, version: 1, tables, durability, withinMs };
 }
 
-/** `account`: of the row that it takes the place of, which an erased one keeps: it may say where a cluster has the row. */
-export function storedRow(id: number, { accountId, revision, shown }: RowState, account = NO_ACCOUNT): Row {
-  return {
+/**
+ * The row of a transaction in a view with these references. `account`: of the row that it takes the place of, which an
+ * erased one keeps: it may say where a cluster has the row.
+ */
+export function storedRow(
+  references: readonly Reference[],
+  id: number,
+  { accountId, revision, shown }: RowState,
+  account = NO_ACCOUNT,
+): Row {
+  const row = {
     id,
     account_id: accountId === NO_ACCOUNT ? account : accountId,
     revision,
     status: shown?.status ?? null,
     created_at: shown?.createdAtMs ?? null,
-    corporate_group_id: shown?.references.corporate_group_id ?? null,
-    corporate_id: shown?.references.corporate_id ?? null,
     record: shown === null ? null : storedRecord(shown),
   };
+  const found = references.map((name) => [name, shown?.references[name] ?? null]);
+  return { ...row, ...(Object.fromEntries(found) as Record<Reference, number | null>) };
 }
 
 export function stateOf(row: Row): RowState {
@@ -139,7 +168,7 @@ function shownIn(row: Row): TransactionRow | null {
   if (status === null || createdAtMs === null || record === null) return null;
   if (!isVisibleStatus(status))
     throw new Error(`the row of transaction ${id} has an unknown status: ${status}`);
-  const references = referencesBy((name) => row[name]);
+  const references = referencesBy((name) => row[name] ?? null); // an older view lacks some
   return { id, accountId, status, createdAtMs, references, ...recordIn(record) };
 }
 

@@ -16,7 +16,7 @@ import {
   type ParkedTransactionEvent,
 } from './checkpoint.ts';
 import { type Generation, Generations, type InUse, type Made, madeIn } from './generations.ts';
-import { findPage } from './page.ts';
+import { findPage, lackedBy } from './page.ts';
 import { changeProgress, readProgress } from './progress.ts';
 import { type Row, stateOf } from './stores.ts';
 import type { AppliedTo, PageQuery, ParkedPage, TransactionsView, ViewPage } from './transactions-view.ts';
@@ -36,6 +36,8 @@ class TablesView implements TransactionsView {
   readonly #pages: Generations;
   /** The generation that pages were last read from. */
   #paged: Generation | undefined;
+  /** How far a generation is, as far as this process knows: it is never moved back. */
+  #reached: Pick<Checkpoint, 'generation' | 'position'> | undefined;
 
   constructor(open: OpenTables, clock: Clock) {
     this.#clock = clock;
@@ -46,7 +48,9 @@ class TablesView implements TransactionsView {
   /** A page counts only if its generation is still served once it has been read: so it was there all the time. */
   async page(query: PageQuery): Promise<ViewPage> {
     for (let reads = 0; reads < MAX_READS; reads++) {
-      const generation = this.#paged ?? (await this.#servable());
+      const known = this.#paged;
+      const isUsable = known !== undefined && lackedBy(known, query) === undefined;
+      const generation = isUsable ? known : await this.#servable(); // another may be served by now
       this.#paged = generation;
       const [page] = await Promise.allSettled([findPage(generation, query)]);
       if (page.status === 'rejected' && isUnavailable(page.reason)) throw page.reason;
@@ -103,19 +107,24 @@ class TablesView implements TransactionsView {
     { generation, position, anchor }: AppliedTo,
   ): Promise<readonly ParkedTransactionEvent[] | 'reset'> {
     const numbered = (use: InUse) => madeIn(use, generation);
+    const isReached = this.#reached?.generation === generation && this.#reached.position >= position;
+    if (isReached && changes.length === 0) {
+      // So it is each second while nothing happens: one read says that the generation is still in use.
+      return numbered(await this.#generations.inUse()) === undefined ? 'reset' : [];
+    }
     const applied = await this.#in(numbered, async (to, made) => {
       const { checkpoint: before, hasBegun } = await readProgress(to, made);
-      if (hasBegun && changes.length === 0 && before.position >= position) return [];
       const parked = await applyChanges(to, changes, this.#clock.now());
       const isServable = hasBegun && isComplete(before);
       const after = { ...before, position: Math.max(position, before.position) };
       if (!isServable && isComplete(after)) await to.tables.makeIndexes(to.rows);
-      await changeProgress(to, made, ({ since, ...former }) => ({
+      const reached = await changeProgress(to, made, ({ since, ...former }) => ({
         ...former,
         position: Math.max(former.position, position),
         anchor: newerAnchor(former.anchor, anchor),
         since: { ...since, events: since.events + changes.length },
       }));
+      this.#reached = { generation, position: reached.position };
       return parked;
     });
     return applied ?? 'reset';
@@ -195,7 +204,7 @@ class TablesView implements TransactionsView {
       const { served: made } = await this.#pages.inUse();
       if (made === undefined) assertServable(undefined);
       else {
-        const generation = await this.#pages.store(made.generation);
+        const generation = await this.#pages.store(made);
         if (generation === undefined) continue;
         const { checkpoint, hasBegun } = await readProgress(generation, made);
         assertServable(hasBegun ? checkpoint : undefined);
@@ -222,7 +231,7 @@ class TablesView implements TransactionsView {
     for (;;) {
       const made = pick(await this.#generations.inUse());
       if (made === undefined) return undefined;
-      const generation = await this.#generations.store(made.generation);
+      const generation = await this.#generations.store(made);
       if (generation === undefined) continue;
       const [result] = await Promise.allSettled([work(generation, made)]);
       if (!(await this.#generations.isStillInUse(made.generation))) continue;

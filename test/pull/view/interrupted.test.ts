@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { RENDERING_VERSION } from '../../../projections/transactions.ts';
 import { erasureOf, type ViewChange } from '../../../src/pull/record/project-event.ts';
 import type { Checkpoint } from '../../../src/pull/view/checkpoint.ts';
 import { generationStore, generationTables, VIEWS, VIEWS_STORE } from '../../../src/pull/view/stores.ts';
@@ -22,8 +23,8 @@ function beforeWrites({ open }: EmptyStores, before: (write: string) => void | P
   return (plan) => interposed(open(plan), WRITES, (call) => before(`${plan.name} ${call}`));
 }
 
-function planOf(generation: number): StorePlan {
-  return generationStore(generation, generationTables(generation), 'patient');
+function planOf(generation: number, rendering = RENDERING_VERSION): StorePlan {
+  return generationStore(generation, generationTables(generation, rendering), 'patient');
 }
 
 onEachTables((empty) => {
@@ -156,6 +157,30 @@ onEachTables((empty) => {
     expect(await view.apply([], { generation: older.generation, position: 99 })).toBe('reset');
   });
 
+  test('the view: one from before a reference is written and served without it, until a new one is', async () => {
+    const stores = empty();
+    const rendering = RENDERING_VERSION - 1; // it has no reference at all
+    const older = stores.open(planOf(1, rendering));
+    const { rows, progress } = generationTables(1, rendering);
+    await older.makeIndexes(rows);
+    const since = { since_at: 0, since_position: 0, since_events: 0 };
+    await older.write([put(progress, { name: 'transactions', position: 1, anchor: null, ...since })]);
+    const served = JSON.stringify({ generation: 1, storeId: 'store-1', servesFrom: 0, rendering });
+    const use = { name: 'transactions', last: 1, served, built: null, leaving: '[]' };
+    await stores.open(VIEWS_STORE).write([put(VIEWS, use, 'missing')]);
+
+    const view = openTransactionsView(stores.open, clock);
+    await view.apply([showing({ id: 1 }), showing({ id: 2 }), hiding(2)], { generation: 1, position: 4 });
+    expect(await idsIn(view)).toEqual([1]);
+    expect(await rowIn(view, 2)).toBe('hidden');
+    const ofCorporate = { ...WHOLE, references: { corporate_id: [31] } };
+    await expect(view.page(ofCorporate)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    const { generation } = await view.startBuild({ storeId: 'store-1', servesFrom: 4 });
+    await view.apply([showing({ id: 1 }), hiding(2)], { generation, position: 4 });
+    expect(await view.serveBuild(generation)).toBe(true);
+    expect((await view.page(ofCorporate)).rows.map(({ id }) => id)).toEqual([1]);
+  });
+
   test('the view: rows that stay behind where nothing names them never get into a new one', async () => {
     const stores = empty();
     const view = openTransactionsView(stores.open, clock);
@@ -164,7 +189,7 @@ onEachTables((empty) => {
     await stores.open(VIEWS_STORE).write([drop(VIEWS, 'transactions')]);
     expect((await view.reset('store-1', 0)).generation).toBeGreaterThan(generation);
     expect([await idsIn(view), await rowIn(view, 1)]).toEqual([[], undefined]);
-    const { rows } = generationTables(generation);
+    const { rows } = generationTables(generation, RENDERING_VERSION);
     expect(await stores.open(planOf(generation)).find(rows, { index: 'key', limit: 9 })).toEqual([]);
   });
 
@@ -182,7 +207,7 @@ onEachTables((empty) => {
     const batch = [showing({ id: 2 })];
     expect(await late.apply(batch, { generation, position: 2 }).catch(() => 'reset')).toBe('reset');
     expect(await rowIn(view, 2)).toBeUndefined();
-    const { rows } = generationTables(generation);
+    const { rows } = generationTables(generation, RENDERING_VERSION);
     expect(await stores.open(planOf(generation)).find(rows, { index: 'key', limit: 9 })).toEqual([]);
   });
 
@@ -193,7 +218,7 @@ onEachTables((empty) => {
     const changes = [showing({ id: 1 }), showing({ id: 2 }), hiding(2), showing({ id: 3 })];
     await view.apply(changes, { generation, position: 1 });
     await view.replace(3, [erasureOf(3)]);
-    const { rows } = generationTables(generation);
+    const { rows } = generationTables(generation, RENDERING_VERSION);
     const nothing = {
       status: null,
       created_at: null,
