@@ -7,7 +7,6 @@ import { FuelError } from '../../base/errors.ts';
 import { listen } from '../../base/listen.ts';
 import { faultsOf } from '../../domain/events.ts';
 import { id } from '../../domain/values/primitives.ts';
-import { ANSWERS, type AnswerKind } from './mock-answers.ts';
 import { KINDS, type Kind } from './mock-webhooks.ts';
 import type { SentWebhook } from './send-mock.ts';
 
@@ -16,6 +15,14 @@ const MAX_BODY = '16kb';
 const STATUS = { refused: 400, unknown: 404, failed: 500 } as const;
 const USAGE =
   'ask with POST /send (kind, url), POST /void (transaction) or POST /answer (kind), as a form or as JSON';
+
+/** What the API can be made to answer, until something else is asked for. */
+export const ANSWERS = {
+  good: 'pages again',
+  429: 'RATE_LIMITED: the key has 1 request in 60 s, and it is used up',
+  expired: '403 NO_ACTIVE_CHARGING_PROFILE: its charging profile has ended',
+} as const;
+type AnswerKind = `${keyof typeof ANSWERS}`;
 
 const url: Struct<string, null> = define('url', (value) =>
   /^https?:$/.test(URL.parse(String(value))?.protocol ?? '')
@@ -27,15 +34,15 @@ const VOID = object({ transaction: id });
 const ANSWER = object({ kind: enums(Object.keys(ANSWERS) as AnswerKind[]) });
 
 export interface Controls {
-  /** Sends webhooks of a kind. Rejects with `REFUSED` or `USAGE` where that is not possible. */
+  /** Sends webhooks of a kind. Rejects with `REFUSED` or `USAGE` if that is not possible. */
   send(wish: Infer<typeof SEND>): Promise<SentWebhook[]>;
-  /** Voids a transaction and resolves once the API does not show it any more. Rejects with `REFUSED`. */
+  /** Voids a transaction and resolves once the API no longer shows it. Rejects with `REFUSED` if it does not show it. */
   void(transactionId: number): Promise<void>;
-  /** Resolves once the API answers so. */
+  /** Resolves once the API answers like this. */
   answer(kind: AnswerKind): Promise<void>;
 }
 
-/** What asks the mock for webhooks and voids, in plain HTTP on this machine alone. Answers are JSON. */
+/** Starts the listener that controls the mock, in plain HTTP and on this machine only. Its answers are JSON. */
 export async function startControlServer(
   controls: Controls,
   port: number,
@@ -69,7 +76,7 @@ function createApp(controls: Controls): Koa {
   });
   const app = new Koa();
   app.use(async (ctx, next) => {
-    // Browsers send these: a page that the user visits must not be able to ask for anything.
+    // Browsers send these headers. A page that the user visits must not be able to control the mock.
     const isFromAPage = ctx.get('origin') !== '' || ctx.get('sec-fetch-site') !== '';
     try {
       if (!isFromAPage) await next();
@@ -86,7 +93,7 @@ function createApp(controls: Controls): Koa {
   return app;
 }
 
-/** Throws `USAGE` for members that are not these; a form has an id as text, and JSON may have a kind as a number. */
+/** Throws `USAGE` for a body that does not fit. In a form an id is text; in JSON a kind may be a number. */
 function read<T, S>(schema: Struct<T, S>, body: unknown): T {
   const members: Record<string, unknown> = { ...(body as object | undefined) };
   if ('transaction' in members) members.transaction = Number(members.transaction);
@@ -96,7 +103,7 @@ function read<T, S>(schema: Struct<T, S>, body: unknown): T {
   return members as T;
 }
 
-/** Also where the body can't be read. */
+/** True if the fault is the request's, which includes a body that can't be read. */
 function isOfTheRequest(error: unknown): boolean {
   if (error instanceof FuelError) return error.code === 'USAGE' || error.code === 'REFUSED';
   const { status } = error as { status?: number };

@@ -11,7 +11,7 @@ const SECRET_LENGTH = 43;
 
 export type MockData = ReturnType<typeof mockData>;
 
-/** What a mock serves: the same for the same seed, but for the times, which lead up to `toMs`. */
+/** The data that a mock serves. The same seed gives the same data, apart from the times, which lead up to `toMs`. */
 export function mockData(seed: number, toMs: number) {
   const sample = { seed, count: COUNT, days: DAYS, endMs: toMs, accountIds: [ACCOUNT_ID] };
   const events = [...generateTransactions(sample)];
@@ -29,15 +29,15 @@ export function mockData(seed: number, toMs: number) {
     secretSha256: hash('sha256', secret),
     webhookSecret: textOf(`${seed} webhook`, SECRET_LENGTH),
     events,
-    /** Of the transactions that are neither voided nor cancelled, in the order of `created_at`. */
+    /** The ids of the transactions that are neither voided nor cancelled, in the order of `created_at`. */
     shownIds: [...shown],
-    /** All were created from here on, and before `toMs`. */
+    /** All transactions were created at or after this time, and before `toMs`. */
     fromMs: toMs - DAYS * DAY_MS,
     toMs,
   };
 }
 
-/** Letters and digits that follow from the seed: what guards invented data may be known. */
+/** Letters and digits derived from the seed. They may be known, since they only guard invented data. */
 function textOf(seed: string, length: number): string {
   const digits = hash('sha512', `fuel mock ${seed}`, 'base64').replaceAll(/[^A-Za-z0-9]/g, '');
   return digits.slice(0, length);

@@ -10,7 +10,7 @@ export interface PlannedWebhook {
   readonly deliveryId: string;
   /** `null` for a test. */
   readonly transactionId: number | null;
-  /** What a receiver should do with it. */
+  /** What a receiver should do with the webhook. */
   readonly expected: 'accepted' | 'refused';
 }
 
@@ -24,22 +24,22 @@ export interface WebhookTerms {
 
 export interface WebhookKind {
   readonly what: string;
-  /** How many transactions it needs. */
+  /** The number of transactions that this kind needs. */
   readonly transactions: number;
-  /** The webhooks in the order in which they are sent; `rows` are in the order of their creation. */
+  /** Returns the webhooks in the order in which they are sent. `rows` are in the order of their creation. */
   plan(rows: readonly TransactionRow[], terms: WebhookTerms): PlannedWebhook[];
-  /** The waits before it is planned and sent again, until the receiver does what is expected. */
+  /** The waits before they are planned and sent again, until the receiver does what is expected. */
   readonly retryDelaysMs?: readonly number[];
 }
 
 const LATE_MS = 10 * 60_000;
 const FORGERS_SECRET = 'x'.repeat(43);
 
-/** What can be sent on demand. */
+/** The kinds of webhooks that can be sent on demand. */
 export const KINDS = {
   good: { what: 'one webhook, as the service sends it', transactions: 1, plan: good },
   twice: {
-    what: 'the same webhook two times',
+    what: 'the same webhook twice',
     transactions: 1,
     plan: (rows, terms) => [...good(rows, terms), ...good(rows, terms)],
   },
@@ -65,12 +65,12 @@ export const KINDS = {
     plan: (rows, terms) => bad(rows, { ...terms, nowMs: terms.nowMs - LATE_MS }),
   },
   forged: {
-    what: 'a webhook that another secret signed',
+    what: 'a webhook signed with another secret',
     transactions: 1,
     plan: (rows, terms) => bad(rows, { ...terms, secret: FORGERS_SECRET }),
   },
   changed: {
-    what: 'a webhook with an amount that was changed after it was signed',
+    what: 'a webhook whose amount was changed after signing',
     transactions: 1,
     plan: (rows, terms) =>
       bad(rows, terms).map(({ request: { body, ...request }, ...rest }) => ({

@@ -1,17 +1,17 @@
 import { Agent, request as send } from 'undici';
 import type { PlannedWebhook } from './mock-webhooks.ts';
 
-/** As the service's own sender has it. */
+/** The time limit of the service's own sender. */
 const TIME_LIMIT_MS = 500;
 
-/** Takes any certificate, since a receiver under test seldom has a public one. */
+/** Accepts any certificate, since a receiver under test seldom has a public one. */
 const dispatcher = new Agent({ connect: { rejectUnauthorized: false } });
 
 export interface SentWebhook {
   readonly delivery: string;
   readonly transaction: number | null;
   readonly expected: 'accepted' | 'refused';
-  /** Whether the receiver did that: 2xx, or any other answer. */
+  /** True if the receiver did what is expected: answered 2xx, or anything else. */
   readonly as_expected: boolean;
   readonly status: number | null;
   /** Why there is no status. */
@@ -19,7 +19,7 @@ export interface SentWebhook {
   readonly ms: number;
 }
 
-/** Sends to any URL, also by plain HTTP. The time limit is that of the service; redirects are not followed. */
+/** Sends to any URL, even by plain HTTP. Redirects are not followed. */
 export async function sendWebhook(webhook: PlannedWebhook): Promise<SentWebhook> {
   const { deliveryId: delivery, transactionId: transaction, expected } = webhook;
   const { url, ...request } = webhook.request;
@@ -41,7 +41,7 @@ export async function sendWebhook(webhook: PlannedWebhook): Promise<SentWebhook>
   return { delivery, transaction, expected, as_expected, status, error, ms };
 }
 
-/** Makes the one request that a key has. */
+/** Makes the only request that a key has left. */
 export async function useUp(url: string, key: string): Promise<void> {
   const answer = await send(url, { headers: { 'X-API-Key': key }, dispatcher });
   await answer.body.dump();

@@ -5,25 +5,25 @@ import { type SampleAccount, sampleAccount } from './sample-directory.ts';
 
 export type Confirmed = Extract<TransactionEvent, { type: 'TransactionConfirmed' }>;
 
-/** A vehicle on the road, with its regular driver. What changes from fill to fill is not readonly. */
+/** A vehicle with its regular driver. The members that change with each fill are not readonly. */
 export interface SampleVehicle {
-  /** What each of its transactions says of it. */
+  /** The members that all of its transactions have in common. */
   readonly facts: Pick<
     Confirmed['data'],
     'account_id' | 'corporate' | 'corporate_group' | 'vehicle' | 'driver'
   >;
   readonly fuel: (typeof FUELS)[0];
   readonly model: (typeof MODELS)[0];
-  /** Kilometres, whether or not anybody reads it. */
+  /** In kilometres. It counts even when nobody reads it. */
   odometer: number;
-  /** What was read at the previous fill; `null` when nothing was. */
+  /** The reading at the previous fill, or `null` if there was none. */
   lastReading: number | null;
 }
 
 const FILL_EVERY_DAYS = 2.5;
-const MAX_VEHICLES = 20_000; // bounds what a generator of millions keeps in memory
+const MAX_VEHICLES = 20_000; // bounds the memory of a generator of millions
 
-/** The vehicles of these accounts: as many as fill up about every 2.5 days, at most 20,000. */
+/** The vehicles of these accounts. Each fills up about every 2.5 days; there are at most 20,000. */
 export function sampleFleet(
   random: Random,
   options: { readonly accountIds: readonly number[]; readonly count: number; readonly days: number },

@@ -7,7 +7,7 @@ import { Random } from './random.ts';
 export interface GeneratorOptions {
   /** The same options give the same events. */
   readonly seed: number;
-  /** Transactions to record, refunds included. Voids and cancellations come on top. */
+  /** The number of transactions, including refunds. Voids and cancellations are extra. */
   readonly count: number;
   /** Above 0. */
   readonly days: number;
@@ -20,22 +20,22 @@ type Recorded = Confirmed | Extract<TransactionEvent, { type: 'ExternalTransacti
 
 const FIRST_ID = 100_001;
 const RECORDED_AFTER_MS = 30_000;
-/** How many fills later one is withdrawn or refunded. */
+/** A fill is withdrawn or refunded this many fills later. */
 const LATER = 50;
 const EXTERNAL_SHARE = 0.08;
 const VOIDED_SHARE = 0.02;
 const CANCELLED_SHARE = 0.01;
-const REFUNDED_SHARE = 0.022; // of the confirmed ones, which makes 2 % of all
+const REFUNDED_SHARE = 0.022; // of confirmed transactions, which is 2 % of all
 const ODOMETER_SHARE = 0.7;
 const PUMP_PHOTO_SHARE = 0.9;
 const ODOMETER_PHOTO_SHARE = 0.6;
-const FEE_SHARE = 125; // ten-thousandths of the fuel amount; none at stations outside the network
+const FEE_SHARE = 125; // in ten-thousandths of the fuel amount; stations outside the network have none
 const VAT_SHARE = 0.15; // of the fees
 
 /**
- * Sample transactions of several accounts, spread evenly over the days before `endMs`, in the order in which
- * a core system would record them; ids ascend, and so do the times of creation. Nothing is recorded after `endMs`. Events
- * are generated one at a time, and only the last fills are kept in memory.
+ * Generates transactions of several accounts, spread evenly over the days before `endMs`, in the order in which a core system
+ * would record them, with ascending ids and times of creation. Nothing is recorded after `endMs`. Only the last fills are kept
+ * in memory.
  */
 export function* generateTransactions(
   options: GeneratorOptions,
@@ -104,7 +104,7 @@ function fillUp(random: Random, car: SampleVehicle, { id, createdMs, recordedMs 
   return { type: 'TransactionConfirmed', data: { ...common, confirmed_at, station: random.pick(STATIONS) } };
 }
 
-/** Moves the vehicle to this fill; distance and consumption are known only between two readings in a row. */
+/** Moves the vehicle to this fill. Distance and consumption are known only after two readings in a row. */
 function driveOn(
   random: Random,
   car: SampleVehicle,
@@ -121,7 +121,7 @@ function driveOn(
   };
 }
 
-/** The total adds fees and VAT before these are rounded, as a core system does, and has between 2 and 6 decimals. */
+/** The total includes fees and VAT before they are rounded, as in a core system, and has 2 to 6 decimals. */
 function feesOf(amount: number, isExternal: boolean): Recorded['data']['fees'] {
   const fees = isExternal ? 0 : amount * FEE_SHARE; // millionths, as are VAT and the total
   const vat = Math.round(fees * VAT_SHARE);

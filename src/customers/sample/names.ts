@@ -1,6 +1,6 @@
 type List<T> = readonly [T, ...T[]];
 
-/** Of drivers, in several scripts. */
+/** Names of drivers, in several scripts. */
 export const PEOPLE: List<string> = [
   'Sam Field',
   "Ann-Marie O'Neill",

@@ -14,12 +14,12 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   }
 
-  /** A whole number between the two bounds, both included. */
+  /** A whole number from the lowest to the highest, inclusive. */
   between(range: readonly [lowest: number, highest: number]): number {
     return range[0] + Math.floor(this.next() * (range[1] - range[0] + 1));
   }
 
-  /** `true` in `share` of the calls; `share` runs from 0 to 1. */
+  /** Returns true in a share of the calls, from 0 to 1. */
   chance(share: number): boolean {
     return this.next() < share;
   }

@@ -10,7 +10,7 @@ interface SampleGroup {
 interface SampleCorporate {
   readonly id: number;
   readonly name: string;
-  /** `null` where it is in no group. */
+  /** `null` if it belongs to no group. */
   readonly group: SampleGroup | null;
 }
 
@@ -18,13 +18,13 @@ export interface SampleAccount {
   readonly id: number;
   readonly name: string;
   readonly groups: readonly SampleGroup[];
-  /** The first in no group, the second in the first group. */
+  /** The first belongs to no group, the second to the first group. */
   readonly corporates: readonly [SampleCorporate, ...SampleCorporate[]];
 }
 
 /**
- * The account that sample transactions of this id name; it looks the same whatever the others are. Group ids are
- * `10 × account + n`, corporate ids `100 × account + n`, so accounts do not share any.
+ * The sample account with this id, which does not depend on other accounts. Group ids are `10 × account + n` and corporate ids
+ * `100 × account + n`, so accounts do not share any.
  */
 export function sampleAccount(id: number): SampleAccount {
   const random = new Random(id);
@@ -37,28 +37,19 @@ export function sampleAccount(id: number): SampleAccount {
   return { id, name: `${random.pick(COMPANIES)} ${id}`, groups, corporates: [headOffice, ...others] };
 }
 
-/** The charging profile that an account has. */
+/** The charging profile of a sample account. */
 export const PROFILE = 'demo';
 
-/** The commands that open the account, with its groups and corporates, and give it access from then on. */
+/** The commands that open the account with its groups and corporates, and give it access from `fromMs` on. */
 export function openingCommands({ id: accountId, name, ...account }: SampleAccount, fromMs: number) {
-  const { groups, corporates } = account;
   const commands: AccountCommand[] = [
     { type: 'OpenAccount', accountId, name },
     { type: 'EnableIntegration', accountId },
     { type: 'SetChargingProfile', accountId, profile: PROFILE, fromMs, toMs: null },
   ];
-  for (const group of groups)
-    commands.push({ type: 'SetCorporateGroup', accountId, groupId: group.id, name: group.name });
-  for (const corporate of corporates) {
-    const { id: corporateId, group } = corporate;
-    commands.push({
-      type: 'SetCorporate',
-      accountId,
-      corporateId,
-      name: corporate.name,
-      groupId: group?.id ?? null,
-    });
-  }
+  for (const { id: groupId, name } of account.groups)
+    commands.push({ type: 'SetCorporateGroup', accountId, groupId, name });
+  for (const { id: corporateId, name, group } of account.corporates)
+    commands.push({ type: 'SetCorporate', accountId, corporateId, name, groupId: group?.id ?? null });
   return commands;
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { systemClock } from '../../../base/clock.ts';
+import { ANSWERS } from '../../../customers/mock/control-server.ts';
 import type { Mock, MockOptions } from '../../../customers/mock/mock.ts';
-import { ANSWERS } from '../../../customers/mock/mock-answers.ts';
 import { KINDS } from '../../../customers/mock/mock-webhooks.ts';
 import { DAY_MS, formatDateTime } from '../../../domain/values/date-time.ts';
 import { readId } from '../../answers/filters.ts';
@@ -11,14 +11,14 @@ import { abortOnInterrupt, Output } from '../command/output.ts';
 
 const DEFAULT_SEED = 1;
 const DEFAULT_PORT = 8450;
-const DEFAULT_RATE_LIMIT = 60; // that of every key unless agreed otherwise
+const DEFAULT_RATE_LIMIT = 60; // as for a key that is issued without --rate-limit
 const HOUR_MS = 3_600_000;
 const WEEK_MS = 7 * DAY_MS;
-const MAX_PORT = 65_534; // the next one is the control listener's
+const MAX_PORT = 65_534; // the control listener has the next one
 
 export const addMockCommand = leaf({
   usage: 'mock',
-  summary: "serve the API on generated data, for a customer's own tests; it sends webhooks on demand",
+  summary: "serve the API on generated data and send webhooks on demand, for a customer's own tests",
   example: 'fuel mock --seed 7 --port 8450',
   options: {
     seed: option.withDefault(
@@ -30,15 +30,14 @@ export const addMockCommand = leaf({
       DEFAULT_SEED,
     ),
     port: option.withDefault(
-      option.valued(
-        'n',
-        'the port of the API; the next port takes requests to send webhooks; 0: any free ports',
-        readPort,
-      ),
+      option.valued('n', 'the port of the API; the next port controls the mock; 0: any free ports', readPort),
       DEFAULT_PORT,
     ),
-    to: option.time('where the times of the transactions end (default: the hour that has begun)'),
-    rateLimit: option.withDefault(option.count('how many requests the key has in 60 s'), DEFAULT_RATE_LIMIT),
+    to: option.time('the end of the times of the transactions (default: the start of this hour)'),
+    rateLimit: option.withDefault(
+      option.count('how many requests the key may make in 60 s'),
+      DEFAULT_RATE_LIMIT,
+    ),
     json: option.json,
   },
   run: (_, { json, to, ...options }) => {
@@ -86,13 +85,13 @@ function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
     '#   curl "$MOCK/send" -d kind=good -d url=https://localhost:8444/fuel-events',
     '# Kinds:',
     ...kinds,
-    '# Void a transaction, so that the API does not show it any more:',
+    '# Void a transaction, so that the API no longer shows it:',
     `#   curl "$MOCK/void" -d transaction=${shownIds[0]}`,
-    '# Have the API answer otherwise:',
-    '#   curl "$MOCK/answer" -d kind=503',
+    '# Make the API refuse every request:',
+    '#   curl "$MOCK/answer" -d kind=429',
     '# Kinds:',
     ...answers,
-    '# Ctrl-C ends it and leaves nothing.',
+    '# Ctrl-C ends it and leaves no files behind.',
   ];
   out.result(document, text.join('\n'));
 }
