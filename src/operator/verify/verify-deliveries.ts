@@ -9,7 +9,7 @@ import { DamagedStreams } from '../../event-store/damage.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { judgeEvent } from '../../pull/record/project-event.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
-import { type DecisionContext, decideAsOf, decideKnown } from '../../push/fan-out/decide-event.ts';
+import { type DecisionContext, decideAsOf } from '../../push/fan-out/decide-event.ts';
 import { deliveryId } from '../../push/message/envelope.ts';
 import { DELIVERY_STATES, type DeliveryState, type DeliverySummary } from '../../push/queue/delivery.ts';
 import type { DeliveryPlace, DeliveryQueue } from '../../push/queue/delivery-queue.ts';
@@ -103,7 +103,7 @@ class DeliverySide implements Side<DeliveryAgreement> {
       const { row } = judged.change;
       const decision = this.#isDamaged(id, row.accountId)
         ? DAMAGED
-        : (decideKnown(event, row, this.#context) ?? (await decideAsOf(event, row, this.#context)));
+        : await decideAsOf(event, row, this.#context);
       if ('unreadable' in decision) this.#notJudged += 1;
       else owedOf.set(id, this.#count(row, decision));
     }

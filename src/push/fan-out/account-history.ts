@@ -9,20 +9,20 @@ import type { EventStore } from '../../event-store/event-store.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
 import { NONE_SKIPPED, readSkipped, type SkippedEvents } from '../../event-store/skipped-events.ts';
 
-/** Events of account streams kept in memory at most, of all accounts together. */
+/** The most events that are kept in memory, of all accounts together. */
 const MAX_EVENTS = 100_000;
 const SKIPPED_MAX_AGE_MS = 1_000;
 
 export interface AsOf {
   readonly accountId: number;
-  /** The account's events before this position count. */
+  /** Only the account's events before this position count. */
   readonly position: Position;
 }
 
-/** What was judged of an account, or why the account can't be read. */
-export type Judged<T> =
-  | { readonly kind: 'known'; readonly value: T }
-  | { readonly kind: 'unreadable'; readonly reason: string };
+/** Why an account can't be read. */
+export interface Unreadable {
+  readonly unreadable: string;
+}
 
 interface StoredEvent {
   readonly position: Position;
@@ -34,7 +34,7 @@ interface History {
   readonly accountId: number;
   readonly events: readonly StoredEvent[];
   readonly skipped: SkippedEvents;
-  /** The stream was read when the log was at least this long. */
+  /** The length that the log had at least when the stream was read. */
   readonly completeTo: Position;
   folded: number;
   draft: AccountDraft | undefined;
@@ -42,10 +42,9 @@ interface History {
 }
 
 /**
- * Accounts as of a position of the log: the answer is the same live, late or in a replay. The directory answers where
- * its account is known to be the same as at that position; otherwise the account's stream is folded up to it. A
- * stream is read once, to the present end of the log, and a limited number is kept: a replay of a long history does
- * not read it for each event.
+ * Accounts as of a position in the log, which are the same live, late or in a replay. The directory answers if its account
+ * has not changed since that position. Otherwise the account's stream is folded up to it. Streams are read to the end of
+ * the log, and a limited number of events is kept, so that a replay does not read a stream for each event.
  */
 export class AccountHistory {
   readonly #store: EventStore;
@@ -70,12 +69,12 @@ export class AccountHistory {
   }
 
   /**
-   * Calls `judge` with the account as of the place (`undefined`: not open yet) and returns its result. `judge` must
-   * not keep the account: it changes in place. Rejects as the store does.
+   * Calls `judge` with the account as of the place (`undefined` if it is not open yet) and returns its result. `judge`
+   * must not keep the account, which changes in place. Rejects as the store does.
    */
-  async asOf<T>(place: AsOf, judge: (account: Account | undefined) => T): Promise<Judged<T>> {
-    const known = this.known(place, judge);
-    if (known !== undefined) return known;
+  async asOf<T>(place: AsOf, judge: (account: Account | undefined) => T): Promise<T | Unreadable> {
+    const current = this.#fromDirectory(place);
+    if (current !== undefined) return judge(current.account);
     let history = await this.#history(place);
     foldTo(history, place.position);
     if (history.fault !== undefined && (await this.#hasSkippedMore(history))) {
@@ -83,18 +82,7 @@ export class AccountHistory {
       history = await this.#history(place);
       foldTo(history, place.position);
     }
-    if (history.fault !== undefined) return { kind: 'unreadable', reason: history.fault };
-    return { kind: 'known', value: judge(history.draft) };
-  }
-
-  /** As `asOf`, where nothing has to be read for it; `undefined` otherwise. */
-  known<T>(place: AsOf, judge: (account: Account | undefined) => T): Judged<T> | undefined {
-    const current = this.#fromDirectory(place);
-    if (current !== undefined) return { kind: 'known', value: judge(current.account) };
-    const history = this.#histories.get(place.accountId);
-    if (history === undefined || history.completeTo < place.position) return undefined;
-    foldTo(history, place.position);
-    return history.fault === undefined ? { kind: 'known', value: judge(history.draft) } : undefined;
+    return history.fault === undefined ? judge(history.draft) : { unreadable: history.fault };
   }
 
   #fromDirectory({ accountId, position }: AsOf): { account: Account | undefined } | undefined {
@@ -105,7 +93,7 @@ export class AccountHistory {
     return { account: entry.account };
   }
 
-  /** Whether the operator has skipped an event since the history was read. An unreadable account asks often. */
+  /** Whether the operator has skipped an event since the history was read. Looked up once a second, since unreadable accounts ask often. */
   async #hasSkippedMore({ skipped }: History): Promise<boolean> {
     if (world.elapsedMs() >= this.#readSkippedAtMs + SKIPPED_MAX_AGE_MS) {
       this.#readSkippedAtMs = world.elapsedMs();
@@ -118,7 +106,7 @@ export class AccountHistory {
   async #history({ accountId, position }: AsOf): Promise<History> {
     const known = this.#histories.get(accountId);
     if (known !== undefined && known.completeTo >= position) return known;
-    const head = await this.#store.head(); // before the stream is read: it may only grow from here
+    const head = await this.#store.head(); // first, since the stream may grow while it is read
     const more = await this.#store.readStream(accountStream(accountId), {
       fromRevision: known?.events.length ?? 0,
     });
@@ -140,7 +128,7 @@ export class AccountHistory {
   }
 }
 
-/** Continues folding to the position; starts again where the account was folded beyond it. */
+/** Folds the events up to the position, from the beginning if the account was folded beyond it. */
 function foldTo(history: History, position: Position): void {
   const last = history.events[history.folded - 1];
   if (last !== undefined && last.position >= position) {

@@ -10,13 +10,13 @@ import type { Position, RecordedEvent } from '../../event-store/recorded-event.t
 import { judgeEvent } from '../../pull/record/project-event.ts';
 import type { NewDelivery } from '../queue/delivery.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
-import type { AccountHistory } from './account-history.ts';
+import type { AccountHistory, Unreadable } from './account-history.ts';
 import { decideAsOf, newDelivery } from './decide-event.ts';
 import { RedactedDrivers } from './redacted-drivers.ts';
 
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 60_000;
-/** Deliveries that are stored at once. */
+/** The most deliveries that are stored at once. */
 const MAX_ACCEPTED = 1_000;
 const ACCEPTED = { maxItems: MAX_ACCEPTED, bytesOf: ({ record }: NewDelivery) => jsonBytes(record) };
 
@@ -24,26 +24,24 @@ export interface FanOutOptions {
   readonly store: EventStore;
   readonly queue: Pick<DeliveryQueue, 'change'>;
   readonly history: AccountHistory;
-  /** Waits a moment for the directory to reach a position: given where reading the history instead costs more. */
+  /** Waits a moment for the directory to reach a position. Given if this costs less than reading an account's history. */
   readonly directoryAt?: ((position: Position) => Promise<void>) | undefined;
-  /** Stores deliveries durably, and may start their attempts at once. */
+  /** Stores deliveries durably, and may start their first attempts at once. */
   readonly accept: (deliveries: readonly NewDelivery[]) => Promise<void>;
   readonly clock: Clock;
-  /** Judges which events are older than the retention: a clock that is ahead for a moment must not drop deliveries. */
+  /** Decides which events are older than the retention: a clock that is ahead for a moment must not drop deliveries. */
   readonly trusted: Clock;
   readonly environment: Environment;
   readonly retentionMs: number;
 }
 
-/** What becomes of one event in its group. */
+/** How an event is answered to its group. */
 export type FanOutResult =
   | { readonly kind: 'ack'; readonly event: GroupEvent }
-  /** Its account can't be read: its deliveries wait until that is repaired. */
+  /** The account can't be read: its deliveries wait until the operator has repaired that. */
   | { readonly kind: 'retry'; readonly event: GroupEvent; readonly reason: string; readonly delayMs: number }
-  /** The event can't be read, or is not allowed where it is. */
+  /** The event can't be read, or does not fit into its stream. */
   | { readonly kind: 'park'; readonly event: GroupEvent; readonly reason: string };
-
-type Owed = readonly NewDelivery[] | { readonly unreadable: string };
 
 /** Turns transaction events into deliveries and withdrawals. Handling an event again changes nothing. */
 export class FanOut {
@@ -56,9 +54,9 @@ export class FanOut {
   }
 
   /**
-   * Handles events together, in any order: their deliveries and withdrawals are stored when this resolves.
-   * Withdrawals come first, so that nothing is sent that is known to be voided. Rejects as a store does; then the
-   * same events can be given again.
+   * Handles events together, in any order. Their deliveries and withdrawals are stored when this resolves, withdrawals
+   * first, so that nothing is sent that is known to be voided. Rejects as a store does; then the same events can be given
+   * again.
    */
   async handle(events: readonly GroupEvent[]): Promise<FanOutResult[]> {
     const results: FanOutResult[] = [];
@@ -71,7 +69,7 @@ export class FanOut {
     const histories = new Map(later.map((stream, index) => [stream, read[index] ?? []]));
     for (const event of events) {
       if (isRewritten(event.event)) {
-        results.push({ kind: 'ack', event }); // the one in whose place it stands was fanned out
+        results.push({ kind: 'ack', event }); // it replaces an event that was fanned out
         continue;
       }
       const history = histories.get(event.event.stream) ?? [];
@@ -110,7 +108,7 @@ export class FanOut {
     for (const some of batchesOf(deliveries, ACCEPTED)) await this.#options.accept(some);
   }
 
-  async #owedBy(event: RecordedEvent, row: TransactionRow): Promise<Owed> {
+  async #owedBy(event: RecordedEvent, row: TransactionRow): Promise<readonly NewDelivery[] | Unreadable> {
     const { clock, trusted, ...context } = this.#options;
     if (isPastRetention(recordedAtMs(event), { ...context, nowMs: trusted.now() })) return [];
     const decided = await decideAsOf(event, row, { ...context, clock: trusted });

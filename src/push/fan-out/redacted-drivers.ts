@@ -5,13 +5,13 @@ import type { EventStore } from '../../event-store/event-store.ts';
 import { operationOf } from '../../event-store/operations.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 
-/** A redaction that is recorded counts within this time. */
+/** A redaction is noticed within this time after it was recorded. */
 export const REDACTION_SEEN_MS = 1_000;
 
-/** An engine that can't change what it holds hands out the former events of redacted drivers: those are told here. */
+/** Recognizes former events of redacted drivers, which an engine that can't change its events still hands out. */
 export class RedactedDrivers {
   readonly #store: Pick<EventStore, 'readStream'>;
-  /** By account and driver, where the last redaction stands: later events are no part of it. */
+  /** The position of the last redaction, by account and driver. Later events are not redacted. */
   readonly #redactedAt = new Map<string, Position>();
   #next = 0;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
@@ -20,7 +20,7 @@ export class RedactedDrivers {
     this.#store = store;
   }
 
-  /** To be called before events are judged. Rejects as the store does. */
+  /** Reads new redactions. Must be called before events are judged. Rejects as the store does. */
   async look(): Promise<void> {
     if (world.elapsedMs() < this.#lookedAtMs + REDACTION_SEEN_MS) return;
     for (const event of await this.#store.readStream(OPERATIONS_STREAM, { fromRevision: this.#next })) {

@@ -11,7 +11,7 @@ import type { FanOut, FanOutResult } from './fan-out.ts';
 
 export const DELIVERIES_GROUP = 'deliveries';
 
-/** After this the events that a killed process held are handed out again. */
+/** The events of a killed process are handed out again after this time. */
 const ACK_TIMEOUT_MS = 5_000;
 const SETTINGS = { prefixes: [TRANSACTION_STREAMS], ackTimeoutMs: ACK_TIMEOUT_MS };
 const BUFFER = 400;
@@ -20,7 +20,7 @@ const BATCH: BatchLimits<GroupEvent> = {
   maxBytes: MAX_BATCH_BYTES,
   bytesOf: ({ event }) => eventBytes(event),
 };
-/** Each batch costs commits or round trips: after one of so many events, the next one begins this long after it began. */
+/** Each batch costs commits or round trips, so after a batch of this many events the next one starts no sooner than this. */
 const MANY = 20;
 const MANY_TOGETHER_MS = 10;
 const component = 'fan-out';
@@ -35,9 +35,9 @@ export interface RunFanOutOptions {
 }
 
 /**
- * Fans out every transaction event from the start of the log until `signal` aborts. An event is acknowledged after
- * its deliveries are stored. While a store is unavailable no further event is taken; an event that can't be handled
- * is parked with its reason. Rejects with any other error of the subscription.
+ * Fans out every transaction event from the start of the log until `signal` aborts. An event is acknowledged after its
+ * deliveries are stored. While a store is unavailable no further event is taken. An event that can't be handled is parked
+ * with its reason. Rejects with other errors of the subscription.
  */
 export async function runFanOut(options: RunFanOutOptions): Promise<void> {
   const { log, signal, onState } = options;
@@ -58,7 +58,7 @@ export async function runFanOut(options: RunFanOutOptions): Promise<void> {
 async function consume(options: RunFanOutOptions, available: () => void): Promise<void> {
   const { subscriptions, fanOut, log, signal, onState } = options;
   await subscriptions.ensureGroup(DELIVERIES_GROUP, SETTINGS);
-  await subscriptions.replayParked(DELIVERIES_GROUP); // this version may read what another could not
+  await subscriptions.replayParked(DELIVERIES_GROUP); // this version may be able to read them
   const failed = new AbortController();
   const until = AbortSignal.any([signal, failed.signal]);
   const consumer = subscriptions.consume(DELIVERIES_GROUP, { bufferSize: BUFFER, signal: until, onState });
@@ -77,7 +77,7 @@ async function consume(options: RunFanOutOptions, available: () => void): Promis
   }
 }
 
-/** An event that can't be handled even alone is parked: it must not delay the others. */
+/** Fans out a batch. An event that can't be handled even alone is parked, so that it does not delay the others. */
 async function fanOutEach(fanOut: FanOut, events: readonly GroupEvent[]): Promise<FanOutResult[]> {
   const results: FanOutResult[] = [];
   const failed = await isolateFailures(events, async (some) => {
@@ -92,7 +92,7 @@ async function acknowledge(
   results: readonly FanOutResult[],
   log: Log,
 ): Promise<void> {
-  await world.nextTurn(); // the first attempts are written before this thread's next commit
+  await world.nextTurn(); // the first attempts are sent before this thread's next commit
   await consumer.ack(results.filter(({ kind }) => kind === 'ack').map(({ event }) => event));
   for (const result of results) {
     if (result.kind === 'ack') continue;
@@ -118,8 +118,8 @@ interface BatchLimits<T> {
 }
 
 /**
- * Groups the items that an iteration has ready, without waiting for more: a batch holds one to `maxItems` items, and
- * gets no more once it has `maxBytes`. Ends with the iteration and rejects with it.
+ * Groups the items that an iteration has ready, without waiting for more. A batch has one to `maxItems` items, and takes
+ * no more once it has `maxBytes`. Ends with the iteration, and rejects with it.
  */
 export async function* inBatches<T>(
   items: AsyncIterable<T>,
@@ -134,7 +134,7 @@ export async function* inBatches<T>(
       const batch = [first.value];
       let bytes = bytesOf(first.value);
       next = iterator.next();
-      next.catch(() => undefined); // it is awaited in the next round, when this batch is handled
+      next.catch(() => undefined); // it is awaited after this batch was handled
       while (batch.length < maxItems && bytes < maxBytes) {
         const more = await Promise.race([next, world.nextTurn(undefined)]);
         if (more === undefined || more.done === true) break;

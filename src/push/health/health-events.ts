@@ -11,7 +11,7 @@ export interface HealthVerdict {
   readonly prefix: string;
   readonly accountId: number;
   readonly judgement: HealthJudgement;
-  /** The evidence. */
+  /** The failure streak, as evidence. */
   readonly health: WebhookHealth;
 }
 
@@ -21,8 +21,8 @@ const AUTHOR = { actor: 'system', command: 'dispatcher' };
 
 /**
  * Records a warning (once for each failure streak) or the switch-off on the account's stream, with the streak as
- * evidence. Does nothing where it is recorded already. Rejects with `REFUSED` where the webhook was removed, and as
- * the store does.
+ * evidence. Does nothing if that is recorded already. Rejects with `REFUSED` if the webhook was removed, and as the
+ * store does.
  */
 export function createHealthEvents(store: EventStore, clock: Clock): AppendHealthEvent {
   const writer: AccountWriter = { store, clock, author: AUTHOR };
@@ -36,7 +36,7 @@ export function createHealthEvents(store: EventStore, clock: Clock): AppendHealt
   };
 }
 
-/** A streak is identified by its first failure: no second warning where another process has warned already. */
+/** Whether a process has warned of this streak already. Its first failure identifies it. */
 async function isWarned(store: EventStore, { prefix, accountId, health }: HealthVerdict): Promise<boolean> {
   const since = health.failingSinceMs === null ? null : formatDateTime(health.failingSinceMs);
   const recorded = await store.readStream(accountStream(accountId));

@@ -6,32 +6,33 @@ import type { AppendHealthEvent, HealthVerdict } from './health-events.ts';
 export interface HealthWatchOptions {
   readonly append: AppendHealthEvent;
   readonly log: Log;
-  /** Blocked from before a switch-off is recorded until its lane is ended; free again where it can't be recorded. */
+  /** A lane is blocked from before the switch-off is recorded until the lane is ended, or until it could not be recorded. */
   readonly lanes: { setBlocked(prefix: string, blocked: boolean): void };
 }
 
 /** Judges webhooks whose deliveries fail, and records warnings and switch-offs. */
 export class HealthWatch {
   readonly #options: HealthWatchOptions;
-  /** Webhooks that this process has warned of in their present failure streak. */
+  /** Webhooks of which this process has warned in their present failure streak. */
   readonly #warned = new Set<string>();
   readonly #underWay = new Map<string, Promise<boolean>>();
-  /** What the last failure of each webhook calls for, until it is being recorded. */
+  /** The verdict on the last failure of each webhook, until it is being recorded. */
   readonly #last = new Map<string, HealthVerdict>();
 
   constructor(options: HealthWatchOptions) {
     this.#options = options;
   }
 
-  /** A delivery has succeeded: the streak is over. */
+  /** Ends the streak: a delivery has succeeded. */
   recovered(prefix: string): void {
     this.#warned.delete(prefix);
     this.#last.delete(prefix);
   }
 
   /**
-   * A delivery of the webhook has failed; `health` includes it. Resolves when what this calls for is recorded, could not
-   * be, or a later failure calls for more; with the reason where the webhook is switched off by it. Never rejects.
+   * Judges the webhook after a failed delivery, which `health` includes. Resolves when the verdict is recorded, could not be
+   * recorded, or is superseded by that on a later failure; with the reason if it has switched off the webhook. Never
+   * rejects.
    */
   async failed(
     lane: { readonly prefix: string; readonly accountId: number },
@@ -54,7 +55,7 @@ export class HealthWatch {
     return isRecorded && judgement.kind === 'switch off' ? judgement.reason : undefined;
   }
 
-  /** Where it can't be recorded, it is judged again with the next failure. */
+  /** Records a verdict. If that fails, the webhook is judged again at its next failure. */
   async #record(verdict: HealthVerdict): Promise<boolean> {
     const { append, log, lanes } = this.#options;
     const { prefix, judgement, health } = verdict;

@@ -9,8 +9,8 @@ export type HealthJudgement =
   | { readonly kind: 'switch off'; readonly reason: string };
 
 /**
- * What a webhook's failure streak leads to, judged when a delivery has just failed: a warning at 25 in a row or after
- * a day, the switch-off at 50 in a row or after three days, whichever comes first; before that nothing.
+ * Judges a webhook's failure streak when a delivery has failed: a warning at 25 failures in a row or after a day, the
+ * switch-off at 50 in a row or after three days, whichever comes first.
  */
 export function judgeHealth(health: WebhookHealth, nowMs: number): HealthJudgement | undefined {
   const { failedInARow, failingSinceMs } = health;

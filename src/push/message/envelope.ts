@@ -21,13 +21,13 @@ export interface Envelope {
   /** The delivery's id. */
   readonly id: string;
   readonly type: WebhookEventType;
-  /** When the delivery was created: the same on every attempt. */
+  /** When the delivery was created, which is the same on every attempt. */
   readonly createdAtMs: number;
-  /** The transaction as JSON text; `null` for `webhook.test`, whose data is empty. */
+  /** The transaction as JSON text; `null` for a `webhook.test`, whose data is empty. */
   readonly recordText: string | null;
 }
 
-/** The body of a webhook as JSON text, with the members in the order of the specification. */
+/** Makes the body of a webhook as JSON text, with its members in the order of the specification. */
 export function envelopeBody({ id, type, createdAtMs, recordText: record }: Envelope): string {
   const data = record === null ? '{}' : `{"transaction":${record}}`;
   return (
@@ -37,8 +37,8 @@ export function envelopeBody({ id, type, createdAtMs, recordText: record }: Enve
 }
 
 /**
- * The record of a delivery as JSON text, with image URLs that are valid for 24 hours from now. The mobile number is
- * shown where the record has one: for a key that may not see it, it was left out when the delivery was created.
+ * Makes a delivery's record as JSON text, with image URLs that are valid for 24 hours. It shows the mobile number if the
+ * record has it: for keys that may not see it, it was left out when the delivery was created.
  */
 export function pushedRecordText(record: RenderedRecord, presigner: Presigner, atMs: number): string {
   const { presign, expiresAtMs } = presigner.at(atMs, IMAGES_VALID_FOR_SECONDS);
@@ -50,11 +50,11 @@ export interface WebhookRequest {
   /** The webhook's secret in plain text. */
   readonly secret: string;
   readonly envelope: Envelope;
-  /** When the attempt is made: the time of its signature. */
+  /** The time of the attempt and of its signature. */
   readonly atMs: number;
 }
 
-/** The request of one attempt: the envelope with its headers and signature. */
+/** Makes the request of an attempt: the envelope with its headers and signature. */
 export function webhookRequest({ url, secret, envelope, atMs }: WebhookRequest): SendRequest {
   const body = envelopeBody(envelope);
   return {
@@ -71,12 +71,12 @@ export function webhookRequest({ url, secret, envelope, atMs }: WebhookRequest):
 }
 
 /**
- * The value of `X-Service-Signature`: `t=<unix seconds>,v1=<hex>`. The HMAC-SHA256 covers `<t>.<body>`; its key
- * is the secret's text itself, not decoded.
+ * Makes the value of `X-Service-Signature`: `t=<unix seconds>,v1=<hex>`. The HMAC-SHA256 covers `<t>.<body>`. Its key is
+ * the text of the secret, which is not decoded.
  */
 export function signature({ secret, body, atMs }: { secret: string; body: string; atMs: number }): string {
   const t = Math.floor(atMs / 1000);
-  const signed = Buffer.from(`${t}.${body}`); // a text takes the digest half as long again
+  const signed = Buffer.from(`${t}.${body}`); // hashing a string would take 1.5 times as long
   return `t=${t},v1=${createHmac('sha256', secret).update(signed).digest('hex')}`;
 }
 
@@ -86,8 +86,8 @@ export type RequestFor = (
 ) => SendRequest;
 
 /**
- * Makes the signed request of each attempt: the stored record with fresh image URLs. Throws `SECRET_UNREADABLE` where
- * the webhook's secret can't be decrypted.
+ * Returns a function that makes the signed request of each attempt, from the stored record and new image URLs. It throws
+ * `SECRET_UNREADABLE` if the webhook's secret can't be decrypted.
  */
 export function createRequests(masterKeys: MasterKeys, presigner: Presigner): RequestFor {
   const secrets = new WeakMap<Ciphertext, string>();
@@ -111,14 +111,14 @@ export function createRequests(masterKeys: MasterKeys, presigner: Presigner): Re
   };
 }
 
-/** Must never change: receivers recognise deliveries by ids made from it. */
+/** This must never change: receivers recognize deliveries by the ids that are made from it. */
 const DELIVERY_NAMESPACE = '5b0f6c3e-6d0a-4f5e-9c55-0f4d9c1e7a26';
 
 const NAMESPACE_BYTES = Buffer.from(DELIVERY_NAMESPACE.replaceAll('-', ''), 'hex');
 
 /**
- * The id of the one delivery that a key is owed for a transaction: UUIDv5 of `<key prefix>/<transaction id>`. A
- * verification makes one for each transaction, and the library's takes seven times as long.
+ * Makes the id of the delivery that a key is owed for a transaction: UUIDv5 of `<key prefix>/<transaction id>`. A
+ * verification makes one for each transaction, and the library would take seven times as long.
  */
 export function deliveryId(prefix: string, transactionId: number): string {
   const digest = hash('sha1', Buffer.concat([NAMESPACE_BYTES, Buffer.from(`${prefix}/${transactionId}`)]));

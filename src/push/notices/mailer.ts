@@ -8,26 +8,26 @@ const PERMANENT_FROM = 500; // SMTP: 4xx is temporary
 const ADDRESS = /[^\s<>"(),:;]+@[^\s<>"(),:;]+/g;
 const DEFAULT_FROM = 'fuel-integration@localhost';
 
-/** How mail leaves; the simulation replaces it, as it does `world`. */
+/** How e-mails leave this process. The simulation replaces it, like `world`. */
 export const mail = { createTransport };
 
 export interface Mail extends MailText {
   readonly to: readonly string[];
 }
 
-/** `sent`: with the number of recipients that the mail server refused. `refused`: all of them, permanently. */
+/** `sent` has the number of recipients that the mail server refused. `refused` means that it refused all of them permanently. */
 export type MailResult =
   | { readonly kind: 'sent'; readonly rejected: number }
   | { readonly kind: 'not sent' }
   | { readonly kind: 'refused'; readonly reason: string };
 
 export interface Mailer {
-  /** Rejects where it may succeed later. No address is in the error, nor in a `reason`. */
+  /** Rejects if sending may succeed later. Neither the error nor a `reason` contains an address. */
   send(mail: Mail): Promise<MailResult>;
   close(): void;
 }
 
-/** Sends by SMTP where `FUEL_SMTP_URL` is set, otherwise nothing. */
+/** Creates a mailer that sends by SMTP if `FUEL_SMTP_URL` is set, and otherwise sends nothing. */
 export function createMailer(
   config: Pick<Config, 'FUEL_SMTP_URL' | 'FUEL_MAIL_FROM' | 'FUEL_OPERATOR_EMAIL'>,
 ): Mailer {
@@ -38,7 +38,7 @@ export function createMailer(
 
 const NO_MAILER: Mailer = { send: async () => ({ kind: 'not sent' }), close: () => undefined };
 
-/** Connects to the mail server as for a mail, and sends none. Rejects with the reason where that fails. */
+/** Connects to the mail server without sending anything. Rejects with the reason if that fails. */
 export async function verifyMailServer(url: string): Promise<void> {
   const transport = transportTo(url);
   try {
@@ -77,8 +77,8 @@ function smtpMailer(url: string, from: string): Mailer {
 }
 
 /**
- * With smtp://, encryption is used where it is offered, even with a certificate that can't be verified: the alternative
- * is plain text. Credentials, smtps:// and `?requireTLS=true` require one that can be verified.
+ * With smtp://, encryption is used if it is offered, even with a certificate that can't be verified, since the alternative
+ * is plain text. With credentials, smtps:// or `?requireTLS=true` the certificate must be verified.
  */
 function startTls(url: string): object {
   const { protocol, username, searchParams } = new URL(url);

@@ -14,8 +14,8 @@ const WHAT_HAPPENED: Readonly<Record<NoticeKind, string>> = {
 };
 
 /**
- * The e-mail of a notice, as plain text: what happened, since when, the last answers, and what to do. Names and answers
- * can't add lines or headers to it.
+ * Writes the e-mail of a notice as plain text: what happened, since when, the last answers, and what to do. Names and
+ * answers can't add lines or headers.
  */
 export function noticeText(notice: Notice): MailText {
   const happened = WHAT_HAPPENED[notice.kind];

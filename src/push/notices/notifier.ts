@@ -32,10 +32,10 @@ const LEASE_MS = 12_000;
 const AUTHOR = { actor: 'system', command: 'notices' };
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 5 * 60_000;
-/** While so many events wait for the mail server no further ones are read. */
+/** No further events are read while this many wait for the mail server. */
 const MAX_WAITING = 100;
 const FULL_PAUSE_MS = 1_000;
-/** How often the checkpoint is stored at most: after account events, and while only others come. */
+/** The least time between two checkpoints, after account events and while only others come. */
 const SAVE_MS = { soon: 1_000, later: 10_000 };
 
 export interface NotifierOptions {
@@ -46,24 +46,24 @@ export interface NotifierOptions {
   readonly mailer: Mailer;
   readonly operatorEmail: string | null;
   readonly clock: Clock;
-  /** The time as it should be while the clock is far ahead. */
+  /** The clock that decides which events are too old. It is right even if `clock` is far ahead. */
   readonly trusted: Clock & { look(): Promise<unknown> };
   readonly log: Log;
-  /** Counts the notices that nobody will get. */
+  /** Counts notices that nobody will get. */
   readonly givenUp: { inc(): void };
   readonly signal: AbortSignal;
 }
 
 /**
- * Mails the notices of account events until the signal aborts: each once, and once more only where its `NoticeSent` could
- * not be recorded. A mail that can't be sent is retried with growing delays until its event is a day old; one that the
- * mail server refuses permanently is logged. Of several notifiers one is active. While a store is unavailable it waits; it
+ * Mails the notices of account events until the signal aborts: each once, and again only if its `NoticeSent` could not be
+ * recorded. A mail that can't be sent is retried with growing delays until its event is a day old; one that the mail
+ * server refuses permanently is logged. One of several notifiers is active. It waits while a store is unavailable, and
  * rejects with other errors of the subscription.
  */
 export async function runNotifier(options: NotifierOptions): Promise<void> {
   const { store, coordination, holder, trusted, log, signal } = options;
   const notifier = new Notifier(options);
-  await trusted.look().catch(() => undefined); // by what is known before it, if anything
+  await trusted.look().catch(() => undefined); // without it, the notifier starts with what is known already
   await follow({
     ...{ component: 'notices', store, streams: [ACCOUNT_STREAMS], log, signal },
     lease: { coordination, lease: NOTICES, holder, ttlMs: LEASE_MS },
@@ -78,14 +78,14 @@ export async function runNotifier(options: NotifierOptions): Promise<void> {
 type Place = Pick<MadeFrom, 'position' | 'anchor'>;
 const START: Place = { position: 0, anchor: undefined };
 
-/** An event that not everybody was notified of yet. */
+/** An event of which not everybody was notified yet. */
 interface WaitingEvent {
   readonly event: RecordedEvent;
-  /** The place before it in the log: while it waits, the checkpoint does not move beyond that. */
+  /** The place before the event in the log. The checkpoint does not move beyond it while the event waits. */
   readonly before: Place;
   failures: number;
   dueAtMs: number;
-  /** Who got a mail from this process, whether or not that is recorded: a retry leaves them out. */
+  /** Who has got a mail from this process, recorded or not. A retry leaves them out. */
   readonly notified: Set<Notice['audience']>;
 }
 
@@ -93,19 +93,19 @@ class Notifier {
   readonly #options: NotifierOptions;
   #storeId = '';
   #place = START;
-  /** In the order of the log. */
+  /** The events that wait, in the order of the log. */
   #waiting = new Map<Position, WaitingEvent>();
-  /** Those that waited when the log was last left. */
+  /** The events that waited when this notifier last stopped following the log. */
   #former = new Map<Position, WaitingEvent>();
   #saved = { position: -1, atMs: Number.NEGATIVE_INFINITY };
-  /** An account event was handled since the checkpoint was stored. */
+  /** Whether an account event was handled since the checkpoint was stored. */
   #isChanged = false;
 
   constructor(options: NotifierOptions) {
     this.#options = options;
   }
 
-  /** Where to read on. The whole log is read again where the checkpoint is not of this log. */
+  /** Returns where to continue. The whole log is read again if the checkpoint belongs to another log. */
   async begin(): Promise<Position> {
     const { store, coordination, clock, log } = this.#options;
     this.#storeId = await storeIdentity(store, clock);
@@ -144,12 +144,12 @@ class Notifier {
     return isNoticeType(event.type) && !isOld(event, this.#options.trusted);
   }
 
-  /** Notifies of what is due, in order. */
+  /** Notifies of the events that are due, in order. */
   async #work(until: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     for (const [position, waiting] of this.#waiting) {
       if (until.aborted) return;
-      // A time that is further away is of a clock that was ahead.
+      // A time that is further away comes from a clock that was ahead.
       const isLater = waiting.dueAtMs > clock.now() && waiting.dueAtMs <= clock.now() + MAX_RETRY_MS;
       if (isLater || !(await this.#tryToNotify(waiting, until))) continue;
       this.#waiting.delete(position);
@@ -169,7 +169,7 @@ class Notifier {
     this.#isChanged = false;
   }
 
-  /** Says whether it is done with. Rejects while a store is unavailable. */
+  /** Returns true if the event no longer has to wait. Rejects while a store is unavailable. */
   async #tryToNotify(waiting: WaitingEvent, until: AbortSignal): Promise<boolean> {
     const { clock, log } = this.#options;
     try {
@@ -186,7 +186,7 @@ class Notifier {
     }
   }
 
-  /** As `#tryToNotify`. Rejects where it is to be tried again. */
+  /** Like `#tryToNotify`, but rejects with anything that calls for a retry. */
   async #notify(waiting: WaitingEvent, until: AbortSignal): Promise<boolean> {
     const { operatorEmail, store, clock, trusted } = this.#options;
     const { event, notified } = waiting;
@@ -209,7 +209,7 @@ class Notifier {
   }
 
   #giveUp({ event: { stream, position, type }, failures }: WaitingEvent): true {
-    if (failures === 0) return true; // nobody has tried, or another process, which has ended
+    if (failures === 0) return true; // this process has not tried
     this.#options.givenUp.inc();
     this.#options.log.error(
       { stream, position, type },
@@ -218,7 +218,7 @@ class Notifier {
     return true;
   }
 
-  /** Whether the event is too old to be mailed is known once the clock is. */
+  /** The event may be too old to be mailed. That is known once the clock is trusted. */
   #waitForClock(waiting: WaitingEvent): false {
     const { clock, log } = this.#options;
     waiting.dueAtMs = clock.now() + MAX_RETRY_MS;
@@ -242,7 +242,7 @@ class Notifier {
     }
   }
 
-  /** The account now, and at the event. Rejects where an event of it can't be read: the directory logs it. */
+  /** The account now, and as of the event. Rejects if an event of it can't be read, which the directory logs. */
   async #account(
     at: RecordedEvent,
     skipped: SkippedEvents,
@@ -255,7 +255,7 @@ class Notifier {
     return { now: now.account, atEvent: atEvent && 'account' in atEvent ? atEvent.account : undefined };
   }
 
-  /** The audiences that were notified of this event, by this process or another. */
+  /** The audiences that any process has notified of this event. */
   async #recorded(accountId: number, eventId: string): Promise<Set<Notice['audience']>> {
     const audiences = new Set<Notice['audience']>();
     for (const event of await this.#options.store.readStream(noticesStream(accountId))) {

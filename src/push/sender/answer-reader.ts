@@ -2,7 +2,7 @@ import type { ReceiverAnswer } from '../queue/delivery.ts';
 import { unpacked } from './unpacked.ts';
 
 const MAX_INFORMATIONAL = 20;
-/** The status line and headers of one answer, of an informational one too. */
+/** The status line and headers of one answer, which may be informational. */
 const MAX_HEAD_BYTES = 64 * 1024;
 const MAX_KEPT_HEADER_BYTES = 8 * 1024;
 const MAX_KEPT_BODY_BYTES = 4 * 1024;
@@ -12,28 +12,28 @@ const START = 'HTTP/1.';
 const STATUS_LINE = /^HTTP\/1\.(\d) +([1-9]\d\d)(?: |$)/;
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~\w]+$/;
 const CHUNK_SIZE = /^\s*([\da-f]+)\s*(?:;|$)/i;
-/** These have no body, whatever their headers say. */
+/** Answers with these statuses have no body, whatever their headers say. */
 const BODILESS = new Set([204, 205, 304]);
 const LINE_FEED = 0x0a;
 
-/** What a receiver sent is no answer; the message says why. */
+/** A receiver sent something that is not an answer; the message says why. */
 export class NoAnswerError extends Error {}
 
-/** Runs until it needs more bytes. */
+/** A part of the reader. It yields when it needs more bytes. */
 type Reading<T> = Generator<undefined, T, undefined>;
 
 /**
- * Reads the answer to one request of HTTP/1.1. It accepts what has one possible meaning, as curl does: hardly any
- * receiver is tested with more than one client. After an irregular answer the connection is not reusable.
+ * Reads the answer to one HTTP/1.1 request. Few receivers are tested with more than one client, so it accepts, as curl
+ * does, every answer that has only one possible meaning. After an irregular answer the connection is not reusable.
  */
 export class AnswerReader {
   reusable = true;
   hasHeaders = false;
-  /** The end of the connection completes the answer. */
+  /** Whether the end of the connection completes the answer. */
   endsWithConnection = false;
   readonly #reading = this.#readAnswer();
   #bytes = Buffer.alloc(0);
-  /** So much of `#bytes` was read. */
+  /** How much of `#bytes` was read. */
   #at = 0;
   #headBytes = 0;
   #status = 0;
@@ -41,7 +41,7 @@ export class AnswerReader {
   readonly #kept: Buffer[] = [];
   #keptBytes = 0;
 
-  /** Takes what arrived. Returns true once the answer is complete; throws `NoAnswerError`. */
+  /** Reads bytes that have arrived. Returns true once the answer is complete. Throws `NoAnswerError`. */
   read(bytes: Buffer<ArrayBuffer>): boolean {
     this.#bytes = bytes;
     this.#at = 0;
@@ -54,13 +54,13 @@ export class AnswerReader {
     return this.#headers.get(name);
   }
 
-  /** What has arrived so far, with the first of the headers and of the body; `null` before the status. */
+  /** The answer as far as it has arrived, with the first of its headers and body; `null` before the status. */
   answer(): ReceiverAnswer | null {
     if (this.#status === 0) return null;
     const bytes = Buffer.concat(this.#kept);
     const coding = this.header('content-encoding');
     const plain = coding === undefined ? bytes : unpacked(bytes, coding).subarray(0, MAX_KEPT_BODY_BYTES);
-    // Without a character that the limit cuts in two.
+    // In streaming mode the decoder leaves out a character that the limit cuts in two.
     const body = new TextDecoder().decode(plain, { stream: true });
     return { status: this.#status, headers: keptHeaders(this.#headers), body };
   }
@@ -107,12 +107,12 @@ export class AnswerReader {
     return name;
   }
 
-  /** By RFC 9112, 6.3. */
+  /** Follows RFC 9112, section 6.3. */
   *#readBody(): Reading<void> {
     const length = this.header('content-length');
     const encoding = this.header('transfer-encoding');
     if (BODILESS.has(this.#status)) {
-      // What the headers announce may follow all the same.
+      // A body that the headers announce may follow nevertheless.
       if (encoding !== undefined || Number(length ?? 0) !== 0) this.reusable = false;
     } else if (listed(encoding).at(-1) === 'chunked') {
       if (length !== undefined) this.reusable = false;
@@ -145,7 +145,7 @@ export class AnswerReader {
     while ((yield* this.#readLine()) !== ''); // trailers
   }
 
-  /** A line that, where it is not empty, must begin so. */
+  /** Reads a line. If it is not empty, it must begin with `start`. */
   *#readLine(start = ''): Reading<string> {
     for (let line = ''; ; yield) {
       const end = this.#bytes.indexOf(LINE_FEED, this.#at);
@@ -165,7 +165,7 @@ export class AnswerReader {
       const part = this.#bytes.subarray(this.#at, Math.min(this.#bytes.length, this.#at + left));
       this.#at += part.length;
       left -= part.length;
-      // A copy: otherwise all that arrived would stay in memory with it.
+      // This is a copy, since a part would keep all that has arrived in memory.
       const kept = Buffer.from(part.subarray(0, MAX_KEPT_BODY_BYTES - this.#keptBytes));
       if (kept.length > 0) this.#kept.push(kept);
       this.#keptBytes += kept.length;
@@ -174,13 +174,13 @@ export class AnswerReader {
   }
 }
 
-/** The members of a header that is a list, in lower case. */
+/** The members of a list header, in lower case. */
 function listed(value = ''): readonly string[] {
   const members = value.toLowerCase().split(',');
   return members.map((member) => member.trim()).filter((member) => member !== '');
 }
 
-/** Text of a receiver, in quotes and without control characters. */
+/** The beginning of a receiver's text, in quotes and without control characters. */
 function shown(text: string): string {
   return JSON.stringify(text.slice(0, MAX_SHOWN));
 }

@@ -7,16 +7,44 @@ import { network } from '../targets/network.ts';
 import type { Target } from '../targets/target.ts';
 
 const MAX_ADDRESSES = 16;
-/** By then the connection to the last address is started, whatever the others do. */
+/** Within this time the connection to the last address is started, whatever the others do. */
 const ALL_STARTED_WITHIN_MS = 250;
 const MAX_HEAD_START_MS = 100;
+/** New connections in one turn of the event loop. A handshake takes milliseconds, in which no answer is read. */
+const STARTS_IN_A_TURN = 8;
+
+/** Lets a few connections start in each turn of the event loop, in the order of the calls. */
+export class StartGate {
+  readonly #waiting: (() => void)[] = [];
+  #left = STARTS_IN_A_TURN;
+  #isRefilling = false;
+
+  /** Resolves when one more may start. The time of its attempt does not begin before that. */
+  async pass(): Promise<void> {
+    this.#refillNextTurn();
+    if (this.#left > 0) this.#left--;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  #refillNextTurn(): void {
+    if (this.#isRefilling) return;
+    this.#isRefilling = true;
+    world.setImmediate(() => {
+      this.#isRefilling = false;
+      const next = this.#waiting.splice(0, STARTS_IN_A_TURN);
+      this.#left = STARTS_IN_A_TURN - next.length;
+      for (const start of next) start();
+      if (this.#waiting.length > 0 || next.length > 0) this.#refillNextTurn();
+    });
+  }
+}
 
 export interface ConnectOptions {
   readonly target: Target;
-  /** Judged, at least one; the first 16 are tried. */
+  /** Judged addresses, at least one. The first 16 are tried. */
   readonly addresses: readonly string[];
   readonly secureContext: SecureContext;
-  /** TLS sessions by origin: resuming one costs the receiver a fraction of a handshake. */
+  /** TLS sessions by origin. Resuming one costs the receiver a fraction of a handshake. */
   readonly sessions: LRUCache<string, Buffer>;
   readonly signal: AbortSignal;
   /** Called when an address accepts the connection, and when it completes the handshake. */
@@ -28,9 +56,9 @@ export type Connected =
   | { readonly ok: false; readonly kind: FailureKind; readonly detail: string };
 
 /**
- * Opens a TLS connection to one of the addresses, for the target's name: the first that completes its handshake.
- * The next address is tried when the one before failed, or has had its head start. Where all fail, the failure
- * of the first is returned. When the signal aborts, everything is closed, and the promise stays pending.
+ * Opens a TLS connection for the target's name to the address that completes its handshake first. The next address is
+ * tried when the one before has failed or has had its head start. If all fail, the first failure is returned. When the
+ * signal aborts, everything is closed, and the promise stays pending.
  */
 export function connectToAny(options: ConnectOptions): Promise<Connected> {
   const waiting = options.addresses.slice(0, MAX_ADDRESSES);
@@ -59,7 +87,7 @@ export function connectToAny(options: ConnectOptions): Promise<Connected> {
         closeAll();
         resolve({ ok: true, socket, address });
       });
-      // It stays: an error with no listener would end the process. The exchange reports later ones.
+      // This listener stays, because an error without a listener would end the process. The exchange reports later errors.
       socket.on('error', (error) => {
         if (!open.delete(socket)) return;
         firstFailure ??= { ok: false, ...connectFailure(error) };
@@ -80,14 +108,14 @@ function openSocket(address: string, { target, secureContext, sessions }: Connec
     port: target.port,
     secureContext,
     ALPNProtocols: ['http/1.1'],
-    // The certificate must be for this name, or else for the address itself.
+    // The certificate must be for this name, or for the address if there is no name.
     ...(isIP(target.host) === 0 ? { servername: target.host } : {}),
   });
   socket.on('session', (ticket: Buffer) => sessions.set(target.origin, ticket));
   return socket.setNoDelay(true);
 }
 
-/** An error of the network has a system call, one of TLS has none; a handshake that was reset has none either. */
+/** Errors of the network name a system call, those of TLS do not. Nor does a reset during the handshake. */
 function connectFailure(error: NodeJS.ErrnoException): { kind: FailureKind; detail: string } {
   const network = error.code === 'ECONNRESET' || (error.syscall !== undefined && error.code !== 'EPROTO');
   return { kind: network ? 'connect' : 'tls', detail: errorDetail(error) };
@@ -95,7 +123,7 @@ function connectFailure(error: NodeJS.ErrnoException): { kind: FailureKind; deta
 
 const MAX_DETAIL_LENGTH = 300;
 
-/** One line about an error, with its code. */
+/** Describes an error in one line, with its code. */
 export function errorDetail(error: Error & { readonly code?: string | undefined }): string {
   const { code, message } = error;
   const text = code === undefined || message.includes(code) ? message : `${code}: ${message}`;

@@ -2,13 +2,13 @@ import { world } from '../../base/world.ts';
 import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery.ts';
 import { AnswerReader, NoAnswerError } from './answer-reader.ts';
 import { errorDetail } from './connect.ts';
-import { type ConnectionListener, keepIdleMs, type ReceiverConnection } from './receiver-connection.ts';
+import { type ConnectionListener, keepIdleMs, type ReceiverConnection } from './connections.ts';
 
-/** Of one answer: status lines, headers, informational answers and body together. More than any receiver needs. */
+/** The size of an answer with informational answers, headers and body: more than any receiver needs. */
 const MAX_ANSWER_BYTES = 256 * 1024;
 
 export interface ExchangeResult {
-  /** False: the connection closed before a byte of the request was written. */
+  /** False if the connection closed before a byte of the request was written. */
   readonly sent: boolean;
   readonly outcome: AttemptOutcome;
 }
@@ -19,8 +19,8 @@ interface ExchangeRequest {
 }
 
 /**
- * One request and its answer, on one connection. A receiver that sends more than the limits is cut off, so that it
- * does not delay others; what was received until then decides the attempt.
+ * One request and its answer, on one connection. A receiver that sends too much is cut off, so that it does not delay
+ * others, and the attempt is judged by what has arrived.
  */
 export class Exchange implements ConnectionListener {
   readonly #connection: ReceiverConnection;
@@ -34,7 +34,7 @@ export class Exchange implements ConnectionListener {
     this.#connection = connection;
   }
 
-  /** Settles when the answer is complete or the connection failed; rejects only by a fault of the program. */
+  /** Settles when the answer is complete or the connection has failed. Rejects only because of a fault of the program. */
   run(path: string, request: ExchangeRequest): Promise<ExchangeResult> {
     const { socket, origin, used } = this.#connection;
     this.#connection.listener = this;
@@ -44,18 +44,18 @@ export class Exchange implements ConnectionListener {
       if (this.#sent) socket.write(requestText(new URL(origin).host, path, request));
       else this.onClosed(new Error('the connection was closed'));
     };
-    // What happened on a connection while it was idle becomes known in the next turn.
+    // If the connection was closed while it was idle, this becomes known in the next turn.
     if (used) world.setImmediate(send);
     else send();
     return this.#ended.promise;
   }
 
-  /** What has arrived so far; `null` before the answer's status. */
+  /** The answer as far as it has arrived; `null` before its status. */
   answer(): ReceiverAnswer | null {
     return this.#reader.answer();
   }
 
-  /** What the connection had received when the answer's headers were complete, or has until then. */
+  /** The bytes that the connection had received when the headers were complete; before that, all that it has received. */
   get bytesUntilAnswer(): number {
     return this.#answeredAtBytes ?? this.#connection.socket.bytesRead;
   }

@@ -6,14 +6,14 @@ import type { ResolveName } from '../targets/resolve-name.ts';
 import type { FoundAddresses, NameLookup } from '../targets/target.ts';
 
 const LOOKUP_LIMIT_MS = 500;
-/** Shorter than the wait before a retry, so that a retry sees a changed address. */
+/** How long addresses are kept: less than the wait before a retry, so that a retry uses a changed address. */
 const KEPT_MS = 20_000;
 const FAILURE_KEPT_MS = 1_000;
 const MAX_KEPT_NAMES = 10_000;
 
 /**
- * Looks names up, each within 500 ms. An answer is kept for 20 s, a failure for 1 s; a name that is being looked up
- * already is not looked up twice.
+ * Looks up names, each within 500 ms. An answer is kept for 20 s, a failure for 1 s. Callers that ask for the same name at
+ * the same time share one look-up.
  */
 export function createNameLookup(options: { resolve: ResolveName; clock: Clock }): NameLookup {
   const { resolve, clock } = options;
@@ -22,7 +22,7 @@ export function createNameLookup(options: { resolve: ResolveName; clock: Clock }
     ttl: KEPT_MS,
     ttlResolution: 0,
     perf: clock,
-    ignoreFetchAbort: true, // who asked for a name that is dropped meanwhile still gets its answer
+    ignoreFetchAbort: true, // a caller gets its answer even if the name is dropped from the cache meanwhile
     async fetchMethod(name, _stale, { options: keeping }) {
       const { result: found } = await withinTime<FoundAddresses>({
         limitMs: LOOKUP_LIMIT_MS,

@@ -7,14 +7,14 @@ import { network } from '../targets/network.ts';
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /**
- * The trust of all connections to receivers: the usual certificate authorities, and those in `extraCa` (PEM).
- * Throws `CONFIG_INVALID` when `extraCa` holds none, or one that can't be read: TLS would ignore it silently.
+ * The certificate authorities that connections to receivers trust: the usual ones and those in `extraCa` (PEM). Throws
+ * `CONFIG_INVALID` if `extraCa` has none, or one that can't be read, which TLS would ignore silently.
  */
 export function trustedAuthorities(extraCa: string | undefined): SecureContext {
   const usual = getCACertificates('default');
   if (extraCa === undefined) return network.createSecureContext({ ca: usual });
   const ca = [...usual, ...readCertificates(extraCa)];
-  // An authority that the operator names is trusted itself, also where it is an intermediate.
+  // An authority that the operator names is trusted even if it is an intermediate.
   return network.createSecureContext({ ca, allowPartialTrustChain: true });
 }
 
@@ -32,7 +32,7 @@ function readCertificates(pem: string): readonly string[] {
   });
 }
 
-/** Throws `CONFIG_INVALID` where the file of `FUEL_WEBHOOK_CA` can't be read. */
+/** Reads the file of `FUEL_WEBHOOK_CA`. Throws `CONFIG_INVALID` if that fails. */
 export function readPem(file: string): string {
   try {
     return readFileSync(file, 'utf8');

@@ -7,9 +7,9 @@ import {
   zstdDecompressSync,
 } from 'node:zlib';
 
-/** A few bytes may unpack to a thousand times as many. */
+/** A few bytes may decompress to a thousand times as many. */
 const LIMIT = { maxOutputLength: 256 * 1024 };
-/** What was cut off is unpacked as far as it goes. */
+/** A body that was cut off is decompressed as far as possible. */
 const ZLIB = { ...LIMIT, finishFlush: constants.Z_SYNC_FLUSH };
 const BROTLI = { ...LIMIT, finishFlush: constants.BROTLI_OPERATION_FLUSH };
 const ZSTD = { ...LIMIT, finishFlush: constants.ZSTD_e_flush };
@@ -19,7 +19,7 @@ const UNPACK = new Map<string, (bytes: Buffer) => Buffer>([
   ['identity', (bytes) => bytes],
   ['gzip', (bytes) => gunzipSync(bytes, ZLIB)],
   ['x-gzip', (bytes) => gunzipSync(bytes, ZLIB)],
-  // Some servers leave out the header that begins with the method.
+  // Some servers leave out the zlib header, which begins with the method.
   [
     'deflate',
     (bytes) =>
@@ -29,13 +29,13 @@ const UNPACK = new Map<string, (bytes: Buffer) => Buffer>([
   ['zstd', (bytes) => zstdDecompressSync(bytes, ZSTD)],
 ]);
 
-/** The first bytes of a body without its content coding. Where that can't be undone they are counted and it is named. */
+/** Undoes the content coding of a body's first bytes. If that fails, returns their number and the name of the coding. */
 export function unpacked(bytes: Buffer, coding: string): Buffer {
   try {
     const plain = UNPACK.get(coding.trim().toLowerCase())?.(bytes);
     if (plain !== undefined && plain.length > 0) return plain;
   } catch {
-    // not what its header says, or too much
+    // The body is not what its header says, or too large.
   }
   return Buffer.from(bytes.length === 0 ? '' : `(${bytes.length} bytes of ${coding})`);
 }

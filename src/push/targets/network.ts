@@ -3,7 +3,7 @@ import { connect, createSecureContext } from 'node:tls';
 
 export type NameResolver = Pick<Resolver, 'resolve4' | 'resolve6' | 'cancel' | 'setServers'>;
 
-/** How names are resolved and receivers reached; the simulation replaces it, as it does `world`. */
+/** The network as the sender uses it. The simulation replaces it, like `world`. */
 export const network = {
   connect,
   createSecureContext,

@@ -1,19 +1,19 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** All public unicast addresses of IPv6; `range()` names those in it that tunnel or translate to IPv4. */
+/** All public unicast addresses of IPv6 are in this range. `range()` recognizes those that tunnel or translate to IPv4. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** The upper half of an ISATAP address's interface id, before the IPv4 address that its packets go to. */
+/** The upper half of the interface id in an ISATAP address. The lower half is the IPv4 address to which packets are sent. */
 const ISATAP = [0x0000_5efe, 0x0200_5efe];
 
 /** Metadata services of cloud providers on addresses that are otherwise public. */
 const METADATA = new Set(['168.63.129.16']);
 
 /**
- * Whether an IP address, in its plain form, is public unicast: one that the webhook sender may call. Private,
- * loopback, link-local and reserved ones are not, nor IPv6 addresses that stand for an IPv4 one, nor text that
- * is no address. An ISATAP address leads to the IPv4 address in it, so it is public where both are.
+ * Whether the webhook sender may call an IP address, given in its plain form: whether it is public unicast. Private,
+ * loopback, link-local and reserved addresses are not, nor are IPv6 addresses that stand for an IPv4 address. An ISATAP
+ * address leads to the IPv4 address in it, so both must be public.
  */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 0 || METADATA.has(address)) return false;

@@ -7,24 +7,24 @@ const HOSTS_FILE = '/etc/hosts';
 /** How often c-ares checks whether to repeat a query, which it does after 250 ms at the earliest. */
 const QUERY_TIMEOUT_MS = 90;
 const TRIES = 2;
-/** After this the addresses of one family are enough: some zones never answer for the other. */
+/** After this time the addresses of one family are enough: some zones never answer for the other. */
 const BOTH_WITHIN_MS = 400;
 const LOOPBACK = ['127.0.0.1', '::1'];
 
-/** Finds every address of a name; rejects when there is none, or the signal aborts. */
+/** Finds all addresses of a name. Rejects if there are none, or when the signal aborts. */
 export type ResolveName = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 export interface ResolveNameOptions {
   /** `/etc/hosts` unless given. */
   readonly hostsFile?: string | undefined;
-  /** Address and port of the DNS servers to ask; this machine's own unless given. */
+  /** Addresses and ports of the DNS servers; those of this machine unless given. */
   readonly servers?: readonly string[] | undefined;
 }
 
 /**
- * The hosts file, then DNS (A and AAAA). Not by getaddrinfo: it has four threads in all, and its look-ups can't be
- * cancelled, so a few zones that never answer would delay every receiver. Here each look-up has separate sockets,
- * which are closed with it.
+ * Resolves names by the hosts file, then by DNS (A and AAAA). It does not use getaddrinfo, which has four threads and can't
+ * be cancelled: a few zones that never answer would delay every receiver. Here each look-up has its own sockets, which are
+ * closed with it.
  */
 export function nameResolver({ hostsFile, servers }: ResolveNameOptions = {}): ResolveName {
   return async (name, signal) => {
@@ -43,7 +43,7 @@ export function nameResolver({ hostsFile, servers }: ResolveNameOptions = {}): R
   };
 }
 
-/** By this machine's own hosts file and DNS servers. */
+/** Resolves names by this machine's hosts file and DNS servers. */
 export const resolveName = nameResolver();
 
 async function queryBoth(resolver: NameResolver, name: string): Promise<readonly string[]> {
@@ -67,8 +67,8 @@ async function queryBoth(resolver: NameResolver, name: string): Promise<readonly
 }
 
 /**
- * The addresses of a name (in lower case) in this machine's hosts file. It is read synchronously: it is small, and
- * the threads that asynchronous reads need may all wait for getaddrinfo.
+ * The addresses of a name (in lower case) in this machine's hosts file. The file is read synchronously, because it is small,
+ * and because the threads for asynchronous reads may all be waiting for getaddrinfo.
  */
 export function addressesInHostsFile(name: string, path: string = HOSTS_FILE): readonly string[] {
   return hostsText(path)

@@ -15,9 +15,9 @@ export interface NameLookup {
 
 /** Where a webhook's URL leads. */
 export interface Target {
-  /** In its normal form. */
+  /** The URL in its normal form. */
   readonly url: string;
-  /** `https://host:port`, by which connections are kept. */
+  /** `https://host:port`. Connections are kept by origin. */
   readonly origin: string;
   /** A name, or an address without brackets. */
   readonly host: string;
@@ -31,9 +31,9 @@ export type ReadTarget =
   | { readonly ok: false /** What the URL must be. */; readonly reason: string };
 
 /**
- * Reads a URL and judges its form, also of one that was set before, since the rules may have changed: `https`, port 443, a
- * host that may be public, and neither user name, password nor fragment. `allowPrivate` (staging only) also allows any
- * port, loopback and private addresses. What a name resolves to is judged when a connection is made.
+ * Reads a URL and judges its form: `https`, port 443, a host that may be public, and neither user name, password nor
+ * fragment. This includes URLs that were set before, since the rules may have changed. `allowPrivate` (staging only) also
+ * allows any port, loopback and private addresses. The addresses of a name are judged when a connection is made.
  */
 export function readTarget(text: string, allowPrivate: boolean): ReadTarget {
   const url = URL.parse(text);
@@ -55,14 +55,14 @@ function faultOf(url: URL, allowPrivate: boolean): string | undefined {
   return isPublicHost(url.hostname) ? undefined : 'must name a host on the public internet';
 }
 
-/** The URL parser has converted every form of an IPv4 address (hex, octal, one number) to the plain one. */
+/** Whether a host may be public. The URL parser has converted every form of an IPv4 address (hex, octal, one number). */
 function isPublicHost(hostname: string): boolean {
   const host = hostOf(hostname);
   if (isIP(host) !== 0) return isPublicAddress(host);
   return host !== 'localhost' && !host.endsWith('.localhost');
 }
 
-/** A URL's host name without the brackets of an IPv6 address and the final dot of a name. */
+/** A URL's host name without the brackets of an IPv6 address or the final dot of a name. */
 function hostOf(hostname: string): string {
   return hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
 }
@@ -73,16 +73,16 @@ export function forbiddenAmong(addresses: readonly string[]): string | undefined
 }
 
 export interface JudgedTarget {
-  /** In its normal form. */
+  /** The URL in its normal form. */
   readonly url: string;
-  /** What the operator should know; the URL is accepted all the same. */
+  /** Something that the operator should know. The URL is accepted nevertheless. */
   readonly warning: string | null;
 }
 
 /**
- * Judges where a webhook may go when its URL is set: its form, and what its name resolves to now. A name that does
- * not resolve is accepted with a warning; one with a forbidden address is refused, unless `allowPrivate`. The sender
- * judges again, on the address that it connects to. Throws `REFUSED`.
+ * Judges a URL when it is set: its form, and the addresses that its name resolves to now. A name that does not resolve is
+ * accepted with a warning; a name with a forbidden address is refused, unless `allowPrivate` is set. The sender judges
+ * again the address that it connects to. Throws `REFUSED`.
  */
 export async function judgeTarget(
   text: string,

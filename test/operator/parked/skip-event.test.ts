@@ -66,9 +66,9 @@ describe('an account event that can never be applied', () => {
     const { store, skip } = await closed();
     const history = new AccountHistory({ store, directory: new Directory() });
     const place = { accountId: 7, position: Number.MAX_SAFE_INTEGER };
-    expect(await history.asOf(place, () => 'judged')).toMatchObject({ kind: 'unreadable' });
+    expect(await history.asOf(place, () => 'judged')).toEqual({ unreadable: expect.any(String) });
     await skip();
-    await until(async () => (await history.asOf(place, () => 'judged')).kind === 'known', 5_000);
+    await until(async () => (await history.asOf(place, () => 'judged')) === 'judged', 5_000);
   });
 
   test('is not skipped where its bytes are damaged: it may have switched something off', async () => {

@@ -54,7 +54,7 @@ describe('the time at which an event was recorded is that of its metadata, which
   });
 });
 
-test('what waits for its account is tried again after a second, twice as long each time, a minute at most', async () => {
+test('deliveries of an account that can not be read wait for a second, then twice as long each time, a minute at most, and others continue', async () => {
   const m = await pushMachine();
   await m.record('account-9', { type: 'IntegrationEnabled', data: { account_id: 9 } });
   const event = await m.confirm(501, { account_id: 9 });
@@ -64,6 +64,11 @@ test('what waits for its account is tried again after a second, twice as long ea
     delays.push(result?.kind === 'retry' ? result.delayMs : result?.kind);
   }
   expect(delays).toEqual([1_000, 2_000, 32_000, 60_000, 60_000, 60_000]);
+  expect(await m.fan(event, await m.confirm(502))).toMatchObject([
+    { kind: 'retry', reason: 'IntegrationEnabled before the account was opened' },
+    { kind: 'ack' },
+  ]);
+  expect(await find(m, 502)).toBeDefined();
 });
 
 test('before the accounts are judged the directory gets a moment to reach the last of the events', async () => {

@@ -84,6 +84,40 @@ function fanningOut(m: PushMachine, before: (events: readonly GroupEvent[]) => P
   };
 }
 
+test('it reads from the start of the log, continues live, and after a restart where it ended', async () => {
+  const { m, run, find } = await start();
+  await m.confirm(501);
+  const first = run();
+  await until(() => find(501));
+  await m.confirm(502);
+  await until(() => find(502));
+  await first.end();
+  await m.confirm(503);
+  const handled: string[] = [];
+  run({ fanOut: fanningOut(m, (events) => void handled.push(...events.map(({ event }) => event.stream))) });
+  await until(() => find(503));
+  expect(handled).toEqual(['transaction-503']);
+});
+
+test.each<[string, Error, string]>([
+  [
+    'that a store refuses',
+    new FuelError('ITEM_REFUSED', 'the document is too large'),
+    'the document is too large',
+  ],
+  ['at which the program fails', new TypeError('no such member'), 'TypeError: no such member'],
+])('an event %s is parked with the reason, and the others are delivered', async (_, error, reason) => {
+  const { m, subscriptions, run, find } = await start();
+  const failing = fanningOut(m, (events) => {
+    if (events.some(({ event }) => event.stream === 'transaction-2')) throw error;
+  });
+  for (let transaction = 1; transaction <= 3; transaction++) await m.confirm(transaction);
+  run({ fanOut: failing });
+  const parked = () => subscriptions.parked(DELIVERIES_GROUP);
+  await until(async () => (await parked()).length > 0 && (await find(1)) && (await find(3)));
+  expect(await parked()).toMatchObject([{ event: { stream: 'transaction-2' }, reason }]);
+});
+
 test('what was parked before is retried at the start: this version may be able to read it', async () => {
   const { m, subscriptions, run, find } = await start();
   const first = run();

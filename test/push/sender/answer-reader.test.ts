@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { AnswerReader } from '../../../src/push/sender/answer-reader.ts';
 
@@ -127,9 +128,49 @@ describe('an answer is refused with its reason and its status on record', () => 
     expect(read).toMatchObject({ refused: 'more than 64 KiB of headers', status: 200 });
   });
 
+  test('also after more than 20 informational answers', () => {
+    const hint = 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n';
+    const answered = `${OK}Content-Length: 2\r\n\r\nok`;
+    expect(reading(hint.repeat(20) + answered)).toMatchObject({ isComplete: true, status: 200 });
+    const refused = 'the receiver sent more than 20 informational answers';
+    expect(reading(hint.repeat(21) + answered)).toMatchObject({ refused, status: undefined });
+  });
+
   test('also where it switches protocols', () => {
     const refused = 'the receiver switched protocols without being asked';
     expect(reading('HTTP/1.1 101 Yes\r\nUpgrade: x\r\n\r\n')).toMatchObject({ refused, status: 101 });
+  });
+});
+
+describe('what is kept of an answer', () => {
+  /** The answer to an exchange whose bytes arrive a thousand at a time. */
+  function kept(headers: string, body: Buffer | string = '') {
+    const bytes = Buffer.concat([Buffer.from(`${OK}${headers}\r\n`, 'latin1'), Buffer.from(body)]);
+    const reader = new AnswerReader();
+    for (let at = 0; at < bytes.length; at += 1_000) reader.read(bytes.subarray(at, at + 1_000));
+    return reader.answer();
+  }
+
+  test('is the first 4 KiB of its body, without half a character at the end', () => {
+    const [long, cut] = [`${'a'.repeat(3_000)}${'b'.repeat(6_000)}`, `${'x'.repeat(4_095)}€`];
+    expect(kept('Content-Length: 9000\r\n', long)?.body).toBe(long.slice(0, 4_096));
+    expect(kept('Content-Length: 4098\r\n', cut)?.body).toBe('x'.repeat(4_095));
+  });
+
+  test('is its body as it reads where it is compressed', () => {
+    const body = gzipSync(`disk full ${'é'.repeat(3_000)}`);
+    const headers = `Content-Encoding: gzip\r\nContent-Length: ${body.length}\r\n`;
+    expect(kept(headers, body)?.body).toBe(`disk full ${'é'.repeat(2_043)}`);
+  });
+
+  test('is the first 8 KiB of its headers, in which a letter beyond ASCII takes two bytes', () => {
+    const names = Array.from({ length: 9 }, (_, i) => `x-${i}`);
+    const headers = (last: number) =>
+      names.map((name, i) => `${name}: ${'y'.repeat((i < 7 ? 1_024 : last) - name.length)}\r\n`).join('');
+    const namesKept = (text: string) => Object.keys(kept(`${text}Content-Length: 0\r\n`)?.headers ?? {});
+    expect(namesKept(headers(1_024))).toEqual(names.slice(0, 8));
+    expect(namesKept(headers(1_025))).toEqual(names.slice(0, 7));
+    expect(namesKept(`X-A: ${'\xe9'.repeat(4_095)}\r\n`)).toEqual([]);
   });
 });
 

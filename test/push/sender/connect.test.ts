@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type Connected, connectToAny, errorDetail } from '../../../src/push/sender/connect.ts';
+import { type Connected, connectToAny, errorDetail, StartGate } from '../../../src/push/sender/connect.ts';
 import { trustedAuthorities } from '../../../src/push/sender/trusted-authorities.ts';
 import { receiverTrust } from '../../support/deliveries/test-sender.ts';
 import { openReceiver, type TlsReceiver } from '../../support/deliveries/tls-receiver.ts';
@@ -126,4 +127,28 @@ test('an error is described in one line of at most 300 characters, with its code
   expect(errorDetail(error(' it is\n  broken ', 'E_BROKEN'))).toBe('E_BROKEN: it is broken');
   expect(errorDetail(error('no code'))).toBe('no code');
   expect(errorDetail(error('x'.repeat(1_000)))).toBe('x'.repeat(300));
+});
+
+test('eight start in a turn, the others in later turns, in their order', async () => {
+  const gate = new StartGate();
+  const started: number[] = [];
+  for (let index = 0; index < 20; index++) void gate.pass().then(() => started.push(index));
+  await Promise.resolve();
+  expect(started).toHaveLength(8);
+  await nextTurn();
+  expect(started).toHaveLength(16);
+  await nextTurn();
+  expect(started).toEqual(Array.from({ length: 20 }, (_, index) => index));
+});
+
+test('after a turn in which none had to wait eight may start again', async () => {
+  const gate = new StartGate();
+  for (let turn = 0; turn < 3; turn++) {
+    let started = 0;
+    for (let index = 0; index < 8; index++) void gate.pass().then(() => started++);
+    await Promise.resolve();
+    expect(started).toBe(8);
+    await nextTurn();
+    await nextTurn();
+  }
 });

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { connect } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { receiverConnection } from '../../../src/push/sender/connections.ts';
 import { Exchange } from '../../../src/push/sender/exchange.ts';
-import { keepIdleMs, receiverConnection } from '../../../src/push/sender/receiver-connection.ts';
 import { readTarget } from '../../../src/push/targets/target.ts';
 import { receiverTrust } from '../../support/deliveries/test-sender.ts';
 import { OK, openReceiver, sendRequest } from '../../support/deliveries/tls-receiver.ts';
@@ -177,13 +177,4 @@ describe('a connection', () => {
     expect(performance.now() - askedMs).toBeLessThan(2_000); // one after the other they take 25 s
     for (const { outcome: late } of await Promise.all(hanging)) expect(late.ok).toBe(false);
   });
-});
-
-test('the receiver may shorten the 4 s that a connection stays idle, with a second to spare', () => {
-  expect(keepIdleMs(undefined)).toBe(4_000);
-  expect(keepIdleMs('timeout=5, max=100')).toBe(4_000);
-  expect(keepIdleMs('max=7, timeout=3')).toBe(2_000);
-  expect(keepIdleMs('timeout=1')).toBe(0);
-  expect(keepIdleMs('timeout=600')).toBe(4_000);
-  expect(keepIdleMs('whatever')).toBe(4_000);
 });

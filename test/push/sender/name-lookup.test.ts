@@ -4,11 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { silentLog } from '../../../src/base/log.ts';
 import { createNameLookup } from '../../../src/push/sender/name-lookup.ts';
 import { createSender } from '../../../src/push/sender/sender.ts';
-import {
-  addressesInHostsFile,
-  type ResolveName,
-  resolveName,
-} from '../../../src/push/targets/resolve-name.ts';
+import { addressesInHostsFile, type ResolveName } from '../../../src/push/targets/resolve-name.ts';
 import { OK, openReceiver, receiverCertificate, sendRequest } from '../../support/deliveries/tls-receiver.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -105,28 +101,16 @@ describe('a look-up', () => {
   });
 });
 
-describe('the machine’s names', () => {
-  test('localhost is found without DNS', async () => {
-    const { signal } = new AbortController();
-    expect(await resolveName('localhost', signal)).toContain('127.0.0.1');
-    expect(await resolveName('any.localhost', signal)).toEqual(['127.0.0.1', '::1']);
-  });
-
-  test('are read from the hosts file, comments and other lines passed over', () => {
-    const path = join(temporaryFolder(), 'hosts');
-    writeFileSync(
-      path,
-      '# 1.1.1.1 a.test\n192.0.2.7 A.test b.test # c.test\n2001:db8::1\ta.test\nnonsense a.test\n',
-    );
-    expect(addressesInHostsFile('a.test', path)).toEqual(['192.0.2.7', '2001:db8::1']);
-    expect(addressesInHostsFile('b.test', path)).toEqual(['192.0.2.7']);
-    expect(addressesInHostsFile('c.test', path)).toEqual([]);
-    expect(addressesInHostsFile('a.test', join(path, '..', 'none'))).toEqual([]);
-  });
-
-  test('a name that can not exist has no address', async () => {
-    await expect(resolveName('nothing.invalid', new AbortController().signal)).rejects.toThrow();
-  });
+test('the hosts file is read line by line, comments and other lines passed over', () => {
+  const path = join(temporaryFolder(), 'hosts');
+  writeFileSync(
+    path,
+    '# 1.1.1.1 a.test\n192.0.2.7 A.test b.test # c.test\n2001:db8::1\ta.test\nnonsense a.test\n',
+  );
+  expect(addressesInHostsFile('a.test', path)).toEqual(['192.0.2.7', '2001:db8::1']);
+  expect(addressesInHostsFile('b.test', path)).toEqual(['192.0.2.7']);
+  expect(addressesInHostsFile('c.test', path)).toEqual([]);
+  expect(addressesInHostsFile('a.test', join(path, '..', 'none'))).toEqual([]);
 });
 
 test('zones that never answer delay no other receiver', async () => {

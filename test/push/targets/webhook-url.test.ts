@@ -51,7 +51,9 @@ describe('a webhook URL', () => {
     'https://[::1]/',
     'https://[::ffff:10.0.0.1]/',
     'https://[fd00:ec2::254]/',
+    'https://[::]/',
     'https://[64:ff9b::a00:1]/',
+    'https://[2002:7f00:1::]/',
   ])('that names the own network is refused but where private targets are allowed: %s', (text) => {
     expect(strictly(text)).toEqual(refusedFor(/public internet/));
     expect(loosely(text)).toMatchObject({ ok: true });

@@ -2,8 +2,12 @@ import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createKeptConnections } from '../../../src/push/sender/kept-connections.ts';
-import { type ReceiverConnection, receiverConnection } from '../../../src/push/sender/receiver-connection.ts';
+import {
+  Connections,
+  keepIdleMs,
+  type ReceiverConnection,
+  receiverConnection,
+} from '../../../src/push/sender/connections.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const ADDRESS = '192.0.2.1';
@@ -30,7 +34,7 @@ const connectionListeners = () => connection().socket.listenerCount('close');
 /** Kept connections, with a short way to take one. */
 function opened() {
   const clock = new FakeClock();
-  const kept = createKeptConnections(clock);
+  const kept = new Connections(clock);
   const take = (receiver = 0, addresses = [ADDRESS]) => kept.take(originOf(receiver), addresses);
   /** Gives so many new ones, the first of which is then idle for longest. */
   const giveMany = (count: number, receiver = 0): ReceiverConnection[] => {
@@ -52,15 +56,15 @@ describe('of idle connections', () => {
     const { kept, take } = opened();
     const one = connection();
     for (let times = 0; times < 3; times++) {
-      expect(kept.has(originOf())).toBe(false);
+      expect(kept.hasIdle(originOf())).toBe(false);
       kept.give(one);
-      expect(kept.has(originOf())).toBe(true);
+      expect(kept.hasIdle(originOf())).toBe(true);
       expect(take()).toBe(one);
     }
     expect(one.socket.listenerCount('close')).toBe(connectionListeners() + 1);
     kept.give(one);
     one.socket.emit('close');
-    expect(kept.has(originOf())).toBe(false);
+    expect(kept.hasIdle(originOf())).toBe(false);
   });
 
   test('only one to an address that is asked for is taken, and another stays kept', () => {
@@ -69,12 +73,6 @@ describe('of idle connections', () => {
     kept.give(other);
     expect(take()).toBeUndefined();
     expect(take(0, [ADDRESS, '192.0.2.2'])).toBe(other);
-  });
-
-  test('only one to the same receiver is taken', () => {
-    const { take, giveMany } = opened();
-    giveMany(1, 1);
-    expect(take(0)).toBeUndefined();
   });
 
   test('one whose idle time has ended is closed; the time starts again whenever one is given back', () => {
@@ -144,4 +142,13 @@ describe('of idle connections', () => {
     kept.give(taken);
     expect(isClosed(taken)).toBe(true);
   });
+});
+
+test('the receiver may shorten the 4 s that a connection stays idle, with a second to spare', () => {
+  expect(keepIdleMs(undefined)).toBe(4_000);
+  expect(keepIdleMs('timeout=5, max=100')).toBe(4_000);
+  expect(keepIdleMs('max=7, timeout=3')).toBe(2_000);
+  expect(keepIdleMs('timeout=1')).toBe(0);
+  expect(keepIdleMs('timeout=600')).toBe(4_000);
+  expect(keepIdleMs('whatever')).toBe(4_000);
 });
