@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type UserWorkspaceConfig } from 'vitest/config';
 import { SlowFirst } from './test/support/slow-first.ts';
+import { PATIENCE_MS } from './test/support/waiting.ts';
 
 /** Tests that `npm test` leaves out, because they need MongoDB, many processes, or real time. */
 const NOT_QUICK = ['test/**/*.slow.test.ts', 'test/{crash,disks,e2e-long,soak}/**'];
@@ -11,8 +12,9 @@ type Project = NonNullable<UserWorkspaceConfig['test']>;
 
 const { env } = process;
 const common: Project = {
-  testTimeout: 40_000,
-  hookTimeout: 40_000,
+  testTimeout: 90_000,
+  hookTimeout: 90_000,
+  expect: { poll: { timeout: PATIENCE_MS } },
   globalSetup: ['test/support/engines/engines-setup.ts'],
   setupFiles: ['test/support/setup.ts'],
   pool: 'forks',

@@ -59,7 +59,6 @@ it('continues after SIGINT where it was', async () => {
   await until(
     async () =>
       (await service.operator.with((engines) => engines.store().readStream('account-1'))).length > 0,
-    10_000,
   );
   child.kill('SIGINT');
   const { code, stderr } = await result;

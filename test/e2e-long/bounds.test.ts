@@ -32,10 +32,7 @@ describe('a store that was written to directly', () => {
     await service.operator.with((engines) => engines.store().append(appends));
     await service.start();
     const pull = () => service.get(`/transactions?${SEPTEMBER}&limit=100`, { key });
-    await until(
-      async () => (await pull()).status === 200 && idsOf((await pull()).body).length === 82,
-      20_000,
-    );
+    await until(async () => (await pull()).status === 200 && idsOf((await pull()).body).length === 82);
     const shown = idsOf((await pull()).body);
     expect(shown.filter((id) => id >= 1_000 && id < 2_000)).toEqual([]);
     const parked = await service.done(['projection', 'parked', '--json']);

@@ -13,7 +13,6 @@ import { type ConsoleScenario, DRIVER, HOSTILE, makeTroubles } from '../support/
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 /** A folder for pictures of the pages, for people who want to look at them. */
 const PICTURES = process.env.FUEL_TEST_PICTURES;
-const SOON_MS = 10_000;
 const PHONE = 390;
 
 const browser = await startBrowser().catch((error: unknown) => {
@@ -31,7 +30,7 @@ describe.runIf(browser !== undefined)('the console in a browser', () => {
   beforeAll(async () => {
     push = await PushService.start();
     made = await makeTroubles(push);
-  }, 60_000);
+  });
   afterAll(() => browser?.close());
 
   /** Returns one page of each kind, with long content. */
@@ -167,7 +166,7 @@ describe.runIf(browser !== undefined)('the console in a browser', () => {
     const change = { accountId: 7, prefix: made.healthy } as const;
     const evidence = { failedInARow: 0, failingSinceMs: null, lastAnswers: [] };
     await push.service.operator.change(7, { type: 'DisableWebhook', ...change, reason: 'test', evidence });
-    await page.waitForSelector(`#attention-disabled-${made.healthy}`, { timeout: SOON_MS });
+    await page.waitForSelector(`#attention-disabled-${made.healthy}`);
     await push.service.operator.change(7, { type: 'EnableWebhook', ...change });
     const kept = await page.evaluate(() => ({
       isSamePage: 'isSamePage' in globalThis,
@@ -191,18 +190,14 @@ describe.runIf(browser !== undefined)('the console in a browser', () => {
     });
     await page.goto(at('/accounts/7'));
     await refresh(page);
-    await expect.poll(() => statuses.length).toBe(2);
+    await expect.poll(() => statuses.length).toBeGreaterThanOrEqual(2);
     await refresh(page);
-    await expect
-      .poll(() => statuses.filter((status) => status === 304).length, { timeout: SOON_MS })
-      .toBeGreaterThan(0);
+    await expect.poll(() => statuses.filter((status) => status === 304).length).toBeGreaterThan(0);
     expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(2);
     await page.evaluate(() =>
       document.getSelection()?.selectAllChildren(document.querySelector('h1') as Element),
     );
-    await page.waitForFunction(() => document.querySelector('#live')?.textContent?.includes('held'), null, {
-      timeout: SOON_MS,
-    });
+    await page.waitForFunction(() => document.querySelector('#live')?.textContent?.includes('held'));
     expect(await page.evaluate(() => document.getSelection()?.toString())).toContain('Account 7');
   });
 
@@ -212,7 +207,7 @@ describe.runIf(browser !== undefined)('the console in a browser', () => {
     await page.click('#pause');
     await page.click('nav a[href="/webhooks"]');
     await expect
-      .poll(() => page.getAttribute('#pause', 'aria-pressed'), { timeout: SOON_MS }) // the page's script has run
+      .poll(() => page.getAttribute('#pause', 'aria-pressed')) // the page's script has run
       .toBe('true');
     expect(await page.textContent('#live')).toBe('paused');
     let refreshed = 0;
@@ -223,7 +218,7 @@ describe.runIf(browser !== undefined)('the console in a browser', () => {
     await page.waitForTimeout(300);
     expect(refreshed).toBe(0);
     await page.click('#pause');
-    await expect.poll(() => refreshed, { timeout: SOON_MS }).toBeGreaterThan(0);
+    await expect.poll(() => refreshed).toBeGreaterThan(0);
   });
 
   test('without JavaScript every page shows the same, and a filter works', async () => {
@@ -231,7 +226,7 @@ describe.runIf(browser !== undefined)('the console in a browser', () => {
     await page.goto(at('/deliveries'));
     await page.selectOption('select[name=state]', 'failed');
     await page.click('.filters button');
-    expect(new URL(page.url()).searchParams.get('state')).toBe('failed');
+    await page.waitForURL((url) => url.searchParams.get('state') === 'failed');
     expect(await page.locator('tbody tr').count()).toBe(3);
     await page.locator('#pause').waitFor({ state: 'hidden' }); // the style sheet, which may still be loading, hides it
   });

@@ -83,7 +83,7 @@ describe.runIf(isMounted && !onServers)('a service whose disk is full', () => {
 
   it('is ready again once there is space, and records', async () => {
     rmSync(filler);
-    await until(async () => (await ready()).status === 200, 20_000);
+    await until(async () => (await ready()).status === 200);
     await service.done(['transaction', 'import', '-', '--wait'], { stdin: linesOf([confirmed(2)]) });
     expect(idsOf((await service.get(`/transactions?${SEPTEMBER}`, { key })).body)).toEqual([2, 1]);
   });

@@ -61,7 +61,7 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
     [api, ops] = [await lastingPort(), await lastingPort()];
     await serve();
     shell = open();
-  }, 60_000);
+  });
 
   it('a customer is brought in, and each command prints what docs/operations shows', async () => {
     const steps = stepsOf('## Bring a customer in');
@@ -74,7 +74,7 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
       expect([command, printed]).toEqual([command, shown]);
     }
     await shell.paste('fuel account integration 7 on --wait\n'); // the view also has the imported transactions then
-  }, 60_000);
+  });
 
   it('accounts are applied from a file, as docs/operations shows', async () => {
     const steps = stepsOf('## Many customers at once');
@@ -83,7 +83,7 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
       const [command = '', ...lines] = step.split(/(?<=\n)/);
       expect([command, await shell.paste(command)]).toEqual([command, lines.join('')]);
     }
-  }, 60_000);
+  });
 
   it('what /readyz answers is what docs/operations names', async () => {
     const printed = await shell.paste(`curl -sS http://127.0.0.1:${ops}/readyz\n`);
@@ -127,7 +127,7 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
       (JSON.parse(page) as { data: { id: number }[] }).data.map(({ id }) => id),
     );
     expect([pages.length, ids.length, new Set(ids).size]).toEqual([2, MORE + 2, MORE + 2]);
-  }, 60_000);
+  });
 
   it('a backup is made and restored by the commands of docs/operations', async () => {
     const section = sectionOf(OPERATIONS, '### The embedded files');
@@ -150,5 +150,5 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
       view: { checked: MORE + 2, differences: 0 },
       deliveries: { missing: 0, surplus: 0 },
     });
-  }, 60_000);
+  });
 });

@@ -35,7 +35,7 @@ describe('fuel serve', () => {
     await until(async () => {
       const { text } = await service.ops('/metrics');
       return /\{[^}]*status="401"[^}]*\} 1/.test(text);
-    }, 5_000);
+    });
     const threads = ['main', 'projector', 'webhooks'].map(
       (name) => `fuel_event_loop_delay_seconds{thread="${name}"}`,
     );
@@ -45,7 +45,7 @@ describe('fuel serve', () => {
     await until(async () => {
       const { text } = await service.ops('/metrics');
       return [...threads, ...followers].every((line) => text.includes(line));
-    }, 10_000);
+    });
     expect((await service.ops('/nowhere')).status).toBe(404);
   });
 
@@ -55,11 +55,9 @@ describe('fuel serve', () => {
       const service = await new ServiceProcess().start();
       const idle = await openConnection(service.port, { ca: service.ca });
       await service.get('/transactions'); // leaves a kept connection behind
-      const asked = Date.now();
       service.signal(signal);
       if (signal === 'SIGHUP') service.signal(signal); // the kernel sends one and the shell another
       expect(await service.ended()).toBe(0);
-      expect(Date.now() - asked).toBeLessThan(5_000);
       idle.socket.destroy();
     },
   );

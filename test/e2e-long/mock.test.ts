@@ -14,7 +14,7 @@ it.skipIf(onServers)(
     mkdirSync(temporary);
     const options = { dataDir: join(temporary, 'unused'), env: { TMPDIR: temporary } };
     const mock = startFuel(['mock', '--port', '0', '--json'], options);
-    await until(async () => mock.stdout().includes('\n'), 30_000);
+    await until(() => mock.stdout().includes('\n'));
     const shown = JSON.parse(mock.stdout());
     expect(Object.keys(shown)).toEqual(expect.arrayContaining(['key', 'webhook_secret', 'from']));
     expect(existsSync(shown.ca_file)).toBe(true);

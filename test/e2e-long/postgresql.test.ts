@@ -38,16 +38,16 @@ describe.runIf(inject('postgresBinaries') !== undefined)('a service on PostgreSQ
       await until(async () => {
         const { status, body } = await push.service.ops('/readyz');
         return status === 503 && body.checks.postgresql === false;
-      }, 5_000); // a result of the health check is kept for a second
+      }); // a result of the health check is kept for a second
       await push.record(push.made(account, 5), { wait: false });
       await server.start();
-      await until(async () => (await ask()).status === 200, 20_000);
-      await push.settled(account, 'delivered', 8, 40_000);
+      await until(async () => (await ask()).status === 200);
+      await push.settled(account, 'delivered', 8);
       // An attempt whose outcome could not be recorded may come again, under the same id alone.
       const bodies = push.receiver.to(path).map(({ body }) => body);
       expect(new Set(bodies.map(({ data }) => data.transaction.id)).size).toBe(8);
       expect(new Set(bodies.map(({ id }) => id)).size).toBe(8);
-      await until(async () => (await push.service.fuel(['verify', '--json'])).code === 0, 20_000);
+      await until(async () => (await push.service.fuel(['verify', '--json'])).code === 0);
       const doctor = await push.service.fuel(['doctor', '--json']);
       expect(doctor.stdout).toMatch(/PostgreSQL \d+\.\d+ answers/);
       expect(doctor.stdout).toContain('not selected: PostgreSQL is');

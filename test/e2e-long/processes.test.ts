@@ -27,7 +27,7 @@ describe('several processes on one store', () => {
     await api.done(['transaction', 'import', '-'], { stdin: linesOf([confirmed(502)]) });
     expect(await answered()).toBe(1);
     await projector.start();
-    await until(async () => (await answered()) === 2, 15_000);
+    await until(async () => (await answered()) === 2);
   });
 
   it('take over within 10 s what a killed one had in flight', async () => {
@@ -37,10 +37,10 @@ describe('several processes on one store', () => {
     const { account, path } = await push.customer(1);
     receiver.answer(path, () => undefined);
     await push.record(push.made(account, 8), { wait: false });
-    await until(async () => receiver.to(path).length >= 8, 15_000);
+    await until(() => receiver.to(path).length >= 8);
     await push.service.kill();
     receiver.answer(path, answerWith(200));
     await new ServiceProcess({ env, dataDir, args: ['--role', 'webhooks'] }).start();
-    await push.settled(account, 'delivered', 8, 10_000);
+    await push.settled(account, 'delivered', 8);
   });
 });

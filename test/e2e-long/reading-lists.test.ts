@@ -29,7 +29,7 @@ async function start(...roles: readonly string[]) {
     process.kill(push.service.pid, 'SIGUSR2');
     const names = () =>
       readdirSync(written).filter((name) => /^\d+-\d+$/.test(name) && name.startsWith(`${count}-`));
-    await until(async () => names().length === THREADS, 5_000);
+    await until(() => names().length === THREADS);
     return names().flatMap((name) => readFileSync(join(written, name), 'utf8').split('\n'));
   };
   return { push, customer, sourcesRun };
@@ -60,7 +60,7 @@ it.skipIf(onServers)(
       await until(async () => {
         const { text } = await push.service.get(`/transactions?from=${from}&to=${to}`, { key: customer.key });
         return text.includes(`{"id":${event.data.transaction_id},`);
-      }, 5_000);
+      });
       return [...imported, ...(await sourcesRun())];
     });
     // Sealing reads the log too, but no page waits for it.

@@ -26,7 +26,7 @@ describe('fuel projection rebuild', () => {
     await service.start();
     ({ key } = await openAccount(service));
     await importEvents(service, minutely(COUNT));
-  }, 60_000);
+  });
 
   it('is not noticed by a client that pages all the while, though records arrive and are voided', async () => {
     const stable = (await walk()).filter((id) => id % 10 !== 0);
@@ -51,7 +51,7 @@ describe('fuel projection rebuild', () => {
     arriving.catch(() => undefined);
     const { code, stderr, json } = await service.fuel([...REBUILD, '--json']);
     // One walk begins before the switch and one continues after it. Each page is validated, which takes a while.
-    await until(async () => walks >= 1, 60_000);
+    await until(() => walks >= 1, 60_000);
     await sleep(500);
     isDone = true;
     await Promise.all([paging, arriving]);

@@ -32,7 +32,7 @@ describe('access in staging', () => {
     await service.done(['key', 'off', own.prefix, '--wait']);
     await pull(own.key);
     const requests = async () => (await service.done(['key', 'requests', own.prefix, '--json'])).lines;
-    await until(async () => (await requests()).length === 3, 5_000);
+    await until(async () => (await requests()).length === 3);
     const range = { from: '2026-09-01T00:00:00.000Z', to: '2026-09-30T23:59:59.999Z' };
     const from = { at: expect.any(String), address: '127.0.0.1' };
     expect(await requests()).toMatchObject([
@@ -96,7 +96,7 @@ describe('access in staging', () => {
       await openAccount(service, { id: 78 }),
     ];
     await recordUnchecked(service, 'account-77', { type: 'AccountGuessed', data: { account_id: 77 } });
-    await until(async () => (await pull(unreadable.key)).status === 503, 15_000);
+    await until(async () => (await pull(unreadable.key)).status === 503);
     expect(codeOf(await pull(unreadable.key))).toBe('503 SERVICE_UNAVAILABLE');
     expect(codeOf(await pull(other.key))).toBe('200');
     expect((await service.ops('/readyz')).status).toBe(200);

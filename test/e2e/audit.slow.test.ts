@@ -10,9 +10,9 @@ it('fuel audit --follow prints what is recorded until it is interrupted, and the
   const args = ['audit', '--json', '--follow', '--transaction', '503'];
   const following = startFuel(args, { dataDir: service.dataDir });
   await importEvents(service, [confirmed(503), confirmed(504)]);
-  await until(async () => following.stdout().includes('TransactionConfirmed'), 15_000);
+  await until(() => following.stdout().includes('TransactionConfirmed'));
   await service.done(['transaction', 'import', '-'], { stdin: linesOf([voided(503), voided(504)]) });
-  await until(async () => following.stdout().includes('TransactionVoided'), 15_000);
+  await until(() => following.stdout().includes('TransactionVoided'));
   following.child.kill('SIGINT');
   const { code, lines } = await following.result;
   expect([code, lines.map(({ type }) => type)]).toEqual([0, ['TransactionConfirmed', 'TransactionVoided']]);

@@ -12,12 +12,12 @@ it.skipIf(onServers)(
     await withEngines((engines) => engines.queue().enqueue([newDelivery(1), newDelivery(2)]));
     const args = ['delivery', 'list', '--transaction', '1', '--follow', '--json'];
     const following = startFuel(args, { dataDir: process.env.FUEL_DATA_DIR ?? '' });
-    await until(async () => following.stdout().includes('pending'), 15_000);
+    await until(() => following.stdout().includes('pending'));
     await withEngines((engines) => engines.queue().change({ kind: 'withdraw', transactionIds: [1] }, 5_000));
-    await until(async () => following.stdout().includes('withdrawn'), 15_000);
+    await until(() => following.stdout().includes('withdrawn'));
     const later = newDelivery(3, { prefix: 'bbbbbbbbbb', transactionId: 1, createdAtMs: 9_000 });
     await withEngines((engines) => engines.queue().enqueue([later]));
-    await until(async () => following.stdout().includes(later.id), 15_000);
+    await until(() => following.stdout().includes(later.id));
     following.child.kill('SIGINT');
     const { code, lines } = await following.result;
     expect(code).toBe(0);

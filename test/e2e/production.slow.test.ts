@@ -124,13 +124,11 @@ describe('access in production', () => {
     const next = await writeCertificate(renewing);
     const trusting = new ServiceProcess({ ca: next.pem });
     trusting.url = renewed.url;
-    await until(
-      () =>
-        trusting.get('/transactions').then(
-          ({ status }) => status === 401,
-          () => false,
-        ),
-      15_000,
+    await until(() =>
+      trusting.get('/transactions').then(
+        ({ status }) => status === 401,
+        () => false,
+      ),
     );
     expect(renewed.logLines.filter(({ msg }) => msg === 'listening')).toHaveLength(1);
   });

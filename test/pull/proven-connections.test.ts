@@ -57,7 +57,7 @@ describe('a connection on which no key was accepted', () => {
     expect(answer.head.match(/keep-alive: timeout/g)).toHaveLength(1);
     const answeredAtMs = performance.now();
     await closed;
-    expect(performance.now() - answeredAtMs).toBeLessThan(10_000);
+    expect(performance.now() - answeredAtMs).toBeLessThan(30_000);
   });
 });
 

@@ -55,9 +55,9 @@ test('a store that is unavailable at the start is waited for, and the log is sea
       return real.readStream(...args);
     },
   }));
-  await until(async () => (await store.readStream('operations')).length === 1, 10_000);
+  await until(async () => (await store.readStream('operations')).length === 1);
   await record(store, 'account-1', 'a');
-  await until(async () => (await lastSeal(store)) !== undefined, 10_000);
+  await until(async () => (await lastSeal(store)) !== undefined);
   await stop();
   expect(errors()).toEqual([]);
   const [named] = await store.readStream('operations');
@@ -76,7 +76,7 @@ test('a start that ends while the store is away leaves nothing, and says nothing
 
 test('in staging a key is made once, for its owner alone; in production a command that needs one says how to name it', async () => {
   const { folder, config, stop } = start();
-  await until(async () => existsSync(join(folder, 'seal.key')), 5_000);
+  await until(() => existsSync(join(folder, 'seal.key')));
   await stop();
   expect(String(verifierOf('one', config))).toBe(String(verifierOf('one', config)));
   const production = loadConfig({ FUEL_DATA_DIR: folder, FUEL_ENVIRONMENT: 'production' }, 'command');

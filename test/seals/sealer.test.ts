@@ -45,11 +45,11 @@ test('a seal alone is not sealed, and nothing waits for longer than it may', asy
   const store = opened();
   await record(store, 'account-1', 'a');
   const stop = run(store, { withinMs: 100 });
-  await until(async () => (await sizesIn(store)).length === 1, 5_000);
+  await until(async () => (await sizesIn(store)).length === 1);
   await sleep(300);
   expect(await sizesIn(store)).toEqual([1]);
   await record(store, 'account-1', 'b');
-  await until(async () => (await sizesIn(store)).length === 2, 5_000);
+  await until(async () => (await sizesIn(store)).length === 2);
   expect(await sizesIn(store)).toEqual([1, 3]); // with the seal before
   await stop();
 });
@@ -69,10 +69,7 @@ test.each(['before', 'after'])(
       },
     };
     const stop = run(failing, { withinMs: 0 });
-    await until(
-      async () => (await lastSeal(store)) !== undefined && failures <= (when === 'after' ? 1 : 0),
-      5_000,
-    );
+    await until(async () => (await lastSeal(store)) !== undefined && failures <= (when === 'after' ? 1 : 0));
     await stop();
     expect(await sizesIn(store)).toEqual([2]);
     expect(await verifyLog({ store, key })).toMatchObject({ fault: undefined, seals: 1 });
@@ -86,7 +83,7 @@ test('two sealers that both hold the lease seal no size twice, and every seal ho
     await record(store, `account-${at}`, 'a');
     await sleep(10);
   }
-  await until(async () => ((await lastSeal(store))?.size ?? 0) >= 20, 10_000);
+  await until(async () => ((await lastSeal(store))?.size ?? 0) >= 20);
   for (const stop of stops) await stop();
   const sizes = await sizesIn(store);
   expect(new Set(sizes).size).toBe(sizes.length);

@@ -19,7 +19,6 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import { alterServedIn } from '../support/transactions/open-view.ts';
 import { until } from '../support/waiting.ts';
 
-const SOON_MS = 15_000;
 const [FIRST, OTHER] = [randomBytes(32), randomBytes(32)].map((key) => key.toString('base64')) as [
   string,
   string,
@@ -64,7 +63,7 @@ describe('a service', () => {
   test('of all roles waits for each part of it, and stops the parts that its stores are needed by first', async () => {
     const { start, engines, stopped, operations } = await machine();
     const service = await start(ROLES);
-    await until(async () => (await readinessOf(service)).ready === true, SOON_MS);
+    await until(async () => (await readinessOf(service)).ready === true);
     expect(await readinessOf(service)).toEqual({
       ready: true,
       checks: {
@@ -81,7 +80,7 @@ describe('a service', () => {
     const [result] = await engines.store().append([{ stream: 'account-7', expected: 'none', events }]);
     if (result?.kind !== 'appended') throw new Error('not appended');
     const reported = async () => (await engines.coordination().live(6_000))[0]?.directoryPosition ?? -1;
-    await until(async () => (await reported()) >= result.position, SOON_MS);
+    await until(async () => (await reported()) >= result.position);
     await service.stop();
     expect(stopped()).toEqual([
       'readiness',
@@ -103,7 +102,7 @@ describe('a service', () => {
   test('that does not deliver claims no delivery log, and has no thread to wait for', async () => {
     const { start, operations } = await machine();
     const service = await start(['notices']);
-    await until(async () => (await readinessOf(service)).ready === true, SOON_MS);
+    await until(async () => (await readinessOf(service)).ready === true);
     expect(Object.keys((await readinessOf(service)).checks as object)).toEqual([
       'directory_caught_up',
       'known_to_others',
@@ -132,7 +131,7 @@ describe('a service', () => {
     expect(await page()).toContain('this process has verified none since it started');
     const [night] = [...getTasks().values()].filter(({ id }) => !others.has(id));
     await night?.execute();
-    await until(async () => (await page()).includes('they agreed'), SOON_MS);
+    await until(async () => (await page()).includes('they agreed'));
   });
 
   test('whose webhooks can not be signed fails with what is missing', async () => {

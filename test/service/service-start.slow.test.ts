@@ -51,7 +51,7 @@ const says = (lines: readonly Record<string, unknown>[], text: string): boolean 
 test('a start waits, and continues, when an engine becomes unavailable after it was reached', async () => {
   const { service, stopped, restart, lines } = await starting();
   await stopped;
-  await expect.poll(() => says(lines, 'start waits: a store is unavailable'), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => says(lines, 'start waits: a store is unavailable')).toBe(true);
   await restart();
   const started = await service;
   expect(says(lines, 'listening')).toBe(true);
@@ -61,7 +61,7 @@ test('a start waits, and continues, when an engine becomes unavailable after it 
 test('a start that waits can be stopped, and leaves nothing running', async () => {
   const { service, stopped, lines, stop } = await starting();
   await stopped;
-  await expect.poll(() => says(lines, 'start waits: a store is unavailable'), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => says(lines, 'start waits: a store is unavailable')).toBe(true);
   stop();
   await expect(service).rejects.toMatchObject({ name: 'AbortError' });
   expect(says(lines, 'listening')).toBe(false);

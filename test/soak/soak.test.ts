@@ -80,7 +80,7 @@ test(
       good.every(({ account, path }) =>
         [...(load.recorded.get(account) ?? [])].every((id) => load.received.get(path)?.has(id)),
       );
-    await until(async () => isArrived(), DONE_MS).catch(() => undefined); // what is missing is judged
+    await until(() => isArrived(), DONE_MS).catch(() => undefined); // what is missing is judged
     const { repeated } = await load.judge(startedMs - 1_000);
     await member.stop();
     const trends = trendsOf(probe.samples, BOUNDS);

@@ -32,7 +32,7 @@ export class ExampleProcess {
   }
 
   async shows(text: string): Promise<void> {
-    await until(async () => this.output.includes(text), 15_000);
+    await until(() => this.output.includes(text));
   }
 
   /** Resolves with everything that it printed, once it has ended. Throws if it failed. */

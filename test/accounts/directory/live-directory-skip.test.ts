@@ -64,13 +64,13 @@ test('an account that two events close is open once both are skipped, also for w
   expect(between.isOpen()).toBe(false);
   await skip(await positionOf(3));
   for (const each of [before, between]) {
-    await until(async () => each.isOpen(), 5_000);
+    await until(() => each.isOpen());
     expect(each.told).toContain('EventSkipped');
     const told = each.told.length;
     const data = { position: 1, stream: 'account-7', revision: 0, reason: 'in vain' };
     await append('operations', { type: 'ParkedSkipped', data });
     const head = await store.head();
-    await until(async () => (each.moved.at(-1)?.position ?? 0) >= head, 5_000);
+    await until(() => (each.moved.at(-1)?.position ?? 0) >= head);
     expect([each.isOpen(), each.told.length]).toEqual([true, told]); // an open account stays as it is
   }
 });
@@ -96,10 +96,10 @@ test('who waits for a skipped event waits until its account is open', async () =
   gate = Promise.withResolvers<void>();
   await skip(await positionOf(1));
   const head = await store.head();
-  await until(async () => isAsked, 5_000);
+  await until(() => isAsked);
   expect([isOpen(), (moved.at(-1)?.position ?? 0) < head]).toEqual([false, true]);
   gate.resolve();
-  await until(async () => (moved.at(-1)?.position ?? 0) >= head, 5_000);
+  await until(() => (moved.at(-1)?.position ?? 0) >= head);
   expect(moved.find(({ position }) => position >= head)?.isOpen).toBe(true);
 });
 

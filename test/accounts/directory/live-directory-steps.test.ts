@@ -107,7 +107,7 @@ test('a move is reported when the directory is there, and knows that it has caug
     { events, position: 5, checkpoint: 5, caughtUp: true },
     { events: [], position: 9, checkpoint: 9, caughtUp: true },
   );
-  await until(async () => moved.length === 2, 5_000);
+  await until(() => moved.length === 2);
   expect(moved).toEqual([
     { position: 5, of: 5, isCaughtUp: true },
     { position: 9, of: 9, isCaughtUp: true },
@@ -130,7 +130,7 @@ test('a heartbeat of the store, without any event, ends its silence', async () =
   await live.whenCaughtUp;
   clock.advance(70_000);
   hand({ events: [], position: 0, checkpoint: 0, caughtUp: true });
-  await until(async () => moved.length === 2, 5_000);
+  await until(() => moved.length === 2);
   expect(live.silenceMs).toBeLessThan(60_000);
 });
 
@@ -144,7 +144,7 @@ test('a store that answers again is said to be available with the first batch', 
     checkpoint: 0,
     caughtUp: true,
   });
-  await until(async () => moved.length === 1, 5_000);
+  await until(() => moved.length === 1);
   expect(lines.map(({ msg }) => msg)).toEqual([
     'directory waits: a store is unavailable',
     'directory continues: the store is available again',

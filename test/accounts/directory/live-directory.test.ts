@@ -70,7 +70,7 @@ function machine() {
       await running;
     };
     onTestFinished(stop);
-    await until(async () => live.isCaughtUp, 5_000);
+    await until(() => live.isCaughtUp);
     return { live, told, lines, begunAt, stop };
   }
 
@@ -132,7 +132,7 @@ describe('a process that starts', () => {
     await m.record('account-9', opened('Other', 9));
     await m.recordMany();
     const first = await m.start();
-    await until(async () => (await m.savedAt()) !== undefined, 5_000);
+    await until(async () => (await m.savedAt()) !== undefined);
     await first.stop();
     const savedAt = await m.savedAt();
     const lastAt = await m.record('account-9', contacts(0));
@@ -183,7 +183,7 @@ describe('a process that starts', () => {
       expect(begunAt).toEqual([0]);
       expect(live.directory.account(9)?.revision).toBe(1_000);
       expect(lines.map((line) => JSON.parse(line).reason)).toContainEqual(expect.stringMatching(reason));
-      await until(async () => lines.some((line) => line.includes('directory saved')), 5_000);
+      await until(() => lines.some((line) => line.includes('directory saved')));
       const { begunAt: next } = await m.start();
       expect(next).toEqual([await m.savedAt()]);
     },
@@ -215,11 +215,11 @@ describe('a process that starts', () => {
     expect((await agreement()).differences).toEqual([expect.stringContaining('not as it was saved')]);
     const { live, lines } = await m.start();
     expect(live.directory.key(PREFIX)?.key.active).toBe(false);
-    await until(async () => lines.some((line) => line.includes('directory saved')), 5_000);
+    await until(() => lines.some((line) => line.includes('directory saved')));
     expect(await agreement()).toEqual({ checked: 1, differences: [] });
     m.clock.advance(30_000);
     await m.record('account-7', onKey('KeySwitchedOn'));
-    await until(async () => live.directory.key(PREFIX)?.key.active === true, 5_000);
+    await until(() => live.directory.key(PREFIX)?.key.active === true);
     expect((await m.rows.checkpoint())?.position).toBe(checkpoint.position); // from now on as usual, a minute later
   });
 
@@ -282,9 +282,9 @@ describe('saving the directory', () => {
       save: async (...all) => (tries++ === 0 ? false : m.stored.save(...all)),
     });
     await m.recordMany();
-    await until(async () => tries === 1, 5_000);
+    await until(() => tries === 1);
     m.clock.advance(60_000);
-    await until(async () => (await m.savedAt()) !== undefined, 5_000);
+    await until(async () => (await m.savedAt()) !== undefined);
     expect(lines.join('')).not.toContain('could not be saved');
   });
 
@@ -292,13 +292,13 @@ describe('saving the directory', () => {
     const m = machine();
     const { live } = await m.start();
     await m.record('account-9', opened('Other', 9));
-    await until(async () => live.directory.account(9) !== undefined, 5_000);
+    await until(() => live.directory.account(9) !== undefined);
     m.clock.advance(59_000);
     await m.record('account-9', contacts(1));
-    await until(async () => live.directory.account(9)?.revision === 1, 5_000);
+    await until(() => live.directory.account(9)?.revision === 1);
     expect(await m.savedAt()).toBeUndefined();
     m.clock.advance(1_000);
-    await until(async () => (await m.savedAt()) !== undefined, 5_000);
+    await until(async () => (await m.savedAt()) !== undefined);
   });
 
   test('that took two seconds is not done again for twenty, however much has changed', async () => {
@@ -312,14 +312,14 @@ describe('saving the directory', () => {
     const saves = () => lines.filter((line) => line.includes('directory saved')).length;
     await m.record('account-9', opened('Other', 9));
     await m.recordMany();
-    await until(async () => saves() === 1, 5_000);
+    await until(() => saves() === 1);
     m.clock.advance(19_000);
     await m.recordMany();
-    await until(async () => live.directory.account(9)?.revision === 2_000, 5_000);
+    await until(() => live.directory.account(9)?.revision === 2_000);
     expect(saves()).toBe(1);
     m.clock.advance(1_000);
     await m.record('account-9', contacts(0));
-    await until(async () => saves() === 2, 5_000);
+    await until(() => saves() === 2);
   });
 
   test('that fails is logged and disturbs nothing else; it is retried a minute later', async () => {
@@ -330,12 +330,12 @@ describe('saving the directory', () => {
     const { live, lines } = await m.start({
       save: (...all) => (tries++ === 0 ? Promise.reject(new Error('no space')) : m.stored.save(...all)),
     });
-    await until(async () => lines.some((line) => line.includes('could not be saved')), 5_000);
+    await until(() => lines.some((line) => line.includes('could not be saved')));
     await m.record('account-9', contacts(0));
-    await until(async () => live.directory.account(9)?.revision === 1_001, 5_000);
+    await until(() => live.directory.account(9)?.revision === 1_001);
     expect(tries).toBe(1);
     m.clock.advance(60_000);
-    await until(async () => (await m.savedAt()) !== undefined, 5_000);
+    await until(async () => (await m.savedAt()) !== undefined);
   });
 
   test('that ends with the process is no failure', async () => {
@@ -366,8 +366,8 @@ describe('saving the directory', () => {
     });
     await m.record('account-9', opened('Other', 9));
     await m.recordMany();
-    await until(async () => live.directory.account(9)?.revision === 2_000, 5_000);
-    await until(async () => tries === 2, 5_000);
+    await until(() => live.directory.account(9)?.revision === 2_000);
+    await until(() => tries === 2);
   });
 });
 

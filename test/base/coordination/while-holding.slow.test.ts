@@ -66,7 +66,9 @@ test('a renewal that fails is logged and retried, and the work continues', async
     return calls === 2 ? unavailable() : Promise.resolve(true);
   };
   const coordination = { ...terms.coordination, acquire };
-  await whileHolding({ ...terms, coordination }, work, (until) => pause(2_200, until));
+  await whileHolding({ ...terms, coordination }, work, async (until) => {
+    while (calls < 3 && !until.aborted) await pause(20, until);
+  });
   expect([calls, said]).toEqual([3, ['projector could not renew its lease: retrying']]);
 });
 

@@ -89,7 +89,7 @@ test('an append with any revision whose answer is lost in a restart of the node 
   const appending = store.append([
     { stream: 'account-1', expected: 'any', events: [named('a'), named('b')] },
   ]);
-  await until(async () => (await store.readStream('account-1')).length === 3, 2_000);
+  await until(async () => (await store.readStream('account-1')).length === 3);
   await double.stop(); // the node forgets the ids
   await restart();
   const [result] = await within(appending, 2_000, 'it waited for an answer on the connection that was cut');

@@ -206,7 +206,7 @@ describe.runIf(process.platform === 'linux')('a watched file', () => {
     watch.add(listener);
     for (let commits = 1; commits <= 3; commits++) {
       commitElsewhere();
-      await until(async () => listener.count === commits, 400);
+      await until(async () => listener.count === commits);
     }
   });
 
@@ -240,6 +240,6 @@ describe.runIf(process.platform === 'linux')('a watched file', () => {
     const listener = new CountingListener();
     watch.add(listener);
     commitElsewhere();
-    await until(async () => listener.count > 0, 400);
+    await until(async () => listener.count > 0);
   });
 });

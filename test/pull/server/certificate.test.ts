@@ -101,10 +101,10 @@ test('a renewed pair is loaded once both files fit, until it is watched no longe
     if (!isRefused()) write({ cert: second.cert }); // the watch may not have checked the files yet
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     return isRefused();
-  }, 20_000);
+  });
   expect(loaded).toEqual([]);
   write({ key: second.key });
-  await until(async () => loaded.length > 0, 10_000);
+  await until(() => loaded.length > 0);
   expect(loaded.at(-1)).toBe(second.cert);
   watch.stop();
   const before = loaded.length;

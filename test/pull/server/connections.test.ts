@@ -55,6 +55,9 @@ async function startHeldServer(begin: (response: ServerResponse, number: number)
   };
 }
 
+/** Longer than a test may take: what waits for the end of the grace fails. */
+const GRACE_MS = 600_000;
+
 const beginPart = (response: ServerResponse): void => {
   response.setHeader('Content-Length', '10');
   response.write('half, ');
@@ -66,12 +69,10 @@ describe('a stop', () => {
     const { socket, received } = await openConnection(port);
     socket.write(REQUEST);
     await arrived();
-    const startedAtMs = performance.now();
-    const stopped = server.stop(20_000);
+    const stopped = server.stop(GRACE_MS);
     release();
     expect(await received).toMatch(/^HTTP\/1.1 200 OK\r\n.*half, done$/s);
     await stopped;
-    expect(performance.now() - startedAtMs).toBeLessThan(5_000);
   });
 
   test('also answers requests sent after one whose answer is in progress', async () => {
@@ -82,7 +83,7 @@ describe('a stop', () => {
     const both = arrived(2);
     socket.write(REQUEST + REQUEST);
     await both;
-    const stopped = server.stop(20_000);
+    const stopped = server.stop(GRACE_MS);
     release(1);
     for (let text = ''; !text.endsWith('done'); ) text += String(await once(socket, 'data'));
     release(2);
@@ -100,7 +101,7 @@ describe('a stop', () => {
     const both = arrived(2);
     socket.write(REQUEST);
     await once(socket, 'data');
-    const stopped = server.stop(20_000);
+    const stopped = server.stop(GRACE_MS);
     socket.write(REQUEST);
     await both;
     release();
@@ -115,17 +116,15 @@ describe('a stop', () => {
     const { socket, received } = await openConnection(port);
     socket.on('error', () => undefined).write(REQUEST);
     await arrived();
-    const startedAtMs = performance.now();
     await server.stop(50);
     await received.catch(() => undefined); // it may be cut off by a reset
-    expect(performance.now() - startedAtMs).toBeLessThan(5_000);
   });
 
   test('leaves no timer when every connection has ended before the grace is over', async () => {
     const { server } = await startServer((_request, response) => void response.end());
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
-    await server.stop(20_000);
+    await server.stop(GRACE_MS);
     expect(vi.getTimerCount()).toBe(0);
   });
 
@@ -134,12 +133,10 @@ describe('a stop', () => {
     const [fresh, kept] = await Promise.all([openConnection(port), openConnection(port)]);
     kept.socket.write(REQUEST);
     await once(kept.socket, 'data');
-    const stopped = server.stop(20_000);
+    const stopped = server.stop(GRACE_MS);
     for (const { socket } of [fresh, kept]) socket.write(REQUEST);
     for (const { received } of [fresh, kept]) expect(await received).toMatch(/Connection: close.*done$/s);
-    const startedAtMs = performance.now();
     await stopped; // it does not wait for anybody any more
-    expect(performance.now() - startedAtMs).toBeLessThan(400);
   });
 
   test('closes soon a connection that is in its handshake', async () => {
@@ -153,10 +150,8 @@ describe('a stop', () => {
     const { port } = await server.listen({ host: '127.0.0.1', port: 0 });
     const silent = await openConnection(port);
     await openConnection(port, { ca: pem.cert }); // it is accepted after the other one, so that one is accepted too
-    const startedAtMs = performance.now();
-    await server.stop(20_000);
+    await server.stop(GRACE_MS);
     expect(await silent.received).toBe('');
-    expect(performance.now() - startedAtMs).toBeLessThan(5_000);
   });
 
   test('closes soon connections that ask nothing, also without TLS', async () => {
@@ -164,11 +159,9 @@ describe('a stop', () => {
     const [silent, kept] = await Promise.all([openConnection(port), openConnection(port)]);
     kept.socket.write(REQUEST);
     await once(kept.socket, 'data');
-    const startedAtMs = performance.now();
-    await server.stop(20_000);
+    await server.stop(GRACE_MS);
     expect(await silent.received).toBe('');
     expect(await kept.received).toMatch(/done$/);
-    expect(performance.now() - startedAtMs).toBeLessThan(5_000);
   });
 });
 
@@ -207,7 +200,6 @@ describe('a connection', () => {
     });
     await new Promise((resolve) => socket.once('close', resolve));
     expect(performance.now() - endedAtMs).toBeGreaterThan(500);
-    expect(performance.now() - endedAtMs).toBeLessThan(5_000);
   });
 
   test('is refused once the maximum is reached', async () => {
@@ -243,12 +235,12 @@ test('nothing is kept of a connection that ends in its handshake', async () => {
   for (let count = 1; count <= 3; count++) {
     const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
     client.on('error', () => undefined);
-    await until(async () => sockets.length === count, 5_000);
+    await until(() => sockets.length === count);
     client.destroy();
   }
   await until(async () => {
     collect();
     return sockets.every((socket) => socket.deref() === undefined);
-  }, 10_000);
+  });
   connections.destroyAll();
 });

@@ -226,20 +226,16 @@ describe('a stop', () => {
     const sockets: Socket[] = [kept, await tls('GET / HT'), await tls(''), connectPlain(port, '127.0.0.1')];
     const closed = sockets.map((socket) => readToEnd(socket));
     await new Promise((resolve) => setImmediate(resolve));
-    const startedAtMs = performance.now();
-    await server.stop(10_000);
+    await server.stop(600_000); // longer than this test may take
     await Promise.all(closed);
-    expect(performance.now() - startedAtMs).toBeLessThan(2_000);
   });
 
   test('cuts off what is still not answered after its grace', async () => {
     const { server, port, arrived } = await startHeldServer();
     const answer = exchange(port, REQUEST);
     await arrived;
-    const startedAtMs = performance.now();
     await server.stop(10);
     expect(await answer).toBe('');
-    expect(performance.now() - startedAtMs).toBeLessThan(5_000);
   });
 
   test('accepts no new connection', async () => {

@@ -90,7 +90,7 @@ describe.each(engines)('an event of %s that nests deeper than anything needs', (
   test('is parked by the projector, and the others are shown', async () => {
     const { store, view, start } = await opening();
     start({ store });
-    await until(async () => (await rowIn(view, 4)) !== undefined, 10_000);
+    await until(async () => (await rowIn(view, 4)) !== undefined);
     const parked = (await view.parked()).map(({ stream, reason }) => [stream, reason]);
     expect(parked.sort()).toEqual([
       ['transaction-2', TOO_DEEP],

@@ -88,7 +88,6 @@ onEachTables((empty) => {
         expect([most, await content()]).toEqual([most, expected]);
       }
     },
-    60_000,
   );
 
   test('the view: a switch at any write of an erasure leaves the row in neither generation', async () => {

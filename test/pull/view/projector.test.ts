@@ -4,7 +4,7 @@ import { FuelError } from '../../../src/base/errors.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { PROJECTOR_LEASE, prepareView } from '../../../src/pull/view/projector.ts';
 import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
-import { beforeCall, openProjection, WAIT_MS } from '../../support/transactions/projector.ts';
+import { beforeCall, openProjection } from '../../support/transactions/projector.ts';
 import { rowIn } from '../../support/transactions/row-in.ts';
 import { until } from '../../support/waiting.ts';
 
@@ -103,7 +103,7 @@ describe('a projector', () => {
     const failing = beforeCall(view, 'apply', () => (failures-- > 0 ? unavailable() : undefined));
     const { said } = start({ view: failing });
     await shows(1);
-    await until(async () => said('projector waits'), WAIT_MS);
+    await until(() => said('projector waits'));
   });
 
   test('logs the begin and the end of each outage', async () => {
@@ -124,7 +124,7 @@ describe('a projector', () => {
       'projector waits: a store is unavailable',
       'projector continues: the store is available again',
     ];
-    await until(async () => outages().length === 4, WAIT_MS);
+    await until(() => outages().length === 4);
     expect(outages()).toEqual([...one, ...one]);
   });
 
@@ -137,7 +137,7 @@ describe('a projector', () => {
       acquire: async () => (failures-- > 0 ? unavailable() : false),
     };
     const { said } = start({ coordination: failing as unknown as Coordination });
-    await until(async () => said('projector continues: the store is available again'), WAIT_MS);
+    await until(() => said('projector continues: the store is available again'));
   });
 
   test('ends with any other error', async () => {
@@ -177,7 +177,7 @@ describe('of several projectors', () => {
   test('one is active; another takes over at once when that one stops', async () => {
     const { append, start, shows, holder, view } = openProjection();
     const one = start({ holder: 'one' });
-    await until(async () => one.said('is active'), WAIT_MS);
+    await until(() => one.said('is active'));
     const two = start({ holder: 'two' });
     await append('transaction-1', confirmed(1));
     await shows(1);
@@ -198,10 +198,10 @@ describe('of several projectors', () => {
     expect(await endsAtMs()).toBe(clock.now() + LEASE_MS);
     clock.advance(LEASE_MS - 1);
     expect(await coordination.acquire(PROJECTOR_LEASE, 'other', 60_000)).toBe(false);
-    await until(async () => (await endsAtMs()) === clock.now() + LEASE_MS, 2_500);
+    await until(async () => (await endsAtMs()) === clock.now() + LEASE_MS);
     clock.advance(LEASE_MS);
     expect(await coordination.acquire(PROJECTOR_LEASE, 'other', 60_000)).toBe(true);
-    await until(async () => one.said('lost its lease'), WAIT_MS);
+    await until(() => one.said('lost its lease'));
     await append('transaction-2', confirmed(2));
     expect(await rowIn(view, 2)).toBeUndefined();
     await coordination.release(PROJECTOR_LEASE, 'other');
@@ -214,17 +214,17 @@ describe('of several projectors', () => {
     let calls = 0;
     const failing = beforeCall(coordination, 'acquire', () => (++calls === 2 ? unavailable() : undefined));
     const one = start({ coordination: failing });
-    await until(async () => one.said('could not renew its lease: retrying'), WAIT_MS);
+    await until(() => one.said('could not renew its lease: retrying'));
     await append('transaction-1', confirmed(1));
     await shows(1);
-    await until(async () => calls > 2, WAIT_MS);
+    await until(() => calls > 2);
     expect([one.said('lost its lease'), one.said('is active', 2)]).toEqual([false, false]);
   });
 
   test('one that can not release its lease ends nevertheless', async () => {
     const { start, coordination } = openProjection();
     const one = start({ coordination: beforeCall(coordination, 'release', unavailable) });
-    await until(async () => one.said('is active'), WAIT_MS);
+    await until(() => one.said('is active'));
     await one.stop();
     expect(one.said('could not release its lease')).toBe(true);
   });

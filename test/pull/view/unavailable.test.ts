@@ -38,11 +38,11 @@ describe.runIf(inject('mongodBinary') !== undefined)('the view on a server of it
     mongod.signal('SIGSTOP');
     await refusedInTime();
     mongod.signal('SIGCONT');
-    await until(served, 10_000);
+    await until(served);
     await mongod.kill();
     await refusedInTime();
     await mongod.start();
-    await until(served, 10_000);
+    await until(served);
   });
 });
 

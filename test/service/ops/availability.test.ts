@@ -43,7 +43,7 @@ function process(
   /** Follows the log to its end and no further. From then on the store is silent. */
   const catchUp = async (): Promise<void> => {
     following = live.run();
-    await until(async () => live.isCaughtUp, 5_000);
+    await until(() => live.isCaughtUp);
     stopping.abort();
     await following;
   };

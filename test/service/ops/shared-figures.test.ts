@@ -227,7 +227,7 @@ describe('the figures that are the same in every process', () => {
     const shown = (away: Partial<SharedFigureParts>, line: string): Promise<void> => {
       const { shared, registry } = createMetrics();
       void shared.read({ ...parts, ...away }, signal);
-      return until(async () => (await registry.metrics()).includes(line), 5_000);
+      return until(async () => (await registry.metrics()).includes(line));
     };
     const away = { ...none, checkpoint: () => never, countParked: () => never };
     const subscriptions = { ...none, status: () => never };

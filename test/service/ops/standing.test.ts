@@ -40,7 +40,7 @@ test('a process that joins must have applied what the log held when the others l
   const { join, standing } = member(async () => end);
   expect(standing.hasReached(10)).toBe(false);
   join();
-  await until(async () => standing.hasReached(10), 5_000);
+  await until(() => standing.hasReached(10));
   expect(standing.hasReached(9)).toBe(false);
   end = 20; // recorded since then, and commands wait for it
   expect(standing.hasReached(10)).toBe(true);
@@ -51,12 +51,12 @@ test('a process that joins again must reach the end of that time, and nothing co
   const { join, standing } = member(() => next.promise);
   join();
   next.resolve(10);
-  await until(async () => standing.hasReached(10), 5_000);
+  await until(() => standing.hasReached(10));
   next = Promise.withResolvers<number>();
   join();
   expect(standing.hasReached(10)).toBe(false);
   next.resolve(20);
-  await until(async () => standing.hasReached(20), 5_000);
+  await until(() => standing.hasReached(20));
   expect(standing.hasReached(19)).toBe(false);
 });
 
@@ -68,7 +68,7 @@ test('an event store that is unavailable is asked again', async () => {
     return 5;
   });
   join();
-  await until(async () => standing.hasReached(5), 5_000);
+  await until(() => standing.hasReached(5));
 });
 
 test('an answer to an earlier join does not count for a later one', async () => {
@@ -81,7 +81,7 @@ test('an answer to an earlier join does not count for a later one', async () => 
   await new Promise(setImmediate);
   expect(standing.hasReached(10)).toBe(false);
   heads[1]?.resolve(20);
-  await until(async () => standing.hasReached(20), 5_000);
+  await until(() => standing.hasReached(20));
   expect(standing.hasReached(10)).toBe(false);
 });
 
@@ -100,7 +100,7 @@ test('a process that ends while the end of the log is asked for becomes no membe
 test('an end of the log that can not be read is a line, and no request is served', async () => {
   const { join, standing, lines } = member(() => Promise.reject(new TypeError('a fault')));
   join();
-  await until(async () => lines.length === 1, 5_000);
+  await until(() => lines.length === 1);
   expect(lines[0]).toMatchObject({ level: 50, msg: expect.stringContaining('no request is served') });
   expect(standing.hasReached(Number.MAX_SAFE_INTEGER)).toBe(false);
 });

@@ -75,11 +75,11 @@ test('a renewed certificate is shown, and when it ends; half a renewal leaves th
   const endOf = (pem: string) => new X509Certificate(pem).validToDate.getTime() / 1000;
   const [shown, renewed] = [readFileSync(pathOf('tls-cert.pem'), 'utf8'), await makeCertificate()];
   writeFileSync(pathOf('tls-key.pem'), renewed.key);
-  await until(async () => lines.some(({ msg }) => String(msg).includes('not usable')), 10_000);
+  await until(() => lines.some(({ msg }) => String(msg).includes('not usable')));
   expect(await ends()).toBe(endOf(shown));
   expect(await fingerprintAt(port)).toBe(new X509Certificate(shown).fingerprint256);
   writeFileSync(pathOf('tls-cert.pem'), renewed.cert);
-  await until(async () => lines.some(({ msg }) => msg === 'certificate reloaded'), 10_000);
+  await until(() => lines.some(({ msg }) => msg === 'certificate reloaded'));
   expect(await ends()).toBe(endOf(renewed.cert));
   expect(await fingerprintAt(port)).toBe(new X509Certificate(renewed.cert).fingerprint256);
 });

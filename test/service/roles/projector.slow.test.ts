@@ -12,15 +12,13 @@ import { linesOf, minutely } from '../../support/transactions/e2e-samples.ts';
 import { alterServedIn } from '../../support/transactions/open-view.ts';
 import { until } from '../../support/waiting.ts';
 
-const SOON_MS = 15_000;
-
 /** Makes a store with this many transactions whose view was rendered by the previous version. */
 async function olderView(transactions: number) {
   const folder = temporaryFolder();
   const operator = new Operator({ FUEL_DATA_DIR: folder, FUEL_LOG_LEVEL: 'silent' });
   await operator.import(linesOf(minutely(transactions)), { wait: false });
   const first = await start(operator);
-  await until(async () => ((await first.engines.view().checkpoint())?.position ?? 0) >= first.head, SOON_MS);
+  await until(async () => ((await first.engines.view().checkpoint())?.position ?? 0) >= first.head);
   await first.stop();
   await alterServedIn(folder, (made) => ({ ...made, rendering: made.rendering - 1 }));
   return operator;
@@ -46,14 +44,14 @@ const rendering = async (engines: Engines) => (await engines.view().checkpoint()
 
 test('the projector has records that were rendered otherwise rendered anew beside the served view', async () => {
   const { engines, head } = await start(await olderView(50));
-  await until(async () => (await rendering(engines)) === RENDERING_VERSION, SOON_MS);
+  await until(async () => (await rendering(engines)) === RENDERING_VERSION);
   expect((await engines.view().checkpoint())?.position).toBeGreaterThanOrEqual(head);
 });
 
 test('the projector ends when the thread that builds the new view has ended', async () => {
   const { engines, ended, ask } = await start(await olderView(4_000));
   const coordination = engines.coordination();
-  await until(() => isBuilding(coordination), SOON_MS);
+  await until(() => isBuilding(coordination));
   ask();
   await ended;
   expect(await isBuilding(coordination)).toBe(false);

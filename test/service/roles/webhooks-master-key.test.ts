@@ -6,7 +6,7 @@ import type { Config } from '../../../src/base/config/config.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { answerWith } from '../../support/deliveries/webhook-receiver.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
-import { ACCOUNT, machine, PATH, SOON_MS } from '../../support/service/webhooks-machine.ts';
+import { ACCOUNT, machine, PATH } from '../../support/service/webhooks-machine.ts';
 import { until } from '../../support/waiting.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };
@@ -50,7 +50,7 @@ describe('a master key that is not given any more', () => {
     await m.provision();
     await m.record(501);
     const first = m.start();
-    await until(async () => (await m.attempts()).length > 0, SOON_MS);
+    await until(async () => (await m.attempts()).length > 0);
     await first.stop();
     const before = await m.attempts();
     const store = m.engines.store();

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { claimFrom, claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
-import { machine, SOON_MS } from '../../support/service/webhooks-machine.ts';
+import { machine } from '../../support/service/webhooks-machine.ts';
 import { until } from '../../support/waiting.ts';
 
 const DAY_MS = 86_400_000;
@@ -57,7 +57,7 @@ describe('the retention of the delivery log', () => {
     expect(await m.logged()).toHaveLength(2);
     itIs(nowMs);
     await m.start().connected;
-    await until(async () => (await m.logged()).length < 2, SOON_MS);
+    await until(async () => (await m.logged()).length < 2);
     expect((await m.logged()).map(({ transactionId }) => transactionId)).toEqual([502]);
   });
 });

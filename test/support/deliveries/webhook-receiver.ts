@@ -87,6 +87,11 @@ export class WebhookReceiver {
     this.#answers.set(path, answer);
   }
 
+  /** The ids of the deliveries that have come. On a busy machine an answer may be late, and the same one comes again. */
+  deliveriesTo(path: string): ReadonlySet<string> {
+    return new Set(this.to(path).map(({ body }) => body.id));
+  }
+
   to(path: string): Hook[] {
     return this.hooks.filter((hook) => hook.path === path);
   }

@@ -98,7 +98,7 @@ export async function makeTroubles(push: PushService): Promise<ConsoleScenario> 
   const parked = 90_001;
   await appendParked(push, parked);
   await push.reached(7, 'delivered', 12);
-  await push.reached(8, 'failed', 3, 30_000);
+  await push.reached(8, 'failed', 3);
   await push.reached(10, 'held', 2);
   const [failedDelivery] = await push.list('--account', '8', '--state', 'failed');
   return {
@@ -117,6 +117,6 @@ async function appendParked(push: PushService, id: number): Promise<void> {
     });
     const event = newEvent({ type, data } as Parameters<typeof newEvent>[0], AUTHOR, systemClock.now());
     await engines.store().append([{ stream: `transaction-${id}`, expected: 'none', events: [event] }]);
-    await until(async () => (await engines.view().countParked()) > 0, 15_000);
+    await until(async () => (await engines.view().countParked()) > 0);
   });
 }

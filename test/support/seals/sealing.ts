@@ -28,7 +28,7 @@ export async function seal(store: EventStore, { leaves = 1_000, by = signer } = 
       if (last === undefined) return false;
       const [end] = await store.readStream(last.last.stream, { fromRevision: last.last.revision, limit: 1 });
       return end !== undefined && end.position >= head;
-    }, 10_000);
+    });
   } finally {
     stopping.abort();
     await running;

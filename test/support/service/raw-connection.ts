@@ -1,9 +1,7 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { expectDocumentedAnswer } from '../openapi/validate.ts';
-import { within } from '../waiting.ts';
-
-const ANSWERED_WITHIN_MS = 10_000;
+import { PATIENCE_MS, within } from '../waiting.ts';
 
 export interface RawConnection {
   readonly socket: Socket;
@@ -32,11 +30,7 @@ export async function openConnection(
   await new Promise((resolve) => socket.once(opened, resolve).once('close', resolve));
   return {
     socket,
-    received: within(
-      ended,
-      ANSWERED_WITHIN_MS,
-      () => `the connection stays open after: ${text.slice(0, 500)}`,
-    ),
+    received: within(ended, PATIENCE_MS, () => `the connection stays open after: ${text.slice(0, 500)}`),
   };
 }
 

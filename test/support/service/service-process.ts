@@ -7,13 +7,10 @@ import { atEndOfFile } from '../end-of-file.ts';
 import { withEngines } from '../engines/test-engines.ts';
 import { type Answer, fetchAnswer } from '../fetch-answer.ts';
 import { expectDocumentedAnswer } from '../openapi/validate.ts';
-import { until, within } from '../waiting.ts';
+import { PATIENCE_MS, until, within } from '../waiting.ts';
 import type { CommandResult } from './command-result.ts';
 import { type Env, folder, fuel, spawnFuel } from './commands.ts';
 import { Operator } from './operator.ts';
-
-const READY_WITHIN_MS = 15_000;
-const ENDED_WITHIN_MS = 20_000;
 
 export interface GetOptions {
   readonly key?: string | undefined;
@@ -84,13 +81,13 @@ export class ServiceProcess {
     const { ca, makesCertificate = false } = this.#options;
     if (ca === undefined && !makesCertificate) await this.#putCertificate();
     this.launch(env);
-    const listening = await this.logged((line) => line.msg === 'listening', READY_WITHIN_MS);
+    const listening = await this.logged((line) => line.msg === 'listening');
     this.url = (listening.api as string | undefined) ?? '';
     this.opsUrl = listening.ops as string;
     await until(async () => {
       if (this.#child?.exitCode !== null) throw new Error(`the process ended\n${this.#output}`);
       return (await this.ops('/readyz')).status === 200;
-    }, READY_WITHIN_MS);
+    });
     return this;
   }
 
@@ -131,17 +128,14 @@ export class ServiceProcess {
   }
 
   /** Waits for a line of the log. Throws with all the output when the process ends, or the time is up. */
-  async logged(
-    wanted: (line: Record<string, unknown>) => boolean,
-    withinMs = 15_000,
-  ): Promise<Record<string, unknown>> {
+  async logged(wanted: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> {
     let found: Record<string, unknown> | undefined;
     try {
       await until(async () => {
         found = this.logLines.find(wanted);
         if (found === undefined && this.#child?.exitCode !== null) throw new Error('the process ended');
         return found !== undefined;
-      }, withinMs);
+      });
     } catch (cause) {
       throw new Error(`not logged: ${wanted}\n${this.#output}`, { cause });
     }
@@ -150,7 +144,7 @@ export class ServiceProcess {
 
   /** Resolves with the exit code once the process has ended. */
   ended(): Promise<number | null> {
-    return within(this.#ended, ENDED_WITHIN_MS, `the service did not end\n${this.#output}`);
+    return within(this.#ended, PATIENCE_MS, `the service did not end\n${this.#output}`);
   }
 
   signal(signal: NodeJS.Signals): void {

@@ -16,7 +16,6 @@ import { confirmed, linesOf } from '../transactions/e2e-samples.ts';
 import { until } from '../waiting.ts';
 import { Operator, openForUse } from './operator.ts';
 
-export const SOON_MS = 15_000;
 export const PATH = '/hook';
 export const ACCOUNT = 7;
 
@@ -79,7 +78,7 @@ export async function machine() {
     operator.change(ACCOUNT, { type: 'SwitchKeyOff', accountId: ACCOUNT, prefix, reason: 'x' });
   const logged = () => listed(engines.queue(), { accountId: ACCOUNT });
   const settled = (state: string, count = 1) =>
-    until(async () => (await logged()).filter((each) => each.state === state).length === count, SOON_MS);
+    until(async () => (await logged()).filter((each) => each.state === state).length === count);
   /** Returns the attempts of the only delivery. */
   const attempts = async () => {
     const [only] = await logged();

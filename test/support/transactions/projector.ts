@@ -11,8 +11,6 @@ import { until } from '../waiting.ts';
 import { viewInMemory } from './open-view.ts';
 import { rowIn } from './row-in.ts';
 
-export const WAIT_MS = 10_000;
-
 /** A running projector, with its log. */
 export interface RunningProjector {
   readonly ended: Promise<void>;
@@ -61,8 +59,7 @@ export function projectionOf<Store extends EventStore>(stores: PushStores<Store>
 
   const holder = async (): Promise<string | undefined> =>
     (await coordination.holder(PROJECTOR_LEASE))?.holder;
-  const shows = (id: number): Promise<void> =>
-    until(async () => typeof (await rowIn(view, id)) === 'object', WAIT_MS);
+  const shows = (id: number): Promise<void> => until(async () => typeof (await rowIn(view, id)) === 'object');
   return { ...stores, stored, view, coordination, start, holder, shows };
 }
 

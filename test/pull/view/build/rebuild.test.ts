@@ -16,7 +16,7 @@ import { interposed, Steps } from '../../../support/interposed.ts';
 import { confirmed, voided } from '../../../support/transactions/e2e-samples.ts';
 import { alterServed } from '../../../support/transactions/open-view.ts';
 import { WHOLE } from '../../../support/transactions/opened-view.ts';
-import { beforeCall, openProjection, WAIT_MS } from '../../../support/transactions/projector.ts';
+import { beforeCall, openProjection } from '../../../support/transactions/projector.ts';
 import { showing } from '../../../support/transactions/records.ts';
 import { until } from '../../../support/waiting.ts';
 
@@ -124,7 +124,7 @@ describe('a rebuild', () => {
     });
     const result = await rebuild({ store: arriving });
     expect(result.outcome).toBe('switched');
-    await until(async () => String(await ids()) === '4,1', WAIT_MS);
+    await until(async () => String(await ids()) === '4,1');
     for (const length of await Promise.all(pages)) expect(length).toBeGreaterThanOrEqual(2);
     expect(pages.length).toBeGreaterThan(0);
   });

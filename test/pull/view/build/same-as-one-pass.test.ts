@@ -85,7 +85,7 @@ test('any batches, repeated from any point and by two processes at once, with an
     }),
     { numRuns: 60 },
   );
-}, 60_000);
+});
 
 /** An event store in a separate folder. Positions are 1, 2, … in the order of the log. */
 async function stores() {
