@@ -205,7 +205,7 @@ describe('subscriptions on the embedded event store', () => {
     const batches = subscribed(store);
     const startMs = performance.now();
     await batches.next();
-    expect(performance.now() - startMs).toBeLessThan(500);
+    expect(performance.now() - startMs).toBeLessThan(900);
     const idleMs = performance.now();
     const next = batches.next();
     await sleep(50);
@@ -250,7 +250,7 @@ describe('subscriptions on the embedded event store', () => {
     await batches.next();
     const ended = expect(batches.next()).rejects.toMatchObject({ code: 'STORE_CLOSED' });
     await store.close();
-    await within(ended, 500, 'it waited for its next look');
+    await within(ended, 900, 'it waited for its next look');
   });
 
   test('leave nothing behind when they end', async () => {
@@ -265,7 +265,7 @@ describe('subscriptions on the embedded event store', () => {
 
   test('see an event of the same process within milliseconds', async () => {
     const store = openAt(join(temporaryFolder(), 'events.db'));
-    const signal = AbortSignal.timeout(10_000);
+    const signal = AbortSignal.timeout(60_000);
     const batches = store.subscribe({ prefixes: [], after: 0, signal })[Symbol.asyncIterator]();
     await batches.next();
     const delaysMs: number[] = [];
@@ -276,19 +276,19 @@ describe('subscriptions on the embedded event store', () => {
       await seen;
       delaysMs.push(performance.now() - recordedMs);
     }
-    expect(delaysMs.sort((a, b) => a - b)[10]).toBeLessThan(5);
+    expect(delaysMs.sort((a, b) => a - b)[10]).toBeLessThan(15); // it would look every 20 ms
   });
 
   test('see an event of another process soon', async () => {
     const path = join(temporaryFolder(), 'events.db');
     const store = openAt(path);
-    const signal = AbortSignal.timeout(10_000);
+    const signal = AbortSignal.timeout(60_000);
     const batches = store.subscribe({ prefixes: ['account-'], after: 0, signal })[Symbol.asyncIterator]();
     await batches.next();
     const elsewhere = appendElsewhere(path, 'account-1', 1);
     const { batches: read } = await collect(batches, (names) => names.length === 1);
     const recordedAtMs = read.flatMap(({ events }) => events)[0]?.recordedAtMs ?? 0;
-    expect(Date.now() - recordedAtMs).toBeLessThan(250);
+    expect(Date.now() - recordedAtMs).toBeLessThan(450); // it would look every 500 ms
     await elsewhere;
   });
 
