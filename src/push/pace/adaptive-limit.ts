@@ -1,51 +1,51 @@
-/** An answer that takes longer may miss the 500 ms as soon as anything else delays it. */
+/** An answer that takes longer than this may miss the 500 ms as soon as anything else delays it. */
 const SAFE_MS = 400;
-/** How much later than at its best a receiver may answer because of the other requests that we have sent. */
+/** By how much our own other requests may delay an answer, compared with the receiver's best time. */
 const MAX_QUEUE_MS = 100;
 const MIN_QUEUE_MS = 25;
-/** A round lasts at least this long, so that a receiver that begins to refuse gets few requests until we hear it. */
+/** A round lasts at least this long, so that a receiver that begins to refuse gets few requests before we notice. */
 const MIN_ROUND_MS = 100;
-/** The pause after the limit has shrunk. It doubles while growing again fails soon. */
+/** The pause after the limit has shrunk. It doubles each time that growing again soon fails. */
 const FIRST_REST_MS = 250;
 const MAX_REST_MS = 16_000;
 const SOON_MS = 10_000;
 /** A limit that the receiver has refused is not tried again for this long. */
 const REFUSED_MS = 300_000;
-/** How much one answer changes what is held for the best time. */
+/** The weight of one answer in the estimate of the best time. */
 const WEIGHT_OF_ANSWER = 0.25;
-/** So many trials in a row must be good, since the time of one may be chance. */
+/** How many trials in a row must be good, since one may be good by chance. */
 const TRIALS = 2;
-/** A trial is good if it takes no more of the time between the best and `SAFE_MS`. */
+/** A trial is good if it takes at most this part of the time between the best time and `SAFE_MS`. */
 const TRIAL_PART = 0.4;
-/** A little less than evenly: timers are late. */
+/** Starts are a little closer than even, since timers are late. */
 const EVENLY = 0.9;
 const LONG_AGO = Number.NEGATIVE_INFINITY;
 
-/** How a request ended. All times are milliseconds on one clock that never steps. */
+/** When a request started and ended. All times are milliseconds on one clock that never steps. */
 export interface Ended {
   readonly startedAtMs: number;
   readonly nowMs: number;
 }
 
 /**
- * How many requests, or handshakes, a receiver can have under way and still answer in time. It starts with one. While
- * answers come as fast as at best, each round of answers doubles it, or adds as many as would still be answered in time
- * if the receiver turned out to work on one after the other. It shrinks when answers come later, before they are too
- * late. A loss halves it, once for all that were under way together.
+ * Finds out how many requests, or handshakes, a receiver can have under way and still answer in time. The limit starts at
+ * one. While answers are as fast as the best ones, each round of answers doubles it, or adds as many as would still be
+ * answered in time if the receiver processed one after the other. The limit shrinks when answers get slower, before they
+ * are too late. A loss halves it, once for all requests that were under way together.
  *
- * This is TCP Vegas with a bound on the delay instead of the number of queued requests: only the 500 ms count, and a
- * receiver that answers within 100 ms of its best is not overloaded.
+ * This is TCP Vegas with a bound on the delay instead of on queued requests: only the 500 ms count, and a receiver that
+ * answers within 100 ms of its best time is not overloaded.
  */
 export class AdaptiveLimit {
   readonly #max: number;
   #limit = 1;
-  /** The mean time of an answer while the receiver is not busy with others of ours. */
+  /** The mean time of an answer while the receiver is not busy with our other requests. */
   #bestMs: number | undefined;
-  /** Counts only what starts after the last change of the limit: nothing else says whether that was right. */
+  /** The answers to requests that started after the last change of the limit. Only these show whether it was right. */
   #round = { sinceMs: LONG_AGO, answers: 0, sumMs: 0, maxMs: 0, wasFull: false };
-  /** Set after a loss until an answer comes: one request goes first. */
+  /** True from a loss until the next answer. Meanwhile one request at a time is sent. */
   #isProbing = false;
-  /** When the request started that is under way beyond the limit, as a trial. */
+  /** The start of the trial that is under way, a request beyond the limit. */
   #triedAtMs: number | undefined;
   #mayTry = false;
   #goodTrials = 0;
@@ -60,12 +60,12 @@ export class AdaptiveLimit {
     this.#max = max;
   }
 
-  /** The mean time of an answer at best; `undefined` before the first one. */
+  /** The best mean time of an answer; `undefined` before the first one. */
   get bestMs(): number | undefined {
     return this.#bestMs;
   }
 
-  /** Whether nothing was answered since the last loss. */
+  /** Whether nothing has been answered since the last loss. */
   get isProbing(): boolean {
     return this.#isProbing;
   }
@@ -75,7 +75,7 @@ export class AdaptiveLimit {
     return this.#limit > 1 || this.#triedAtMs !== undefined;
   }
 
-  /** How many more may start now. */
+  /** How many more requests may start now. */
   room(underWay: number, nowMs: number): number {
     const room = (this.#isProbing ? 1 : this.#limit) - underWay;
     const mayTry = room === 0 && this.#mayTry && !this.#isProbing && this.#triedAtMs === undefined;
@@ -85,12 +85,12 @@ export class AdaptiveLimit {
     return gapMs > 0 ? 1 : room;
   }
 
-  /** When time alone gives room, after `room` said that there is none; infinite where it does not. */
+  /** When there will be room without anything else happening, after `room` has returned 0; infinite if not at all. */
   get nextAtMs(): number {
     return this.#nextAtMs;
   }
 
-  /** `underWay`: with this one. */
+  /** A request has started. `underWay` includes it. */
   started(underWay: number, nowMs: number): void {
     if (underWay >= this.#limit) this.#round.wasFull = true;
     if (underWay > this.#limit && !this.#isProbing) {
@@ -101,7 +101,7 @@ export class AdaptiveLimit {
     this.#lastStartMs = nowMs;
   }
 
-  /** The receiver answered after `timeMs`. `isLate`: this process could not keep up, so the limit does not grow. */
+  /** The receiver answered after `timeMs`. If `isLate`, this process could not keep up, and the limit does not grow. */
   answered(timeMs: number, { startedAtMs, nowMs }: Ended, isLate = false): void {
     this.#isProbing = false;
     const round = this.#round;
@@ -117,16 +117,16 @@ export class AdaptiveLimit {
     if (round.answers >= this.#limit && nowMs - round.sinceMs >= MIN_ROUND_MS) this.#endRound(nowMs);
   }
 
-  /** No answer came in time, or no connection was made, or the receiver said that it is overloaded. */
+  /** No answer came in time, no connection was made, or the receiver said that it is overloaded. */
   lost({ startedAtMs, nowMs }: Ended): void {
     const { isCrowded } = this;
     this.#isProbing = true;
     this.#triedAtMs = undefined;
-    if (startedAtMs < this.#shrunkAtMs) return; // it was under way together with the one that halved the limit
-    if (isCrowded) this.#shrink(this.#limit / 2, nowMs); // a loss of one alone says nothing about how many
+    if (startedAtMs < this.#shrunkAtMs) return; // it was under way when the limit was halved
+    if (isCrowded) this.#shrink(this.#limit / 2, nowMs); // the loss of a single request says nothing about the limit
   }
 
-  /** The receiver refused to have as many at once. */
+  /** The receiver refused the number of requests. */
   refused(ended: Ended): void {
     const limit = Math.max(1, Math.floor(this.#limit * 0.75));
     this.#refused = {
@@ -136,12 +136,12 @@ export class AdaptiveLimit {
     this.lost(ended);
   }
 
-  /** It ended without a word of the receiver. */
+  /** The request ended without an answer that says anything. */
   abandoned({ startedAtMs }: Ended): void {
     if (startedAtMs === this.#triedAtMs) this.#triedAtMs = undefined;
   }
 
-  /** After a pause the receiver is judged anew; what it refused stays known. */
+  /** Starts again from one after a pause. What the receiver has refused is still remembered. */
   restart(): void {
     this.#limit = 1;
     this.#hasShrunk = false;
@@ -152,8 +152,9 @@ export class AdaptiveLimit {
   }
 
   /**
-   * Requests to a slow receiver start one by one, evenly over the time that it takes, so that one more than it can do at
-   * once waits only for a part of that. A trial starts so late that it would be answered at `SAFE_MS` in the worst case.
+   * The time between two starts. Requests to a slow receiver start evenly over its answer time, so that one more than it can
+   * process at once waits only for a part of that time. A trial starts so late that it would be answered at `SAFE_MS` in the
+   * worst case.
    */
   #gapMs(isTrial: boolean): number {
     const bestMs = this.#bestMs ?? 0;
@@ -174,8 +175,8 @@ export class AdaptiveLimit {
   }
 
   /**
-   * With one under way there is no queue of ours: its time is the best also where it was less before. With more, only a
-   * lower mean says something, and that of few answers less than that of many.
+   * Updates the best time. A request that is alone does not wait for our others, so its time counts even if it is longer than
+   * before. Otherwise only a lower mean counts, and that of few answers counts less.
    */
   #best(meanMs: number, answers: number): number {
     const before = this.#bestMs ?? meanMs;
@@ -192,7 +193,7 @@ export class AdaptiveLimit {
     this.#mayTry = safe < 1 && most >= 1;
   }
 
-  /** A receiver that works on one after the other would have answered the trial at `SAFE_MS`. */
+  /** Judges a trial. A receiver that processes one request after the other would have answered it at `SAFE_MS`. */
   #judgeTrial(timeMs: number, nowMs: number): void {
     const bestMs = this.#bestMs ?? timeMs;
     this.#triedAtMs = undefined;

@@ -6,16 +6,16 @@ const LOOK_EVERY_MS = 1_000;
 
 export interface HostOwnersOptions {
   readonly coordination: Pick<Coordination, 'live'>;
-  /** The id under which this process reports that it is alive. */
+  /** The id with which this process reports that it is alive. */
   readonly holder: string;
   readonly clock: Clock;
 }
 
 /**
- * Which process works on the deliveries to which host. The processes that live divide the hosts among them, so that each
- * receiver is asked at one pace. All reach the same result, without a word between them, by rendezvous hashing: a host
- * changes its process only when that ends, or when one comes that takes its part. While two disagree, for a second or
- * two, both may work on a host; a delivery is still claimed by one of them.
+ * Which process delivers to which host. The live processes divide the hosts among themselves by rendezvous hashing, so that
+ * each receiver gets one pace, and all reach the same result without communicating. A host moves only when its process ends,
+ * or when a new process takes its share. For a second or two processes may disagree and both work on a host; each delivery
+ * is still claimed by one of them.
  */
 export class HostOwners {
   readonly #options: HostOwnersOptions;
@@ -34,7 +34,7 @@ export class HostOwners {
     const live = await coordination.live(PROCESS_MAX_AGE_MS);
     this.#lookedAtMs = clock.now();
     const processes = live
-      // One whose directory has not caught up delivers nothing yet.
+      // A process whose directory has not caught up delivers nothing yet.
       .filter(({ roles, directoryPosition }) => roles.includes('webhooks') && directoryPosition !== null)
       .map(({ id }) => id);
     if (processes.join() === this.#processes.join()) return;

@@ -3,20 +3,20 @@ import type { SendResult } from '../sender/sender.ts';
 import { AdaptiveLimit, type Ended } from './adaptive-limit.ts';
 
 const MAX_UNDER_WAY = 128;
-/** Attempts of failing webhooks beside those, while others are answered. */
+/** Attempts of failing webhooks in addition, while others are answered. */
 const MAX_APART = 2;
-/** After this pause a host has no open connections and may have been replaced: it is judged anew. */
+/** After this pause a host has no open connections and may have been replaced, so its limits start again. */
 const IDLE_MS = 3_000;
-/** When this process is later with an attempt, more of them would only make it later still. */
+/** If this process is later than this with an attempt, more attempts would only make it later. */
 const MAX_LATE_MS = 100;
 const QUICK_MS = 250;
-/** Answers by which servers may say that they have too much to do, if so many in a row are such. */
+/** Statuses by which servers may say that they are overloaded, if this many answers in a row have one. */
 const OVERLOADED = [502, 503, 504];
 const OVERLOADED_AFTER = 3;
-/** A host that gave such an answer to a request that was alone errs for another reason; that counts for so long. */
+/** A host that gave such an answer to a single request has another problem. That is remembered for this long. */
 const ERRS_ALONE_MS = 300_000;
 
-/** The claim that asks for room. `isOfDue`: it asks for every lane with something due, and will ask again. */
+/** The claim that asks for room. If `isOfDue`, it asks for all lanes with something due, and will ask again. */
 export interface Claim {
   readonly number: number;
   readonly isOfDue: boolean;
@@ -24,12 +24,12 @@ export interface Claim {
 
 export interface RoomAsked {
   readonly claim: Claim;
-  /** What the claim has granted to others at this host, with and without those apart. */
+  /** What the claim has granted to other lanes at this host, to those paced apart separately. */
   readonly taken: { readonly shared: number; readonly apart: number };
   readonly nowMs: number;
 }
 
-/** How many attempts one host may have under way. Webhooks of several keys may lead to it: they share what it can do. */
+/** How many attempts one host may have under way. Webhooks of several keys may share the host and its limits. */
 export class HostPace {
   readonly name: string;
   readonly #openConnections: () => number;
@@ -39,13 +39,13 @@ export class HostPace {
   #apart = 0;
   #lastStartMs = Number.NEGATIVE_INFINITY;
   #answeredAtMs = Number.NEGATIVE_INFINITY;
-  /** How many of the last answers in a row were such. */
+  /** How many of the last answers in a row said that it may be overloaded. */
   #errors = 0;
   #erredAloneAtMs = Number.NEGATIVE_INFINITY;
-  /** Lanes that got no room although something is due, the first one first, each with the last claim that asked. */
+  /** Lanes that got no room although something is due, in order, each with the last claim that asked. */
   readonly #waiting = new Map<string, number>();
 
-  /** `openConnections`: those whose handshake is complete, idle or in use. */
+  /** `openConnections` counts connections whose handshake is complete, idle or in use. */
   constructor(name: string, openConnections: () => number) {
     this.name = name;
     this.#openConnections = openConnections;
@@ -61,8 +61,8 @@ export class HostPace {
   }
 
   /**
-   * Whether a lane that fails since then is paced apart: it gets no answer while other lanes do, so the fault is its own.
-   * It takes no room from the others, and says nothing about the host.
+   * Whether a lane that has been failing since then is paced apart: other lanes get answers, so the fault is its own. Such a
+   * lane takes no room from the others, and says nothing about the host.
    */
   isApart(failingSinceMs: number | undefined): boolean {
     return failingSinceMs !== undefined && this.#answeredAtMs > failingSinceMs && !this.#requests.isProbing;
@@ -74,8 +74,8 @@ export class HostPace {
   }
 
   /**
-   * How many more may start for a lane. Open connections take a request each; what goes beyond them makes new ones.
-   * Lanes take turns: one that has waited longer comes first.
+   * How many more attempts of a lane may start. Each open connection takes one request; further ones open new connections.
+   * Lanes take turns, and the one that has waited longest comes first.
    */
   room(prefix: string, { taken, claim, nowMs }: RoomAsked): number {
     const underWay = this.#underWay + taken.shared;
@@ -87,7 +87,7 @@ export class HostPace {
     return left;
   }
 
-  /** When time alone may give room; infinite where it does not. */
+  /** When there may be room without anything else happening; infinite if not at all. */
   nextAtMs(nowMs: number): number {
     const later = (atMs: number): number => (atMs > nowMs ? atMs : Infinity);
     return Math.min(later(this.#requests.nextAtMs), later(this.#handshakes.nextAtMs));
@@ -114,7 +114,7 @@ export class HostPace {
     if (connecting > 0) this.#handshakes.started(connecting, nowMs);
   }
 
-  /** Without a result: nothing was sent, or the result says nothing about how much the receiver can do at once. */
+  /** Ends an attempt. There is no result if nothing was sent, or if it says nothing about how much the receiver can do at once. */
   end(ended: Ended, result?: SendResult): void {
     this.#underWay -= 1;
     if (result?.outcome.ok) this.#answeredAtMs = ended.nowMs;
@@ -135,7 +135,7 @@ export class HostPace {
     else this.#requests.answered(Math.max(0, answerMs - lateMs), ended, isLate);
   }
 
-  /** Whether it answered with an error that says nothing about how many are under way. */
+  /** Whether the answer is an error that says nothing about the number of attempts under way. */
   #errsAnyway({ answer }: AttemptOutcome, { nowMs }: Ended): boolean {
     this.#errors = OVERLOADED.includes(answer?.status ?? 0) ? this.#errors + 1 : 0;
     if (this.#errors === 0) return false;
@@ -143,14 +143,14 @@ export class HostPace {
     return this.#errors < OVERLOADED_AFTER || nowMs < this.#erredAloneAtMs + ERRS_ALONE_MS;
   }
 
-  /** The receiver refused an attempt because of what else is under way. */
+  /** The receiver refused an attempt because of the others that are under way. */
   refuse(ended: Ended): void {
     this.#underWay -= 1;
     this.#requests.refused(ended);
     this.#handshakes.abandoned(ended);
   }
 
-  /** How many other lanes have waited longer; counted up to `most`. */
+  /** How many other lanes have waited longer, counted up to `most`. */
   #ahead(prefix: string, claim: number, most: number): number {
     let ahead = 0;
     for (const [other, asked] of this.#waiting) {

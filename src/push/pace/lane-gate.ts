@@ -1,34 +1,34 @@
 const FIRST_PER_SECOND = 10;
-/** By then a webhook that was enabled may start 10,240 deliveries a second: it no longer matters. */
+/** After this time the ramp of an enabled webhook allows 10,240 deliveries a second, and ends. */
 const RAMP_MS = 10_000;
-/** Unused starts are kept this long: a timer that fires late costs no rate. */
+/** Unused starts are kept for this long, so that a timer that fires late does not lower the rate. */
 const KEPT_MS = 20;
 /** A refused rate is remembered this long after the refusal. */
 const LEARNED_MS = 300_000;
-/** The part of the refused rate that is used first from then on. */
+/** The part of the refused rate that is used at first. */
 const USED_PART = 0.9;
-/** `Retry-After` is in whole seconds: up to one of them comes from rounding. */
+/** `Retry-After` is in whole seconds, so up to one second is due to rounding. */
 const ROUNDED_MS = 1_000;
-/** The learned rate doubles in this time, and no sooner than after so many deliveries, until it is refused again. */
+/** The learned rate doubles within this time, but no sooner than after this many deliveries, until it is refused again. */
 const DOUBLES_IN = { ms: 60_000, deliveries: 4_000 } as const;
-/** After a pause of this long the deliveries accepted before it say nothing about the rate. */
+/** After a pause of this length earlier deliveries say nothing about the rate. */
 const IDLE_MS = 5_000;
 
 /**
- * When the next delivery of one webhook may start, by what its receiver and the operator have asked for: the ramp after
- * it was enabled, the operator's rate, the receiver's `Retry-After`, and a rate that it has refused. All times are
+ * When the next delivery of a webhook may start, as the receiver and the operator have asked: the ramp after the webhook
+ * was enabled, the operator's rate, the receiver's `Retry-After`, and a rate that it has refused. All times are
  * milliseconds on one clock that never steps.
  */
 export class LaneGate {
   #enabledAtMs: number | undefined;
   #heldUntilMs = 0;
-  /** Set after a hold until the receiver answers: one delivery goes first. */
+  /** True after a hold until the receiver answers. Meanwhile one delivery at a time is sent. */
   #isTrial = false;
   #nextAtMs = 0;
   #lastAtMs = Number.NEGATIVE_INFINITY;
-  /** What started since the last pause, less what was refused of it. */
+  /** The deliveries that have started since the last pause, without the refused ones. */
   #accepted = { count: 0, sinceMs: 0 };
-  /** What the receiver can take a second, as its refusals tell: at the end of the last hold, and what was accepted by then. */
+  /** The rate that the receiver's refusals allow, when the last hold ended, and how many deliveries were accepted by then. */
   #learned = { perSecond: Infinity, atMs: 0, accepted: 0 };
 
   /** The webhook was enabled. */
@@ -37,7 +37,7 @@ export class LaneGate {
     this.#nextAtMs = atMs;
   }
 
-  /** How many more may start now. `perSecond`: what the operator allows. */
+  /** How many more may start now. `perSecond` is the operator's limit. */
   room(
     underWay: number,
     { perSecond, nowMs }: { readonly perSecond: number; readonly nowMs: number },
@@ -50,7 +50,7 @@ export class LaneGate {
     return Math.min(most, fromMs > nowMs ? 0 : 1 + Math.floor((nowMs - fromMs) / intervalMs));
   }
 
-  /** When the next one may start, where the time alone prevents it. */
+  /** When the next one may start, if only time is missing. */
   nextAtMs(perSecond: number, nowMs: number): number {
     return Math.max(this.#heldUntilMs, this.#intervalMs(perSecond, nowMs) === 0 ? 0 : this.#nextAtMs);
   }
@@ -69,7 +69,7 @@ export class LaneGate {
     this.#isTrial = false;
   }
 
-  /** The receiver refused a delivery and asked to wait for `waitMs`. `isRate`: because of how many came in a time. */
+  /** The receiver refused a delivery and asked to wait for `waitMs`. If `isRate`, the reason was the rate. */
   refused(
     waitMs: number,
     {
@@ -78,7 +78,7 @@ export class LaneGate {
       isRate,
     }: { readonly startedAtMs: number; readonly nowMs: number; readonly isRate: boolean },
   ): void {
-    const wereTogether = startedAtMs < this.#heldUntilMs; // with one that was refused before
+    const wereTogether = startedAtMs < this.#heldUntilMs; // another one of those under way was refused before
     const untilMs = Math.max(this.#heldUntilMs, nowMs + waitMs);
     const heldMs = untilMs - Math.max(this.#heldUntilMs, startedAtMs);
     this.#heldUntilMs = untilMs;
@@ -88,7 +88,7 @@ export class LaneGate {
     accepted.count -= 1;
     if (!isRate || accepted.count <= 0) return;
     if (!wereTogether && accepted.count <= this.#learned.accepted) {
-      // It accepted nothing since its last refusal: it says no rate, only how long to wait.
+      // It has accepted nothing since its last refusal, so it gives no rate, but only a time to wait.
       accepted.sinceMs += heldMs;
       return;
     }
@@ -96,7 +96,7 @@ export class LaneGate {
     this.#learned = { perSecond, atMs: untilMs, accepted: accepted.count };
   }
 
-  /** Between two starts; 0: nothing limits the rate. */
+  /** The time between two starts; 0 if nothing limits the rate. */
   #intervalMs(perSecond: number, nowMs: number): number {
     return 1000 / Math.min(perSecond, this.#learnedPerSecond(nowMs), this.#rampPerSecond(nowMs));
   }

@@ -3,22 +3,22 @@ import type { SendResult } from '../sender/sender.ts';
 import { HostPace, type RoomAsked } from './host-pace.ts';
 import { LaneGate } from './lane-gate.ts';
 
-/** Attempts under way in this process at most. */
+/** The most attempts under way in this process. */
 const MAX_UNDER_WAY = 512;
-/** Deliveries of one claim at most. */
+/** The most deliveries of one claim. */
 const MAX_CLAIMED = 100;
 const MAX_OF_LANE = 32;
-/** For a webhook whose last attempts failed, whatever its receiver could do before. */
+/** The limit of a webhook whose last attempts have failed, whatever its receiver could do before. */
 const MAX_OF_FAILING_LANE = 2;
 const FAILING_AFTER = 2; // failed attempts in a row
-/** What was learned of lanes and hosts is dropped after so long without an attempt. */
+/** Lanes and hosts are forgotten after this long without an attempt. */
 const FORGOTTEN_MS = 600_000;
-/** How often a lane that another process works on is looked at: that process may have ended. */
+/** How often lanes of other processes are checked: their process may have ended. */
 const LOOK_MS = 1_000;
 
 /**
- * How many attempts may be under way to receivers that fail; to those and the ones that are slow or not known yet; and
- * to all. However many receivers hang, a quarter of all is left for new ones, and another quarter for quick ones.
+ * How many attempts may be under way to failing receivers; to these and to slow or unknown ones; and to all. However many
+ * receivers hang, a quarter of all attempts is left for new receivers, and another quarter for quick ones.
  */
 const MAX_TOGETHER = {
   failing: MAX_UNDER_WAY / 2,
@@ -26,29 +26,29 @@ const MAX_TOGETHER = {
   quick: MAX_UNDER_WAY,
 } as const;
 type Standing = keyof typeof MAX_TOGETHER;
-/** Attempts under way by standing. */
+/** Attempts under way, by standing. */
 type Counts = Record<Standing, number>;
 
 /** What one claim may take. */
 export interface Grant extends Pick<ClaimOptions, 'limit' | 'laneCapacity'> {
-  /** How long until time alone lets more deliveries of the lanes start that were asked for; may be infinite. */
+  /** How long until more deliveries of the requested lanes may start without anything else happening; may be infinite. */
   readonly waitMs: () => number;
-  /** How many of the lanes that were asked for got nothing. */
+  /** How many of the requested lanes got nothing. */
   readonly waiting: () => number;
 }
 
 export interface LaneTerms {
-  /** Its webhook's URL; `undefined` where it has none. */
+  /** The webhook's URL; `undefined` if there is none. */
   readonly url: string | undefined;
-  /** The rate that the operator allows; infinite: any. */
+  /** The operator's limit, which may be infinite. */
   readonly perSecond: number;
 }
 
 export interface PaceOptions {
   readonly termsOf: (prefix: string) => LaneTerms;
-  /** Whether this process works on the host's deliveries, and not another one. */
+  /** Whether this process, and no other, delivers to the host. */
   readonly owns: (host: string) => boolean;
-  /** The open connections to a host, idle or in use, whose handshake is complete. */
+  /** The number of open connections to a host whose handshake is complete, idle or in use. */
   readonly openConnections: (host: string) => number;
 }
 
@@ -59,16 +59,16 @@ interface Lane {
   readonly gate: LaneGate;
   underWay: number;
   failedInARow: number;
-  /** When the first of them began; `undefined` while none has failed. */
+  /** When the first of these began; `undefined` if none has failed. */
   failingSinceMs: number | undefined;
   isBlocked: boolean;
-  /** When an attempt started, or it was looked at first. */
+  /** When the last attempt started, or the lane was first checked. */
   usedAtMs: number | undefined;
 }
 
-/** One attempt's place among those under way. */
+/** The place of an attempt among those under way. */
 export interface Slot {
-  /** How many others were under way at the host when it was claimed. */
+  /** How many other attempts were under way at the host when this one was claimed. */
   readonly others: number;
   readonly startedAtMs: number;
   readonly lane: Lane;
@@ -77,16 +77,16 @@ export interface Slot {
   readonly isApart: boolean;
 }
 
-/** How an attempt ended, as far as the pace depends on it. */
+/** The end of an attempt, as far as the pace depends on it. */
 export interface AttemptEnd {
   readonly result: SendResult;
-  /** How long the receiver asked to wait; `null` where it did not. */
+  /** How long the receiver asked to wait; `null` if it did not. */
   readonly askedMs: number | null;
 }
 
 /**
- * How many attempts may be under way: at each host as many as it answers in time, for each webhook as its receiver and
- * the operator ask, and in this process. All times are milliseconds on one clock that never steps.
+ * How many attempts may be under way: at each host as many as it answers in time, for each webhook as many as its receiver
+ * and the operator want, and in this process. All times are milliseconds on one clock that never steps.
  */
 export class Pace {
   readonly #options: PaceOptions;
@@ -101,8 +101,8 @@ export class Pace {
   }
 
   /**
-   * What may be claimed now. What it grants a lane counts for all others that are asked for later, so that one claim
-   * never exceeds a limit. `deliveries` are those that are to start, where that is known.
+   * Grants what may be claimed now. The capacity of a lane is deducted for the lanes that are requested later, so that a claim
+   * never exceeds a limit. `deliveries` are the ones that will start, if these are known.
    */
   grant(nowMs: number, deliveries?: readonly { readonly prefix: string }[]): Grant {
     const wanted = deliveries && Map.groupBy(deliveries, ({ prefix }) => prefix);
@@ -112,7 +112,7 @@ export class Pace {
     const claim = { number: this.#claims, isOfDue };
     const granted = new Map<string, number>();
     const takenOf = new Map<HostPace, { shared: number; apart: number }>();
-    const counts = { ...this.#underWay }; // with what is granted
+    const counts = { ...this.#underWay }; // includes what this claim has granted
     let [nextAtMs, waiting] = [Infinity, 0];
     const laneCapacity = (prefix: string): number => {
       const known = granted.get(prefix);
@@ -135,7 +135,7 @@ export class Pace {
     return { limit, laneCapacity, waitMs: () => Math.max(0, nextAtMs - nowMs), waiting: () => waiting };
   }
 
-  /** A delivery of the lane was claimed. */
+  /** Takes a slot for a claimed delivery of the lane. */
   start(prefix: string, nowMs: number): Slot {
     const lane = this.#lane(prefix);
     const { host, gate, terms } = lane;
@@ -150,13 +150,13 @@ export class Pace {
     return slot;
   }
 
-  /** Its place is free again; `attempt` where one was made. */
+  /** Frees the slot. `attempt` is given if one was made. */
   end(slot: Slot, nowMs: number, attempt?: AttemptEnd): void {
     const { lane, host, startedAtMs } = slot;
     const ended = { startedAtMs, nowMs };
     lane.underWay -= 1;
     this.#underWay[slot.standing] -= 1;
-    // A receiver that is asked for one thing at a time already can only mean the rate.
+    // A receiver that gets one request at a time can only mean the rate.
     const isRate = attempt?.result.outcome.answer?.status === 429 || host.underWay === 1;
     if (slot.isApart) host.endApart();
     else if (attempt === undefined) host.end(ended);
@@ -175,12 +175,12 @@ export class Pace {
     lane.failingSinceMs = ok ? undefined : (lane.failingSinceMs ?? startedAtMs);
   }
 
-  /** The webhook was enabled `agoMs` ago: its rate grows from ten a second. */
+  /** Starts the ramp of a webhook that was enabled `agoMs` ago: its rate grows from ten a second. */
   enabled(prefix: string, agoMs: number, nowMs: number): void {
     this.#lane(prefix).gate.enabled(nowMs - agoMs);
   }
 
-  /** While it is blocked the lane gets no room. */
+  /** A blocked lane gets no room. */
   setBlocked(prefix: string, isBlocked: boolean): void {
     this.#lane(prefix).isBlocked = isBlocked;
   }
@@ -196,7 +196,7 @@ export class Pace {
     return Math.min(own, isApart(lane) ? host.roomApart(asked) : host.room(prefix, asked));
   }
 
-  /** A process may deliver to a hundred thousand webhooks in the course of a day. */
+  /** Forgets lanes and hosts that are not used any more: a process may deliver to a hundred thousand webhooks in a day. */
   #forget(nowMs: number): void {
     if (nowMs - this.#lookedAtMs < FORGOTTEN_MS / 10) return;
     this.#lookedAtMs = nowMs;
@@ -209,7 +209,7 @@ export class Pace {
     for (const [name, host] of this.#hosts) if (!used.has(host)) this.#hosts.delete(name);
   }
 
-  /** When time alone may give the lane room. */
+  /** When the lane may get room without anything else happening. */
   #nextAtMs({ host, gate, terms }: Lane, nowMs: number): number {
     if (!this.#options.owns(host.name)) return nowMs + LOOK_MS;
     const gateAtMs = gate.nextAtMs(terms.perSecond, nowMs);
@@ -260,7 +260,7 @@ function standingOf({ failedInARow, host }: Lane): Standing {
   return host.isQuick ? 'quick' : 'unproven';
 }
 
-/** How many more of the standing there may be. */
+/** How many more attempts of the standing may start. */
 function roomOf(standing: Standing, { failing, unproven, quick }: Counts): number {
   const all = MAX_TOGETHER.quick - failing - unproven - quick;
   if (standing === 'quick') return all;

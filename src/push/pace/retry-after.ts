@@ -1,16 +1,16 @@
 import type { AttemptOutcome } from '../queue/delivery.ts';
 
-/** The longest that a receiver can make its deliveries wait with one answer. */
+/** The longest wait that a receiver can ask for in one answer. */
 export const MAX_RETRY_AFTER_MS = 300_000;
-/** After a 429 that does not say how long. */
+/** The wait after a 429 that does not say how long. */
 const UNSAID_MS = 1_000;
-/** The three forms of a date in HTTP (RFC 9110, 5.6.7); the last has no zone and means GMT. */
+/** The three forms of a date in HTTP (RFC 9110, section 5.6.7). The last one has no zone and means GMT. */
 const HTTP_DATE =
   /^[A-Z][a-z]{2,8}(?:, \d{2}[ -][A-Z][a-z]{2}[ -]\d{2,4} \d{2}:\d{2}:\d{2} GMT| [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4})$/;
 
 /**
- * How long the receiver asks us to wait after an attempt that ended then: what its 429, or its 503 with `Retry-After`, says,
- * from 0 to `MAX_RETRY_AFTER_MS`. `null` where it does not ask.
+ * How long the receiver asks to wait after an attempt, by its 429 or by its 503 with `Retry-After`: from 0 to
+ * `MAX_RETRY_AFTER_MS`; `null` if it does not ask.
  */
 export function retryAfterMs({ ok, answer }: AttemptOutcome, endedAtMs: number): number | null {
   if (ok || (answer?.status !== 429 && answer?.status !== 503)) return null;
@@ -19,7 +19,7 @@ export function retryAfterMs({ ok, answer }: AttemptOutcome, endedAtMs: number):
   return Math.min(Math.max(asked, 0), MAX_RETRY_AFTER_MS);
 }
 
-/** `undefined` where it is absent or malformed: a time that nobody meant is worse than none. */
+/** Reads the header; `undefined` if it is absent or malformed, since a wrong time is worse than none. */
 function readRetryAfter(value: string, nowMs: number): number | undefined {
   if (/^\d+$/.test(value)) return Number(value) * 1_000;
   if (!HTTP_DATE.test(value)) return undefined;

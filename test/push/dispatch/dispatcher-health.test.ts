@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { onKey, PREFIX } from '../../support/accounts/account-samples.ts';
-import { claimFrom, claimOptions, failed, newDelivery } from '../../support/deliveries/deliveries.ts';
+import { newDelivery } from '../../support/deliveries/deliveries.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
 import { countByState } from '../../support/deliveries/listed.ts';
 import { failedWith, OK, type PushMachine } from '../../support/deliveries/push.ts';
@@ -11,8 +11,6 @@ const range = (count: number, first = 1) => Array.from({ length: count }, (_, in
 /** A delivery that is owed now. */
 const owed = (m: PushMachine, transactionId: number) =>
   newDelivery(transactionId, { prefix: PREFIX, position: m.directory.position });
-const access = (type: 'IntegrationEnabled' | 'IntegrationDisabled') =>
-  ({ type, data: { account_id: 7 } }) as const;
 
 /** Delivers transactions to a receiver that answers so; all attempts are over when it resolves. */
 async function deliver(m: PushMachine, status: number, transactionIds: readonly number[]): Promise<void> {
@@ -89,48 +87,4 @@ describe('a switch-off', () => {
       expect(await countByState(m.queue)).toMatchObject({ pending: 0, delivered: 1 });
     },
   );
-});
-
-describe('an enable', () => {
-  /** As another process does it, which has seen the enable already. */
-  async function failElsewhere(m: PushMachine, endedAtMs: number): Promise<void> {
-    await m.queue.enqueue([owed(m, 900)]);
-    const [claimed] = await claimFrom(m.queue, claimOptions(endedAtMs));
-    if (claimed === undefined) throw new Error('nothing was claimed');
-    await m.queue.report([failed(claimed, endedAtMs - 250)]);
-  }
-
-  test.each([
-    ['a second after it', SECOND_MS, 1],
-    ['at its very moment', 0, 1],
-    ['a millisecond before it', -1, 0],
-  ])(
-    'that is seen late, where a failure streak began %s (%i ms), leaves %i failures of it',
-    async (_, afterMs, left) => {
-      const m = await pushMachine({ events: [onKey('WebhookDisabled')] });
-      await m.scheduler.advance(SECOND_MS);
-      const enabledAtMs = m.scheduler.now();
-      m.kill(); // the failure is reported by another process
-      await m.record('account-7', onKey('WebhookEnabled'));
-      await failElsewhere(m, enabledAtMs + afterMs);
-      expect((await m.queue.health(PREFIX)).failedInARow).toBe(1);
-      m.start();
-      await settle();
-      expect((await m.queue.health(PREFIX)).failedInARow).toBe(left);
-    },
-  );
-
-  test('forgets a failure streak whose time was ended by a hold', async () => {
-    const m = await pushMachine();
-    await deliver(m, 503, range(3));
-    await m.account(access('IntegrationDisabled'));
-    await deliver(m, 200, [101]);
-    m.sender.answer = () => 'never';
-    await m.account(access('IntegrationEnabled'));
-    await settle();
-    expect(await m.queue.health(PREFIX)).toMatchObject({ failedInARow: 3, failingSinceMs: null });
-    await m.account(onKey('WebhookDisabled'), onKey('WebhookEnabled'));
-    await settle();
-    expect((await m.queue.health(PREFIX)).failedInARow).toBe(0);
-  });
 });

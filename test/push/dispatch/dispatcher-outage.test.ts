@@ -78,22 +78,6 @@ test('what an account event calls for is carried out after the outage, and leave
   expect((await deliveryOf(m, 502)).state).toBe('pending');
 });
 
-test('held deliveries go once the store is available again that could not make them due', async () => {
-  const access = (type: 'IntegrationEnabled' | 'IntegrationDisabled') =>
-    ({ type, data: { account_id: 7 } }) as const;
-  const { m, outage } = await failingMachine();
-  await m.account(access('IntegrationDisabled'));
-  await m.push(501);
-  await m.scheduler.advance(10);
-  outage.failing = 'change';
-  await m.account(access('IntegrationEnabled'));
-  await m.scheduler.advance(50);
-  expect(outage.triedAtMs).toHaveLength(1);
-  outage.failing = '';
-  await m.scheduler.advance(100);
-  expect((await deliveryOf(m, 501)).state).toBe('delivered');
-});
-
 test('what arrives exactly when the work ends is handled at once', async () => {
   const { m } = await failingMachine();
   m.sender.answer = () => ({ outcome: failedWith(503), afterMs: 1 });

@@ -2,200 +2,231 @@ import { pino } from 'pino';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
 import { ReportBatch } from '../../../src/push/dispatch/report-batch.ts';
-import type { DeliveryReport } from '../../../src/push/queue/delivery.ts';
+import type { AttemptOutcome, DeliveryReport, WebhookHealth } from '../../../src/push/queue/delivery.ts';
 import { FakeScheduler } from '../../support/deliveries/fake-scheduler.ts';
 
-const logInto = (lines: object[]) => pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
-const storeUnavailable = (): Error => new FuelError('STORE_UNAVAILABLE', 'no server answers');
+const UNAVAILABLE = new FuelError('STORE_UNAVAILABLE', 'no server answers');
+const HEALTH: WebhookHealth = { failedInARow: 1, failingSinceMs: 1, lastAnswers: [] };
+const names = (count: number) => Array.from({ length: count }, (_, index) => `${index}`);
+const claim = (id: string) => ({ id, prefix: 'aaaaaaaaaa', transactionId: 1, leaseToken: 'x' });
+const failure = (id: string, outcome: AttemptOutcome | null): DeliveryReport => ({
+  ...{ kind: 'failed', ...claim(id), reason: 'y' },
+  attempt: outcome && {
+    ...{ cycle: 1, number: 1, startedAtMs: 1, durationMs: 2, othersUnderWay: 0, outcome },
+  },
+});
 
+/** A batch whose store refuses as said. `heard` has what each record resolved with, `faults` what it rejected with. */
 function batch(refuse: (reports: readonly DeliveryReport[]) => Error | undefined = () => undefined) {
   const scheduler = new FakeScheduler();
-  const faults: unknown[] = [];
-  const commits: string[][] = [];
-  const recorded: string[] = [];
   const stored: DeliveryReport[] = [];
+  const commits: string[][] = [];
+  const triedAtMs: number[] = [];
+  const heard: unknown[] = [];
+  const faults: unknown[] = [];
   const lines: object[] = [];
   const reports = new ReportBatch({
     scheduler,
-    log: logInto(lines),
+    log: pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) }),
     queue: {
       async report(all) {
+        triedAtMs.push(scheduler.now());
         const refusal = refuse(all);
         if (refusal !== undefined) throw refusal;
         stored.push(...all);
         commits.push(all.map(({ id }) => id));
-        return new Map();
+        return new Map([['aaaaaaaaaa', HEALTH]]);
       },
     },
   });
   const record = (report: DeliveryReport): void =>
     void reports.record(report).then(
-      () => stored.some(({ id }) => id === report.id) && recorded.push(report.id),
+      (health) => heard.push(health),
       (error: unknown) => faults.push(error),
     );
   const add = (...ids: readonly string[]) => {
-    for (const id of ids)
-      record({ kind: 'held', id, prefix: 'aaaaaaaaaa', transactionId: 1, leaseToken: 'x' });
+    for (const id of ids) record({ kind: 'held', ...claim(id) });
   };
-  return { scheduler, commits, recorded, stored, faults, reports, lines, add, record };
+  return { scheduler, commits, stored, triedAtMs, heard, faults, reports, lines, add, record };
 }
 
-test('outcomes that arrive within two milliseconds are recorded in one commit, in their order', async () => {
-  const { scheduler, commits, recorded, add } = batch();
-  add('a');
-  await scheduler.advance(1);
-  add('b', 'c');
-  await scheduler.advance(1);
-  add('d');
-  await scheduler.advance(2);
-  expect(commits).toEqual([['a', 'b', 'c'], ['d']]);
-  expect(recorded).toEqual(['a', 'b', 'c', 'd']);
+/** Refuses with an error as long as a function says so. */
+function refusing(error: Error) {
+  const state = { isRefusing: true };
+  return { state, refuse: () => (state.isRefusing ? error : undefined) };
+}
+
+describe('a commit', () => {
+  test('records the outcomes that arrive within two milliseconds, in their order, and resolves with their health', async () => {
+    const { scheduler, commits, heard, add } = batch();
+    add('a');
+    await scheduler.advance(1);
+    add('b', 'c');
+    expect(scheduler.pending).toEqual([1]); // a second timer would record them twice
+    await scheduler.advance(1);
+    add('d');
+    await scheduler.advance(2);
+    expect(commits).toEqual([['a', 'b', 'c'], ['d']]);
+    expect(heard).toEqual([HEALTH, HEALTH, HEALTH, HEALTH]);
+  });
+
+  test('of many makes those of ten milliseconds share the next, until they are few again', async () => {
+    const { scheduler, commits, add } = batch();
+    add(...names(48));
+    await scheduler.advance(2);
+    add('b');
+    await scheduler.advance(8);
+    add('c');
+    await scheduler.advance(1);
+    expect(commits.map(({ length }) => length)).toEqual([48]);
+    await scheduler.advance(1);
+    expect(commits.slice(1)).toEqual([['b', 'c']]);
+    add('d');
+    await scheduler.advance(2);
+    expect(commits.slice(2)).toEqual([['d']]);
+  });
+
+  test.each(['while it runs', 'at the close'])('records 200 outcomes at most, %s', async (when) => {
+    const { scheduler, commits, heard, reports, add } = batch();
+    add(...names(401));
+    if (when === 'at the close') await reports.close();
+    else await scheduler.advance(12);
+    expect(commits.map(({ length }) => length)).toEqual([200, 200, 1]);
+    expect([commits.flat(), heard.length]).toEqual([names(401), 401]);
+  });
 });
 
-test('after a commit of many those of ten milliseconds share one, until they are few again', async () => {
-  const { scheduler, commits, add } = batch();
-  add(...Array.from({ length: 48 }, (_, index) => `a${index}`));
-  await scheduler.advance(2);
-  add('b');
-  await scheduler.advance(8);
-  add('c');
-  await scheduler.advance(1);
-  expect(commits.map(({ length }) => length)).toEqual([48]);
-  await scheduler.advance(1);
-  expect(commits.slice(1)).toEqual([['b', 'c']]);
-  add('d');
-  await scheduler.advance(2);
-  expect(commits.slice(2)).toEqual([['d']]);
+describe('while the store is unavailable', () => {
+  test('outcomes are kept, and tried again after 50 ms, then half as often each time, at least every two seconds', async () => {
+    const { state, refuse } = refusing(UNAVAILABLE);
+    const { scheduler, commits, triedAtMs, lines, add } = batch(refuse);
+    const pauses = () => triedAtMs.slice(1).map((at, index) => at - (triedAtMs[index] ?? 0));
+    add('a');
+    await scheduler.advance(10);
+    add('b');
+    expect([triedAtMs.length, scheduler.pending.length]).toEqual([1, 1]); // it starts no second recording
+    await scheduler.advance(7_200);
+    expect(pauses()).toEqual([50, 100, 200, 400, 800, 1_600, 2_000, 2_000]);
+    state.isRefusing = false;
+    await scheduler.advance(2_000);
+    expect(commits.flat()).toEqual(['a', 'b']);
+    expect(lines).toMatchObject([
+      { level: 40, outcomes: 1, msg: 'record of outcomes waits: a store is unavailable' },
+      { level: 30, outcomes: 1, msg: 'record of outcomes continues: the store is available again' },
+    ]);
+    state.isRefusing = true;
+    triedAtMs.length = 0;
+    add('c');
+    await scheduler.advance(152);
+    expect(pauses()).toEqual([50, 100]);
+  });
+
+  test('a pause that is over leaves no listener', async () => {
+    const added = vi.spyOn(AbortSignal.prototype, 'addEventListener');
+    const removed = vi.spyOn(AbortSignal.prototype, 'removeEventListener');
+    onTestFinished(() => void vi.restoreAllMocks());
+    let tries = 0;
+    const { scheduler, commits, add } = batch(() => (tries++ < 3 ? UNAVAILABLE : undefined));
+    add('a');
+    await scheduler.advance(1_000);
+    expect(commits).toEqual([['a']]);
+    const listeners = (calls: typeof added.mock.calls) => calls.map(([, listener]) => listener);
+    expect(added.mock.calls.length).toBeGreaterThanOrEqual(3);
+    expect(listeners(removed.mock.calls)).toEqual(listeners(added.mock.calls));
+  });
+
+  test('closing waits for the recording under way', async () => {
+    const { state, refuse } = refusing(UNAVAILABLE);
+    const { scheduler, commits, reports, add } = batch(refuse);
+    add('a');
+    await scheduler.advance(2);
+    const closing = reports.close();
+    state.isRefusing = false;
+    await scheduler.advance(50);
+    await closing;
+    expect(commits).toEqual([['a']]);
+  });
+
+  test.each([0, 100])('closing %i ms later tries once more, logs what is lost, and ends', async (ms) => {
+    const { scheduler, commits, triedAtMs, reports, lines, add } = batch(() => UNAVAILABLE);
+    add('a', 'b');
+    await scheduler.advance(ms);
+    const before = triedAtMs.length;
+    await reports.close();
+    add('c');
+    await scheduler.advance(5_000);
+    expect([triedAtMs.length - before, commits, scheduler.pending]).toEqual([1, [], []]);
+    expect(lines.at(-1)).toMatchObject({
+      ...{ level: 40, outcomes: 2, reason: 'no server answers' },
+      msg: 'outcomes of attempts were not recorded before the end: these attempts are repeated',
+    });
+  });
 });
 
-test('while the store is unavailable outcomes are kept, and recorded once when it is available', async () => {
-  let unavailable = true;
-  const { scheduler, commits, faults, add } = batch(() => (unavailable ? storeUnavailable() : undefined));
-  add('a');
-  await scheduler.advance(1_000);
-  add('b');
-  expect(commits).toEqual([]);
-  unavailable = false;
-  await scheduler.advance(3_000);
-  expect(commits.flat()).toEqual(['a', 'b']);
-  expect(faults).toEqual([]);
+test('a store that is closed is not asked again', async () => {
+  const { scheduler, triedAtMs, add } = batch(() => new FuelError('STORE_CLOSED', 'closed'));
+  for (const id of ['a', 'b']) {
+    add(id);
+    await scheduler.advance(10_000);
+  }
+  expect(triedAtMs).toHaveLength(1);
 });
 
 describe('an outcome that the store refuses', () => {
-  const answer = { status: 200, headers: { odd: 'x'.repeat(10) }, body: 'too large' };
-  const attempt = { cycle: 1, number: 1, startedAtMs: 1, durationMs: 2, othersUnderWay: 0 };
-  const large = (id: string): DeliveryReport => ({
-    kind: 'delivered',
-    id,
-    prefix: 'aaaaaaaaaa',
-    transactionId: 1,
-    leaseToken: 'x',
-    attempt: { ...attempt, outcome: { ok: true, answer } },
-  });
-  const isLarge = (report: DeliveryReport): boolean =>
-    report.kind === 'delivered' && report.attempt.outcome.answer?.body !== '';
-  const refuseLarge = (reports: readonly DeliveryReport[]): Error | undefined =>
-    reports.some(isLarge) ? new FuelError('ITEM_REFUSED', 'too large') : undefined;
+  const REFUSED = new FuelError('ITEM_REFUSED', 'too large');
+  const answer = { status: 503, headers: { odd: 'x' }, body: 'too large' };
+  const status = { ok: false, kind: 'status', detail: 'x', answer } as const;
+  const silent = { status: 503, headers: {}, body: '' };
 
-  test('is recorded without the answer; the others of its batch are recorded once each', async () => {
-    const { scheduler, recorded, stored, faults, record, add } = batch(refuseLarge);
-    const others = Array.from({ length: 11 }, (_, index) => `d${index}`);
-    add(...others.slice(0, 5));
-    record(large('large'));
-    add(...others.slice(5));
+  test('is recorded without the answer and logged as an error; the others of its batch are recorded once each', async () => {
+    const isLarge = (report: DeliveryReport): boolean =>
+      'attempt' in report && report.attempt?.outcome.answer?.body !== '';
+    const { scheduler, stored, heard, faults, lines, record, add } = batch((reports) =>
+      reports.some(isLarge) ? REFUSED : undefined,
+    );
+    add(...names(5));
+    record(failure('large', status));
+    add(...names(11).slice(5));
     await scheduler.advance(10);
-    expect(recorded.toSorted()).toEqual([...others, 'large'].toSorted());
-    expect(stored.find(({ id }) => id === 'large')).toEqual({
-      kind: 'delivered',
-      id: 'large',
-      prefix: 'aaaaaaaaaa',
-      transactionId: 1,
-      leaseToken: 'x',
-      attempt: { ...attempt, outcome: { ok: true, answer: { status: 200, headers: {}, body: '' } } },
-    });
-    expect(faults).toEqual([]);
+    expect(stored.map(({ id }) => id).toSorted()).toEqual([...names(11), 'large'].toSorted());
+    const detail = 'not stored: too large';
+    expect(stored).toContainEqual(failure('large', { ...status, detail, answer: silent }));
+    expect([heard.length, faults]).toEqual([12, []]);
+    const msg = 'an outcome can not be stored: it is recorded without the receiver’s answer';
+    expect(lines).toMatchObject([{ level: 50, delivery: 'large', err: { message: 'too large' }, msg }]);
   });
 
   test('does not make the others follow twice when the store is unavailable before they are all recorded', async () => {
     let unavailable = 1;
-    const { scheduler, recorded, stored, faults, add } = batch((reports) => {
-      if (reports.length === 4) return new FuelError('ITEM_REFUSED', 'one of these');
-      return reports[0]?.id === 'c' && unavailable-- > 0 ? storeUnavailable() : undefined;
+    const { scheduler, heard, stored, faults, add } = batch((reports) => {
+      if (reports.length === 4) return REFUSED;
+      return reports[0]?.id === 'c' && unavailable-- > 0 ? UNAVAILABLE : undefined;
     });
     add('a', 'b', 'c', 'd');
     await scheduler.advance(2);
-    expect(recorded).toEqual(['a', 'b']);
+    expect(heard).toHaveLength(2);
     await scheduler.advance(100);
-    expect(recorded).toEqual(['a', 'b', 'c', 'd']);
-    expect([stored.map(({ id }) => id), faults]).toEqual([['a', 'b', 'c', 'd'], []]);
+    expect([stored.map(({ id }) => id), heard.length, faults]).toEqual([['a', 'b', 'c', 'd'], 4, []]);
   });
 
-  test('keeps its kind where it is a failure, and says why the detail is gone', async () => {
-    const { scheduler, stored, record } = batch((all) => {
-      const [report] = all;
-      const outcome = report !== undefined && 'attempt' in report ? report.attempt?.outcome : undefined;
-      const isShort = outcome?.ok === false && outcome.detail.startsWith('not stored');
-      return isShort ? undefined : new FuelError('ITEM_REFUSED', 'no such detail');
-    });
-    const outcome = { ok: false, kind: 'status', detail: 'x', answer: { ...answer, status: 503 } } as const;
-    const report = {
-      kind: 'failed',
-      id: 'a',
-      prefix: 'aaaaaaaaaa',
-      transactionId: 1,
-      leaseToken: 'x',
-      attempt: { ...attempt, outcome },
-      reason: 'y',
-    } as const;
-    record(report);
-    await scheduler.advance(10);
-    const short = { status: 503, headers: {}, body: '' };
-    const detail = 'not stored: no such detail';
-    expect(stored).toEqual([
-      { ...report, attempt: { ...attempt, outcome: { ...outcome, detail, answer: short } } },
-    ]);
-  });
-
-  test('keeps no more than 500 characters of why the store refused it', async () => {
+  const timeout = { ok: false, kind: 'timeout', detail: 'y', answer: null } as const;
+  const success = { ok: true, answer } as const;
+  test.each<[string, Error, DeliveryReport, DeliveryReport]>([
+    ['a success', REFUSED, failure('a', success), failure('a', { ok: true, answer: silent })],
+    [
+      'a refusal in many words, of which 500 characters are kept',
+      new FuelError('ITEM_REFUSED', 'x'.repeat(1_000)),
+      failure('a', timeout),
+      failure('a', { ...timeout, detail: `not stored: ${'x'.repeat(488)}` }),
+    ],
+    ['an end without an attempt', REFUSED, failure('a', null), failure('a', null)],
+    ['a hold', REFUSED, { kind: 'held', ...claim('a') }, { kind: 'held', ...claim('a') }],
+  ])('is recorded once more, in short: %s', async (_, refusal, report, short) => {
     let tries = 0;
-    const { scheduler, stored, record } = batch(() =>
-      tries++ === 0 ? new FuelError('ITEM_REFUSED', 'x'.repeat(1_000)) : undefined,
-    );
-    const outcome = { ok: false, kind: 'timeout', detail: 'y', answer: null } as const;
-    const report = {
-      kind: 'failed',
-      id: 'a',
-      prefix: 'aaaaaaaaaa',
-      transactionId: 1,
-      leaseToken: 'x',
-      attempt: { ...attempt, outcome },
-      reason: 'z',
-    } as const;
+    const { scheduler, stored, faults, record } = batch(() => (tries++ === 0 ? refusal : undefined));
     record(report);
     await scheduler.advance(10);
-    const detail = `not stored: ${'x'.repeat(488)}`;
-    expect(stored).toEqual([{ ...report, attempt: { ...attempt, outcome: { ...outcome, detail } } }]);
-  });
-
-  test.each<DeliveryReport>([
-    { kind: 'held', id: 'a', prefix: 'aaaaaaaaaa', transactionId: 1, leaseToken: 'x' },
-    {
-      kind: 'failed',
-      id: 'a',
-      prefix: 'aaaaaaaaaa',
-      transactionId: 1,
-      leaseToken: 'x',
-      attempt: null,
-      reason: 'the key is switched off',
-    },
-  ])('without an attempt is recorded once more as it is: $kind', async (report) => {
-    let tries = 0;
-    const { scheduler, stored, faults, record } = batch(() =>
-      tries++ === 0 ? new FuelError('ITEM_REFUSED', 'not now') : undefined,
-    );
-    record(report);
-    await scheduler.advance(10);
-    expect([stored, faults]).toEqual([[report], []]);
+    expect([stored, faults]).toEqual([[short], []]);
   });
 
   test('also in short is a fault of the program, and is reported under its own name', async () => {
@@ -204,175 +235,4 @@ describe('an outcome that the store refuses', () => {
     await scheduler.advance(10);
     expect(faults).toEqual([new TypeError('not a function')]);
   });
-});
-
-test('closing while the store is unavailable ends at once', async () => {
-  const { scheduler, recorded, reports, add } = batch(storeUnavailable);
-  add('a');
-  await scheduler.advance(100);
-  await reports.close();
-  expect(recorded).toEqual([]);
-  expect(scheduler.pending).toEqual([]);
-});
-
-test('closing records at most 200 outcomes in one commit, and each of them once', async () => {
-  const { commits, recorded, reports, add } = batch();
-  const ids = Array.from({ length: 401 }, (_, index) => `${index}`);
-  add(...ids);
-  await reports.close();
-  expect(commits.map((commit) => commit.length)).toEqual([200, 200, 1]);
-  expect(recorded).toEqual(ids);
-});
-
-test('outcomes that arrive together wait for one timer, since a second one would record them twice', () => {
-  const { scheduler, add } = batch();
-  add('a', 'b');
-  add('c');
-  expect(scheduler.pending).toEqual([2]);
-});
-
-test('one commit records 200 outcomes at most', async () => {
-  const { scheduler, commits, recorded, add } = batch();
-  const ids = Array.from({ length: 401 }, (_, index) => `${index}`);
-  add(...ids);
-  await scheduler.advance(12);
-  expect(commits.map((commit) => commit.length)).toEqual([200, 200, 1]);
-  expect(recorded).toEqual(ids);
-});
-
-test('the pauses while the store is unavailable double from 50 ms to two seconds, and start at 50 ms again after a success', async () => {
-  let tries: number[] = [];
-  let isUnavailable = true;
-  const { scheduler, commits, add } = batch(() => {
-    tries.push(scheduler.now());
-    return isUnavailable ? storeUnavailable() : undefined;
-  });
-  const pausesIn = async (ms: number): Promise<number[]> => {
-    tries = [];
-    await scheduler.advance(ms);
-    return tries.slice(1).map((at, index) => at - (tries[index] ?? 0));
-  };
-  add('a');
-  expect(await pausesIn(7_200)).toEqual([50, 100, 200, 400, 800, 1_600, 2_000, 2_000]);
-  isUnavailable = false;
-  await scheduler.advance(2_000);
-  expect(commits).toEqual([['a']]);
-  isUnavailable = true;
-  add('b');
-  expect(await pausesIn(152)).toEqual([50, 100]);
-});
-
-test('an outcome that arrives while the others can not be recorded starts no second recording', async () => {
-  let tries = 0;
-  const { scheduler, add } = batch(() => {
-    tries += 1;
-    return storeUnavailable();
-  });
-  add('a');
-  await scheduler.advance(2);
-  add('b');
-  await scheduler.advance(10);
-  expect([tries, scheduler.pending.length]).toEqual([1, 1]);
-});
-
-test('what can not be recorded at the close is tried once, and lost', async () => {
-  let tries = 0;
-  const { scheduler, commits, reports, add } = batch(() => {
-    tries += 1;
-    return storeUnavailable();
-  });
-  add('a');
-  await reports.close();
-  expect([tries, commits, scheduler.pending]).toEqual([1, [], []]);
-  add('b');
-  expect(scheduler.pending).toEqual([]);
-  await scheduler.advance(5_000);
-  expect(tries).toBe(1);
-});
-
-test('what can not be recorded at the close is logged with its number and the reason', async () => {
-  const { reports, add, lines } = batch(storeUnavailable);
-  add('a', 'b');
-  await reports.close();
-  expect(lines).toEqual([
-    expect.objectContaining({
-      level: 40,
-      outcomes: 2,
-      reason: 'no server answers',
-      msg: 'outcomes of attempts were not recorded before the end: these attempts are repeated',
-    }),
-  ]);
-});
-
-test('closing waits for the recording under way', async () => {
-  let isUnavailable = true;
-  const { scheduler, commits, reports, add } = batch(() => (isUnavailable ? storeUnavailable() : undefined));
-  add('a');
-  await scheduler.advance(2);
-  const closing = reports.close();
-  isUnavailable = false;
-  await scheduler.advance(50);
-  await closing;
-  expect(commits).toEqual([['a']]);
-});
-
-test('a store that is closed is not asked again', async () => {
-  let tries = 0;
-  const { scheduler, add } = batch(() => {
-    tries += 1;
-    throw new FuelError('STORE_CLOSED', 'closed');
-  });
-  add('a');
-  await scheduler.advance(10_000);
-  add('b');
-  await scheduler.advance(10_000);
-  expect(tries).toBe(1);
-});
-
-test('the health of its lane is what an outcome resolves with, and what the store refuses is logged as an error, an outage as a warning', async () => {
-  const lines: object[] = [];
-  const health = { failedInARow: 1, failingSinceMs: 1, lastAnswers: [] };
-  const heard: unknown[] = [];
-  const faults = [new Error('broken'), storeUnavailable()];
-  const scheduler = new FakeScheduler();
-  const reports = new ReportBatch({
-    scheduler,
-    log: logInto(lines),
-    queue: {
-      async report() {
-        const fault = faults.shift();
-        if (fault !== undefined) throw fault;
-        return new Map([['aaaaaaaaaa', health]]);
-      },
-    },
-  });
-  void reports
-    .record({ kind: 'held', id: 'a', prefix: 'aaaaaaaaaa', transactionId: 1, leaseToken: 'x' })
-    .then((told) => heard.push(told));
-  await scheduler.advance(1_000);
-  expect(lines).toMatchObject([
-    {
-      level: 50,
-      delivery: 'a',
-      err: { message: 'broken' },
-      msg: 'an outcome can not be stored: it is recorded without the receiver’s answer',
-    },
-    { level: 40, outcomes: 1, msg: 'record of outcomes waits: a store is unavailable' },
-    { level: 30, outcomes: 1, msg: 'record of outcomes continues: the store is available again' },
-  ]);
-  expect(heard).toEqual([health]);
-});
-
-test('a pause while the store is unavailable leaves no listener when it is over', async () => {
-  const added = vi.spyOn(AbortSignal.prototype, 'addEventListener');
-  const removed = vi.spyOn(AbortSignal.prototype, 'removeEventListener');
-  onTestFinished(() => void vi.restoreAllMocks());
-  let tries = 0;
-  const { scheduler, commits, add } = batch(() => (tries++ < 3 ? storeUnavailable() : undefined));
-  add('a');
-  await scheduler.advance(1_000);
-  expect(commits).toEqual([['a']]);
-  const listeners = (calls: typeof added.mock.calls) => calls.map(([, listener]) => listener);
-  expect(added.mock.calls.length).toBeGreaterThanOrEqual(3);
-  expect(listeners(removed.mock.calls)).toEqual(listeners(added.mock.calls));
 });
