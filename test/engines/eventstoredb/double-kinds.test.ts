@@ -41,14 +41,6 @@ describeBoth('a server of its kind', (open) => {
     await client.deletePersistentSubscriptionToAll(group);
   });
 
-  test('keeps streams in memory that the log does not have', async () => {
-    const found = await of({ EventStoreDB: [], KurrentDB: ['$GossipUpdated'] });
-    expect((await typesIn(open, '$mem-gossip')).slice(0, 1)).toEqual(found);
-    for await (const { event } of open().readAll({ maxCount: 1_000 })) {
-      expect(event?.streamId).not.toBe('$mem-gossip');
-    }
-  });
-
   test('refuses a position at which no record begins', async () => {
     const between = { fromPosition: { commit: 7n, prepare: 7n } };
     const read = async (): Promise<void> => {

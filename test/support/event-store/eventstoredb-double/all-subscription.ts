@@ -2,7 +2,7 @@ import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { status } from '@grpc/grpc-js';
 import { fault, type ReadCall, send, toReadEvent } from './answers.ts';
 import type { DoubleLog } from './double-log.ts';
-import { type EventFilter, eventFilter, filterSettings, isHidden } from './event-filter.ts';
+import { type EventFilter, eventFilter, isShown } from './event-filter.ts';
 import type { LogRecord } from './log-record.ts';
 
 export interface ReadContext {
@@ -62,7 +62,7 @@ class Following {
     const { log } = context;
     const filter = options.getFilter();
     const after = Number(options.getAll()?.getPosition()?.getCommitPosition() ?? -1);
-    const wanted = eventFilter(filterSettings(filter));
+    const wanted = eventFilter(filter);
     this.#context = context;
     this.#call = call;
     this.#resolveLinks = options.getResolveLinks();
@@ -157,7 +157,7 @@ function startOf(log: DoubleLog, options: streams.ReadReq.Options.AllOptions | u
   if (!log.server.skipsFirst) return seen;
   for (let next = seen; next < records.length; next++) {
     const record = records[next];
-    if (record !== undefined && !isHidden(record)) return next + 1;
+    if (record !== undefined && isShown(record)) return next + 1;
   }
   return records.length;
 }

@@ -46,10 +46,6 @@ export function groupFault(exception: keyof typeof GROUP_FAULTS, group: string):
   return fault(code, `Subscription group ${group} on stream $all ${what}`, trailers);
 }
 
-export function noGroups(): ServiceError {
-  return fault(status.NOT_FOUND, 'Subscription group  on stream $all does not exist.');
-}
-
 /** The error of a node that follows the leader at this port. */
 export function notLeader(leaderPort: number): ServiceError {
   return fault(status.NOT_FOUND, 'Leader info available', {

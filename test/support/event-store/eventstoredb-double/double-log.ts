@@ -106,20 +106,13 @@ export class DoubleLog {
   /** The events that a reader of the stream gets. */
   readable(stream: string): Readable {
     if (this.uncommitted.has(stream)) return { kind: 'missing' };
-    const inMemory = this.server.inMemory[stream];
-    return inMemory === undefined ? this.index.readable(stream) : { kind: 'found', records: [inMemory] };
+    return this.index.readable(stream);
   }
 
   /** Writes the tombstone, so that the stream never accepts another event. Its events stay in the log. */
-  async tombstone(stream: string, expected: Expected): Promise<WriteResult> {
+  async tombstone(stream: string): Promise<WriteResult> {
     const event = systemRecord('$streamDeleted', '', { isJson: false });
-    return this.write({ stream, expected, events: [event] });
-  }
-
-  /** Truncates the whole stream. It may be written again. */
-  async softDelete(stream: string): Promise<WriteResult> {
-    const metadata = systemRecord('$metadata', `{"$tb":${TOMBSTONE_REVISION}}`);
-    return this.write({ stream: `$$${stream}`, expected: 'any', events: [metadata] });
+    return this.write({ stream, expected: 'any', events: [event] });
   }
 
   /** Calls `listener` after each commit, until the returned function is called. */
@@ -189,10 +182,8 @@ export class DoubleLog {
         events.map(({ id }) => id),
       );
       if (decision.kind !== 'write') return decision;
-      const first = this.index.all(stream).length;
       const last = record(stream, events);
       if (last === undefined) throw new RangeError('an append without events');
-      if (decision.softDeleted) record(`$$${stream}`, [systemRecord('$metadata', `{"$tb":${first}}`)]);
       return { kind: 'written', last };
     });
     await this.#persist(appends);

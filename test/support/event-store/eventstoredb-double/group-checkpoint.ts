@@ -47,8 +47,4 @@ export class GroupCheckpoint {
     const event = systemRecord(this.#log.server.checkpointType, JSON.stringify(positionText(this.#position)));
     void this.#log.write({ stream: this.#stream, expected: 'any', events: [event] });
   }
-
-  async forget(): Promise<void> {
-    await this.#log.softDelete(this.#stream);
-  }
 }

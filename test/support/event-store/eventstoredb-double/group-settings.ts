@@ -1,11 +1,9 @@
 import persistent from '@eventstore/db-client/generated/persistent_pb.js';
-import type { FilterSettings } from './event-filter.ts';
 
 /** A group's entry in the configuration stream, as the server writes it. Times are milliseconds. */
 export interface GroupSettings {
   readonly stream: '$all';
   readonly group: string;
-  readonly filter: FilterSettings | undefined;
   /** The start without a checkpoint. The event there is included. */
   readonly startPosition: string;
   readonly resolveLinkTos: boolean;
@@ -37,7 +35,7 @@ const STRATEGIES = ['DispatchToSingle', 'RoundRobin', 'Pinned'];
 
 export function readSettings(
   message: persistent.CreateReq.Settings | persistent.UpdateReq.Settings | undefined,
-  kept: Pick<GroupSettings, 'group' | 'filter' | 'startPosition'>,
+  kept: Pick<GroupSettings, 'group' | 'startPosition'>,
 ): GroupSettings {
   const settings = message ?? new persistent.CreateReq.Settings();
   return {

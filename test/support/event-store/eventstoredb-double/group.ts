@@ -1,7 +1,7 @@
 import persistent from '@eventstore/db-client/generated/persistent_pb.js';
 import { groupFault, type SubscriptionCall, toSubscriptionEvent } from './answers.ts';
 import type { DoubleLog } from './double-log.ts';
-import { type EventFilter, eventFilter, isHidden } from './event-filter.ts';
+import { isShown } from './event-filter.ts';
 import { GroupCheckpoint } from './group-checkpoint.ts';
 import { type GroupSettings, type GroupStatistics, parsePosition } from './group-settings.ts';
 import type { LogRecord, Resolved } from './log-record.ts';
@@ -26,8 +26,6 @@ export interface GroupClient {
   inFlight: number;
 }
 
-export type Nack = 'park' | 'retry' | 'skip';
-
 /**
  * One persistent subscription to `$all`: hands events to its clients in turn, counts retries and times out as the
  * server does. The server fills a buffer ahead of its clients; this reads the log only as they take events.
@@ -35,7 +33,6 @@ export type Nack = 'park' | 'retry' | 'skip';
 export class Group {
   readonly settings: GroupSettings;
   readonly #log: DoubleLog;
-  readonly #passes: EventFilter;
   readonly #parked: ParkedStream;
   readonly #checkpoint: GroupCheckpoint;
   readonly #forgetLog: () => void;
@@ -45,8 +42,6 @@ export class Group {
   #clients: GroupClient[] = [];
   /** The next record to read, by its index in the log. */
   #next: number;
-  /** The next record whose writing is to be counted. */
-  #nextLive: number;
   /** The event that is never handed out; see `#firstOfPage`. */
   readonly #skipped: LogRecord | undefined;
   #sent = 0;
@@ -54,14 +49,12 @@ export class Group {
   constructor(log: DoubleLog, settings: GroupSettings, { tickMs }: { readonly tickMs: number }) {
     this.settings = settings;
     this.#log = log;
-    this.#passes = eventFilter(settings.filter);
     this.#parked = new ParkedStream(log, settings.group);
     this.#checkpoint = new GroupCheckpoint(log, settings);
     const { position } = this.#checkpoint;
     this.#next = log.index.indexFrom(position ?? parsePosition(settings.startPosition));
-    this.#nextLive = log.index.records.length;
     this.#skipped = position === undefined ? undefined : this.#firstOfPage();
-    this.#forgetLog = log.onCommit(() => this.#committed());
+    this.#forgetLog = log.onCommit(() => this.#push());
     this.#timer = setInterval(() => this.#tick(), tickMs);
   }
 
@@ -83,20 +76,18 @@ export class Group {
     this.#settle();
   }
 
-  nack(ids: readonly string[], action: Nack, reason: string): void {
+  park(ids: readonly string[], reason: string): void {
     for (const id of ids) {
       const message = this.#out.get(id);
       if (message === undefined) continue;
-      if (action === 'retry') this.#retryOrPark(message);
-      else if (action === 'park') this.#park(message, `Client explicitly NAK'ed message.\n${reason}`);
-      else this.#end(id);
+      this.#end(id);
+      void this.#parked.add(message.resolved, `Client explicitly NAK'ed message.\n${reason}`);
     }
     this.#settle();
   }
 
-  async replayParked(stopAt: bigint | undefined): Promise<void> {
-    const replayed = await this.#parked.takeAll(stopAt);
-    for (const resolved of replayed) {
+  async replayParked(): Promise<void> {
+    for (const resolved of await this.#parked.takeAll()) {
       if (resolved.event === undefined && !this.#log.server.replaysGone) continue;
       const id = resolved.link?.id ?? '';
       const fresh = { id, resolved, retryCount: 0, sequence: undefined, sentTo: undefined, expiresMs: 0 };
@@ -109,7 +100,7 @@ export class Group {
     const clients = this.#clients.map(({ name, inFlight, bufferSize }) => {
       return { name, inFlight, room: bufferSize - inFlight };
     });
-    const known = this.#log.index.records.findLast(this.#passes)?.position;
+    const known = this.#log.index.records.findLast(isShown)?.position;
     const checkpoint = this.#checkpoint.position;
     const counts = { sent: this.#sent, outstanding: this.#out.size, retrying: this.#retry.length };
     return { clients, ...counts, parked: this.#parked.count(), checkpoint, known };
@@ -127,36 +118,11 @@ export class Group {
     }
   }
 
-  /** Deletes its streams. The group is closed. */
-  async forget(): Promise<void> {
-    await this.#checkpoint.forget();
-    await this.#parked.forget();
-  }
-
-  /**
-   * Takes the first event that it reads for the one at its checkpoint, and leaves it out. If the checkpoint is that
-   * of an event that the filter leaves out, it is a different event, which is lost.
-   */
+  /** Takes the first event that it reads for the one at its checkpoint, and leaves it out. */
   #firstOfPage(): LogRecord | undefined {
     const { readBatchSize, maxCheckPointCount } = this.settings;
     const window = Math.max(readBatchSize, maxCheckPointCount);
-    return this.#log.index.records.slice(this.#next, this.#next + window).find(this.#passes);
-  }
-
-  /**
-   * With a filter, an event that is left out counts as ended as soon as it is written, even while earlier events wait
-   * for a client. Its place becomes the checkpoint, and the earlier events are lost after a restart.
-   */
-  #committed(): void {
-    const { records } = this.#log.index;
-    const fresh = records.slice(this.#nextLive);
-    this.#nextLive = records.length;
-    if (this.settings.filter !== undefined) {
-      for (const record of fresh) {
-        if (!isHidden(record) && !this.#passes(record)) this.#checkpoint.looked(record);
-      }
-    }
-    this.#push();
+    return this.#log.index.records.slice(this.#next, this.#next + window).find(isShown);
   }
 
   #push(): void {
@@ -182,7 +148,7 @@ export class Group {
       const record = this.#log.index.records[this.#next];
       if (record === undefined) return undefined;
       this.#next++;
-      if (this.#passes(record) && record !== this.#skipped) {
+      if (isShown(record) && record !== this.#skipped) {
         return this.#fresh(record, this.#checkpoint.looked(record));
       }
     }
@@ -191,12 +157,6 @@ export class Group {
   #fresh(record: LogRecord, sequence: number): Message {
     const resolved = this.#log.index.resolved(record, this.settings.resolveLinkTos);
     return { id: record.id, resolved, retryCount: 0, sequence, sentTo: undefined, expiresMs: 0 };
-  }
-
-  #retryOrPark(message: Message): void {
-    const { maxRetryCount } = this.settings;
-    if (message.retryCount < maxRetryCount) this.#again(message);
-    else this.#park(message, `Reached retry count of ${maxRetryCount}`);
   }
 
   /** Queues a message again, in the order of the log. Replayed ones come last. */
@@ -208,11 +168,6 @@ export class Group {
     this.#retry.splice(place === -1 ? this.#retry.length : place, 0, again);
   }
 
-  #park(message: Message, reason: string): void {
-    this.#end(message.id);
-    void this.#parked.add(message.resolved, reason);
-  }
-
   #end(id: string): void {
     const message = this.#out.get(id);
     if (message?.sentTo !== undefined) message.sentTo.inFlight--;
@@ -221,7 +176,7 @@ export class Group {
 
   #tick(): void {
     const nowMs = Date.now();
-    for (const message of this.#out.values()) if (message.expiresMs <= nowMs) this.#retryOrPark(message);
+    for (const message of this.#out.values()) if (message.expiresMs <= nowMs) this.#again(message);
     this.#push();
     this.#checkpoint.mark(this.#lowest(), { isTick: true });
   }

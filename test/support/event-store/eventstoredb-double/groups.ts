@@ -1,13 +1,11 @@
 import persistent from '@eventstore/db-client/generated/persistent_pb.js';
-import { groupFault, invalidArgument, noGroups, type SubscriptionCall } from './answers.ts';
+import { groupFault, invalidArgument, type SubscriptionCall } from './answers.ts';
 import type { DoubleLog } from './double-log.ts';
-import { filterSettings } from './event-filter.ts';
-import { Group, type Nack } from './group.ts';
+import { Group } from './group.ts';
 import { type GroupSettings, positionText, readSettings, toSubscriptionInfo } from './group-settings.ts';
 import { jsonOf, systemRecord } from './log-record.ts';
 
 const CONFIGURATION = '$persistentSubscriptionConfig';
-const ACTIONS: Readonly<Record<number, Nack>> = { 0: 'retry', 1: 'park', 2: 'retry', 3: 'skip', 4: 'skip' };
 
 /** The persistent subscriptions to `$all`. Their settings are in the log, so that they survive a restart. */
 export class Groups {
@@ -27,23 +25,23 @@ export class Groups {
 
   async create(options: persistent.CreateReq.Options | undefined): Promise<void> {
     const all = options?.getAll();
-    if (options === undefined || all === undefined) throw invalidArgument('groups of $all only');
+    if (options === undefined || all === undefined || all.hasFilter())
+      throw invalidArgument('only groups of $all without a filter');
     const group = options.getGroupName();
     if (this.#groups.has(group)) throw groupFault('persistent-subscription-exists', group);
-    const filter = filterSettings(all.getFilter());
     const startPosition = this.#placeOf(all);
-    const settings = readSettings(options.getSettings(), { group, filter, startPosition });
+    const settings = readSettings(options.getSettings(), { group, startPosition });
     this.#groups.set(group, new Group(this.#log, settings, this.#timing));
     await this.#save();
   }
 
-  /** Drops the consumers; keeps the filter and the checkpoint, if any. */
+  /** Drops the consumers and keeps the checkpoint, if any. */
   async update(options: persistent.UpdateReq.Options | undefined): Promise<void> {
     const old = this.#find(options?.getGroupName());
-    const { group, filter } = old.settings;
+    const { group } = old.settings;
     old.close({ isDropped: true });
     const startPosition = this.#placeOf(options?.getAll());
-    const settings = readSettings(options?.getSettings(), { group, filter, startPosition });
+    const settings = readSettings(options?.getSettings(), { group, startPosition });
     this.#groups.set(group, new Group(this.#log, settings, this.#timing));
     await this.#save();
   }
@@ -52,23 +50,16 @@ export class Groups {
     const group = this.#find(options?.getGroupName());
     group.close({ isDropped: true });
     this.#groups.delete(group.settings.group);
-    await group.forget();
     await this.#save();
   }
 
   async replayParked(options: persistent.ReplayParkedReq.Options | undefined): Promise<void> {
-    const group = this.#find(options?.getGroupName());
-    await group.replayParked(options?.hasStopAt() === true ? BigInt(options.getStopAt()) : undefined);
+    await this.#find(options?.getGroupName()).replayParked();
   }
 
   info(options: persistent.GetInfoReq.Options | undefined): persistent.SubscriptionInfo {
-    return infoOf(this.#find(options?.getGroupName()));
-  }
-
-  /** Lists the groups. If there is none, the server answers with the error for a missing group without a name. */
-  list(): persistent.SubscriptionInfo[] {
-    if (this.#groups.size === 0) throw noGroups();
-    return [...this.#groups.values()].map(infoOf);
+    const group = this.#find(options?.getGroupName());
+    return toSubscriptionInfo(group.settings, group.statistics());
   }
 
   /**
@@ -116,8 +107,9 @@ export class Groups {
       group?.ack(ids);
     }
     if (nack === undefined) return;
+    if (nack.getAction() !== persistent.ReadReq.Nack.Action.PARK) throw invalidArgument('only to park');
     const ids = nack.getIdsList().map((id) => id.getString());
-    group?.nack(ids, ACTIONS[nack.getAction()] ?? 'skip', nack.getReason());
+    group?.park(ids, nack.getReason());
   }
 
   #placeOf(all: persistent.CreateReq.AllOptions | persistent.UpdateReq.AllOptions | undefined): string {
@@ -137,8 +129,4 @@ export class Groups {
     const event = systemRecord('$PersistentConfig', JSON.stringify({ version: '2', entries }));
     await this.#log.write({ stream: CONFIGURATION, expected: 'any', events: [event] });
   }
-}
-
-function infoOf(group: Group): persistent.SubscriptionInfo {
-  return toSubscriptionInfo(group.settings, group.statistics());
 }

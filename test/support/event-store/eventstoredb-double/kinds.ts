@@ -1,6 +1,6 @@
 import { type ServiceError, status } from '@grpc/grpc-js';
 import { fault } from './answers.ts';
-import { type LogRecord, systemRecord, UNLISTED } from './log-record.ts';
+import { UNLISTED } from './log-record.ts';
 
 export const KINDS = ['EventStoreDB', 'KurrentDB'] as const;
 export type Kind = (typeof KINDS)[number];
@@ -15,8 +15,6 @@ export interface KindOfServer {
   readonly epochs: readonly string[];
   /** The type of a group's checkpoints. */
   readonly checkpointType: string;
-  /** Streams that it keeps only in memory, and that `$all` does not contain. */
-  readonly inMemory: Readonly<Record<string, LogRecord>>;
   /** True if a subscription takes the first event from its position on for the one that was seen, and skips it. */
   readonly skipsFirst: boolean;
   /** True if a subscription with a filter reports the end, where the next event will begin, before it is live. */
@@ -33,7 +31,6 @@ export const SERVERS: Readonly<Record<Kind, KindOfServer>> = {
     version: '23.10.6',
     epochs: ['$epoch-information'],
     checkpointType: 'SubscriptionCheckpoint',
-    inMemory: {},
     skipsFirst: true,
     reportsEnd: false,
     replaysGone: true,
@@ -44,7 +41,6 @@ export const SERVERS: Readonly<Record<Kind, KindOfServer>> = {
     version: '25.0.0',
     epochs: ['$epoch-information', UNLISTED],
     checkpointType: '$SubscriptionCheckpoint',
-    inMemory: { '$mem-gossip': inMemory('$mem-gossip', systemRecord('$GossipUpdated', '{"Members":[]}')) },
     skipsFirst: false,
     reportsEnd: true,
     replaysGone: false,
@@ -52,8 +48,3 @@ export const SERVERS: Readonly<Record<Kind, KindOfServer>> = {
     invalidSubscription: () => fault(status.INVALID_ARGUMENT, 'Trying to read from an invalid position.'),
   },
 };
-
-/** A record in memory. Its position is not a place in the log. */
-function inMemory(stream: string, event: ReturnType<typeof systemRecord>): LogRecord {
-  return { ...event, stream, position: 0, revision: 0n, createdMs: Date.now() };
-}

@@ -25,24 +25,18 @@ export class ParkedStream {
     await this.#log.write({ stream: this.#name, expected: 'any', events: [parked] });
   }
 
-  /** Returns the links before `stopAt` and truncates them. */
-  async takeAll(stopAt: bigint | undefined): Promise<Resolved[]> {
+  /** Returns the links and truncates the stream. */
+  async takeAll(): Promise<Resolved[]> {
     const stream = this.#log.index.readable(this.#name);
     if (stream.kind !== 'found') return [];
-    const taken = stream.records.filter(({ revision }) => stopAt === undefined || revision < stopAt);
     const end = this.#log.index.all(this.#name).length;
-    const before = stopAt === undefined ? end : Math.min(Number(stopAt), end);
-    const metadata = systemRecord('$metadata', JSON.stringify({ $tb: before, $acl: ACL }));
+    const metadata = systemRecord('$metadata', JSON.stringify({ $tb: end, $acl: ACL }));
     await this.#log.write({ stream: `$$${this.#name}`, expected: 'any', events: [metadata] });
-    return taken.map((link) => this.#log.index.resolved(link, true));
+    return stream.records.map((link) => this.#log.index.resolved(link, true));
   }
 
   count(): number {
     const stream = this.#log.index.readable(this.#name);
     return stream.kind === 'found' ? stream.records.length : 0;
-  }
-
-  async forget(): Promise<void> {
-    await this.#log.softDelete(this.#name);
   }
 }

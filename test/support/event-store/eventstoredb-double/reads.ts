@@ -3,7 +3,7 @@ import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { followAll, type ReadContext } from './all-subscription.ts';
 import { invalidArgument, nameOf, type ReadCall, send, streamDeleted, toReadEvent } from './answers.ts';
 import type { DoubleLog } from './double-log.ts';
-import { eventFilter, filterSettings } from './event-filter.ts';
+import { isShown } from './event-filter.ts';
 import type { LogRecord, Resolved } from './log-record.ts';
 
 /** Answers Streams.Read: a stream, `$all`, or a subscription to `$all`. */
@@ -22,9 +22,8 @@ export async function read(context: ReadContext, call: ReadCall): Promise<void> 
   const resolve = (record: LogRecord): Resolved => log.index.resolved(record, options.getResolveLinks());
   if (stream !== undefined) return readStream(log, call, stream, { ...limit, resolve });
   if (all === undefined) throw invalidArgument('neither a stream nor $all');
-  const passes = eventFilter(filterSettings(options.getFilter()));
-  const records = allFrom(log, all, backwards);
-  await hand(call, { ...limit, resolve, records: records.filter(passes) });
+  const records = allFrom(log, all, backwards).filter(isShown);
+  await hand(call, { ...limit, resolve, records });
 }
 
 interface Limit {

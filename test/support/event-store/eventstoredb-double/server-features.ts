@@ -9,12 +9,9 @@ const SERVICES: Readonly<Record<string, Readonly<Record<string, readonly string[
     read: ['stream', 'all'],
     getinfo: ['stream', 'all'],
     replayparked: ['stream', 'all'],
-    list: ['stream', 'all'],
   },
   'streams.streams': {
     read: ['position', 'events'],
-    append: [],
-    delete: [],
     tombstone: [],
     batchappend: ['deadline_duration'],
   },

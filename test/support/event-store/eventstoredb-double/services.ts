@@ -5,12 +5,11 @@ import persistent from '@eventstore/db-client/generated/persistent_pb.js';
 import featureService from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import streamService from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import streams from '@eventstore/db-client/generated/streams_pb.js';
+import type streams from '@eventstore/db-client/generated/streams_pb.js';
 import {
   Metadata,
   Server,
   type ServerDuplexStream,
-  type ServerReadableStream,
   type ServerUnaryCall,
   type ServerWritableStream,
   type ServiceError,
@@ -21,7 +20,7 @@ import { notLeader, type SubscriptionCall } from './answers.ts';
 import type { Groups } from './groups.ts';
 import { read } from './reads.ts';
 import { supportedMethods } from './server-features.ts';
-import { type AppendFault, append, batchAppend, remove } from './writes.ts';
+import { type AppendFault, batchAppend, tombstone } from './writes.ts';
 
 /** Calls that can be refused: to read a group's settings, to join it, and to ask what the server supports. */
 export type RefusedCall = 'info' | 'join' | 'features';
@@ -51,27 +50,10 @@ export function createGrpcServer(backend: Backend): Server {
         throw notLeader(leader);
       await read(backend, call);
     }),
-    append: (
-      call: ServerReadableStream<streams.AppendReq, streams.AppendResp>,
-      answer: sendUnaryData<streams.AppendResp>,
-    ) => {
-      append(writes, call).then((response) => response !== undefined && answer(null, response), answer);
-    },
     batchAppend: streaming((call: ServerDuplexStream<streams.BatchAppendReq, streams.BatchAppendResp>) =>
       batchAppend(writes, call),
     ),
-    tombstone: unary(async (request: streams.TombstoneReq) => {
-      const position = `${await remove(log, request.getOptions(), { isFinal: true })}`;
-      const place = new streams.TombstoneResp.Position();
-      place.setCommitPosition(position).setPreparePosition(position);
-      return new streams.TombstoneResp().setPosition(place);
-    }),
-    delete: unary(async (request: streams.DeleteReq) => {
-      const position = `${await remove(log, request.getOptions(), { isFinal: false })}`;
-      const place = new streams.DeleteResp.Position();
-      place.setCommitPosition(position).setPreparePosition(position);
-      return new streams.DeleteResp().setPosition(place);
-    }),
+    tombstone: unary((request: streams.TombstoneReq) => tombstone(log, request)),
   });
   addGroupService(server, backend);
   server.addService(featureService.ServerFeaturesService, {
@@ -111,13 +93,11 @@ function addGroupService(server: Server, { groups, nextRefusal }: Backend): void
       if (refusal !== undefined) throw refusal;
       return new persistent.GetInfoResp().setSubscriptionInfo(groups.info(request.getOptions()));
     }),
-    list: unary(async () => new persistent.ListResp().setSubscriptionsList(groups.list())),
     read: (call: SubscriptionCall) => {
       const refusal = nextRefusal('join');
       if (refusal === undefined) groups.read(call);
       else call.emit('error', refusal);
     },
-    restartSubsystem: unary(async () => new shared.Empty()),
   });
 }
 

@@ -1,9 +1,9 @@
 import { jsonOf, type LogRecord, type Resolved, TOMBSTONE_REVISION, UNLISTED } from './log-record.ts';
 
-export type Expected = 'any' | 'no_stream' | 'stream_exists' | bigint;
+export type Expected = 'any' | 'no_stream' | bigint;
 
 export type Decision =
-  | { readonly kind: 'write'; readonly softDeleted: boolean }
+  | { readonly kind: 'write' }
   /** These events are already recorded there. `last` is the last of them. */
   | { readonly kind: 'idempotent'; readonly last: LogRecord }
   /** The revision is wrong. `current` is -1 if there is no stream. */
@@ -14,14 +14,6 @@ export type Readable =
   | { readonly kind: 'found'; readonly records: readonly LogRecord[] }
   | { readonly kind: 'missing' }
   | { readonly kind: 'deleted' };
-
-interface StreamMetadata {
-  readonly $tb?: number;
-  readonly $maxCount?: number;
-}
-
-/** The truncation that a soft delete writes, as the number that parsing gives. */
-const SOFT_DELETED = Number(TOMBSTONE_REVISION);
 
 /** All events in memory, in the order of the log and by stream. It decides writes like the server's own index. */
 export class StreamIndex {
@@ -50,14 +42,10 @@ export class StreamIndex {
     const records = this.all(stream);
     const last = records.at(-1);
     if (last?.revision === TOMBSTONE_REVISION) return { kind: 'deleted' };
-    if (last === undefined || stream === UNLISTED || this.isSoftDeleted(stream)) return { kind: 'missing' };
-    const { $tb = 0, $maxCount = Infinity } = this.#metadata(stream);
-    const first = Math.max($tb, records.length - $maxCount);
-    return { kind: 'found', records: first > 0 ? records.slice(first) : records };
-  }
-
-  isSoftDeleted(stream: string): boolean {
-    return this.#metadata(stream).$tb === SOFT_DELETED;
+    if (last === undefined || stream === UNLISTED) return { kind: 'missing' };
+    const metadata = this.all(`$$${stream}`).at(-1);
+    const { $tb = 0 } = metadata === undefined ? {} : (jsonOf(metadata) as { readonly $tb?: number });
+    return { kind: 'found', records: $tb > 0 ? records.slice($tb) : records };
   }
 
   /** Returns the event with its link's target, if that is asked for. */
@@ -92,23 +80,13 @@ export class StreamIndex {
     const records = this.all(stream);
     const current = records.at(-1)?.revision ?? -1n;
     if (current === TOMBSTONE_REVISION) return { kind: 'deleted' };
-    const softDeleted = this.isSoftDeleted(stream);
-    if (expected === 'stream_exists') {
-      if (softDeleted) return { kind: 'deleted' };
-      if (current < 0n && this.all(`$$${stream}`).length === 0) return { kind: 'wrong', current };
-    }
-    if (expected === 'any' || expected === 'stream_exists') {
-      return this.#decideById(stream, ids) ?? { kind: 'write', softDeleted };
-    }
+    if (expected === 'any') return this.#decideById(stream, ids) ?? { kind: 'write' };
     const after = expected === 'no_stream' ? -1n : expected;
-    if (after === current) return { kind: 'write', softDeleted };
+    if (after === current) return { kind: 'write' };
     const there = records.slice(Number(after) + 1, Number(after) + 1 + ids.length);
     const last = there.at(-1);
-    if (last !== undefined && ids.every((id, place) => there[place]?.id === id)) {
-      return { kind: 'idempotent', last };
-    }
-    const isNew = expected === 'no_stream' && softDeleted && there[0]?.id !== ids[0];
-    return isNew ? { kind: 'write', softDeleted } : { kind: 'wrong', current };
+    const isThere = last !== undefined && ids.every((id, place) => there[place]?.id === id);
+    return isThere ? { kind: 'idempotent', last } : { kind: 'wrong', current };
   }
 
   #decideById(stream: string, ids: readonly string[]): Decision | undefined {
@@ -128,10 +106,5 @@ export class StreamIndex {
     const target = this.readable(text.slice(at + 1));
     if (target.kind !== 'found') return undefined;
     return target.records.find(({ revision }) => revision === BigInt(text.slice(0, at)));
-  }
-
-  #metadata(stream: string): StreamMetadata {
-    const record = this.all(`$$${stream}`).at(-1);
-    return record === undefined ? {} : (jsonOf(record) as StreamMetadata);
   }
 }

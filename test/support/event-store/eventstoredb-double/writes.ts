@@ -1,10 +1,10 @@
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import statuses from '@eventstore/db-client/generated/status_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
-import { type ServerDuplexStream, type ServerReadableStream, status } from '@grpc/grpc-js';
+import type { ServerDuplexStream } from '@grpc/grpc-js';
 import any from 'google-protobuf/google/protobuf/any_pb.js';
 import empty from 'google-protobuf/google/protobuf/empty_pb.js';
-import { fault, invalidArgument, nameOf, send, streamDeleted } from './answers.ts';
+import { invalidArgument, nameOf, send, streamDeleted } from './answers.ts';
 import type { DoubleLog, WriteResult } from './double-log.ts';
 import type { ProposedRecord } from './log-record.ts';
 import type { Expected } from './stream-index.ts';
@@ -25,27 +25,6 @@ interface AppendContext {
 const NO_EVENTS = 'an append without events';
 /** The server's default limit for the data of one append. Metadata does not count. */
 const MAX_APPEND_BYTES = 1024 * 1024;
-const EXPECTED_NUMBERS = { any: -2n, no_stream: -1n, stream_exists: -4n } as const;
-
-/** Answers Streams.Append, one call for each append. `undefined` means that it is never answered. */
-export async function append(
-  { log, nextFault }: AppendContext,
-  call: ServerReadableStream<streams.AppendReq, streams.AppendResp>,
-): Promise<streams.AppendResp | undefined> {
-  let options: streams.AppendReq.Options | undefined;
-  const events: ProposedRecord[] = [];
-  for await (const message of call as AsyncIterable<streams.AppendReq>) {
-    options ??= message.getOptions();
-    const proposed = message.getProposedMessage();
-    if (proposed !== undefined) events.push(toRecord(proposed));
-  }
-  if (options === undefined || events.length === 0) throw invalidArgument(NO_EVENTS);
-  const stream = nameOf(options.getStreamIdentifier());
-  const expected = expectedOf(options);
-  const result = await log.write({ stream, expected, events });
-  if (result.kind === 'deleted') throw streamDeleted(stream);
-  return nextFault() === undefined ? toAppendResp(result, expected) : undefined;
-}
 
 /** Answers Streams.BatchAppend: many appends on one call, matched by correlation id. */
 export async function batchAppend(
@@ -66,26 +45,21 @@ export async function batchAppend(
   }
 }
 
-/** Answers Streams.Tombstone and Streams.Delete with the position of the written event or an error. */
-export async function remove(
+/** Answers Streams.Tombstone with the position of the tombstone. */
+export async function tombstone(
   log: DoubleLog,
-  options: streams.TombstoneReq.Options | streams.DeleteReq.Options | undefined,
-  { isFinal }: { readonly isFinal: boolean },
-): Promise<number> {
-  if (options === undefined) throw invalidArgument('no options');
+  request: streams.TombstoneReq,
+): Promise<streams.TombstoneResp> {
+  const options = request.getOptions();
+  if (options?.hasAny() !== true) throw invalidArgument('only a tombstone at any revision');
   const stream = nameOf(options.getStreamIdentifier());
-  const expected = expectedOf(options);
-  const check = log.index.decide(stream, expected, [crypto.randomUUID()]);
-  const isNowhere =
-    !isFinal && log.index.all(stream).length === 0 && log.index.all(`$$${stream}`).length === 0;
-  if (check.kind === 'deleted') throw streamDeleted(stream);
-  if (check.kind === 'wrong' || isNowhere) {
-    const current = check.kind === 'wrong' ? check.current : -1n;
-    throw wrongExpectedVersion(stream, { expected, current });
-  }
-  const result = await (isFinal ? log.tombstone(stream, 'any') : log.softDelete(stream));
+  const result = await log.tombstone(stream);
   if (result.kind !== 'written') throw streamDeleted(stream);
-  return result.last.position;
+  const position = `${result.last.position}`;
+  const place = new streams.TombstoneResp.Position();
+  return new streams.TombstoneResp().setPosition(
+    place.setCommitPosition(position).setPreparePosition(position),
+  );
 }
 
 async function answerBatch(
@@ -138,7 +112,6 @@ function setResult(
     else wrong.setCurrentStreamRevision(`${result.current}`);
     if (request.expected === 'any') wrong.setExpectedAny(new empty.Empty());
     else if (request.expected === 'no_stream') wrong.setExpectedNoStream(new empty.Empty());
-    else if (request.expected === 'stream_exists') wrong.setExpectedStreamExists(new empty.Empty());
     else wrong.setExpectedStreamPosition(`${request.expected}`);
     answer.setError(toStatus(wrong, 'WrongExpectedVersion'));
   } else {
@@ -150,32 +123,7 @@ function setResult(
   }
 }
 
-function toAppendResp(
-  result: Exclude<WriteResult, { kind: 'deleted' }>,
-  expected: Expected,
-): streams.AppendResp {
-  if (result.kind === 'wrong') {
-    const wrong = new streams.AppendResp.WrongExpectedVersion();
-    if (result.current < 0n) wrong.setCurrentNoStream(new shared.Empty());
-    else wrong.setCurrentRevision(`${result.current}`);
-    if (expected === 'any') wrong.setExpectedAny(new shared.Empty());
-    else if (expected === 'no_stream') wrong.setExpectedNoStream(new shared.Empty());
-    else if (expected === 'stream_exists') wrong.setExpectedStreamExists(new shared.Empty());
-    else wrong.setExpectedRevision(`${expected}`);
-    return new streams.AppendResp().setWrongExpectedVersion(wrong);
-  }
-  const { last } = result;
-  const position = new streams.AppendResp.Position();
-  position.setCommitPosition(`${last.position}`).setPreparePosition(`${last.position}`);
-  const success = new streams.AppendResp.Success();
-  return new streams.AppendResp().setSuccess(
-    success.setCurrentRevision(`${last.revision}`).setPosition(position),
-  );
-}
-
-function toRecord(
-  message: streams.AppendReq.ProposedMessage | streams.BatchAppendReq.ProposedMessage,
-): ProposedRecord {
+function toRecord(message: streams.BatchAppendReq.ProposedMessage): ProposedRecord {
   const metadata = message.getMetadataMap();
   return {
     id: message.getId()?.getString() ?? '',
@@ -186,34 +134,10 @@ function toRecord(
   };
 }
 
-function expectedOf(
-  options:
-    | streams.AppendReq.Options
-    | streams.BatchAppendReq.Options
-    | streams.TombstoneReq.Options
-    | streams.DeleteReq.Options,
-): Expected {
+function expectedOf(options: streams.BatchAppendReq.Options): Expected {
   if (options.hasAny()) return 'any';
   if (options.hasNoStream()) return 'no_stream';
-  if (options.hasStreamExists()) return 'stream_exists';
-  return BigInt('getRevision' in options ? options.getRevision() : options.getStreamPosition());
-}
-
-function wrongExpectedVersion(
-  stream: string,
-  { expected, current }: { readonly expected: Expected; readonly current: bigint },
-): Error {
-  const number = typeof expected === 'bigint' ? expected : EXPECTED_NUMBERS[expected];
-  return fault(
-    status.FAILED_PRECONDITION,
-    `Delete failed due to WrongExpectedVersion. Stream: ${stream}, Expected version: ${number}, Actual version: ${current}`,
-    {
-      exception: 'wrong-expected-version',
-      'stream-name': stream,
-      'expected-version': `${number}`,
-      'actual-version': `${current}`,
-    },
-  );
+  return BigInt(options.getStreamPosition());
 }
 
 function toStatus(detail: { serializeBinary(): Uint8Array }, name: string): statuses.Status {
