@@ -11,21 +11,21 @@ import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { type RefusalCode, refusals } from '../../pull/answers.ts';
 
-/** Whether a key could read its account's transactions at a time. */
+/** What a key could read at a given time. */
 export interface KeyAccess {
   readonly key: string;
   readonly can_read: boolean;
-  /** Why not. */
+  /** Why it could not; `null` if it could. */
   readonly reason: string | null;
-  /** Whether the key showed drivers' mobile numbers. */
+  /** True if the key showed drivers' mobile numbers. */
   readonly mobile_number: boolean;
 }
 
-/** Who could read an account's transactions at a time, by access checks 3 to 5. */
+/** Who could read an account's transactions at a given time, by access checks 3 to 5. */
 export interface Access {
-  /** Why nobody could; `null` where the account was open. */
+  /** Why nobody could; `null` if the account was open. */
   readonly noAccess: NoAccess | null;
-  /** The keys that the account had; `null` where it can't be read. */
+  /** The keys that the account had; `null` if it can't be read. */
   readonly keys: readonly KeyAccess[] | null;
 }
 
@@ -53,13 +53,13 @@ function keyRefusal({ environment, active }: AccountKey, served: Environment): s
 /** Why requests of an account are refused. */
 export interface NoAccess {
   readonly reason: string;
-  /** With what; since when, where that is known. Nobody has a key of an account that was never opened. */
+  /** The answer, and since when if that is known. Missing for an account that was never opened, since it has no key. */
   readonly answered?:
     | { readonly status: number; readonly code: RefusalCode; readonly since: string | null }
     | undefined;
 }
 
-/** By access checks 4 and 5; `null` where they are answered. Of a closed account check 3 comes first: no key is on. */
+/** Judges by access checks 4 and 5, and by check 3 for a closed account, whose keys are off. `null` if all pass. */
 export function noAccess(account: Account | undefined, nowMs: number): NoAccess | null {
   const access = accessOf(account, nowMs);
   if (access.open) return null;
@@ -70,7 +70,7 @@ export function noAccess(account: Account | undefined, nowMs: number): NoAccess 
   return { reason: reasonOf(account, nowMs), answered: { status: refusals[code].status, code, since } };
 }
 
-/** Whether requests of an account are answered, until when, or why not. */
+/** Says if requests of an account are answered, until when, or why not. */
 export function accessAnswer(account: Account | undefined, nowMs: number) {
   const access = accessOf(account, nowMs);
   const refused = noAccess(account, nowMs);
@@ -88,7 +88,7 @@ function reasonOf(account: Account | undefined, nowMs: number): string {
   return account.closed === null ? 'the integration is off' : `closed: ${account.closed.reason}`;
 }
 
-/** Until when a charging profile gives access, or why none does. */
+/** Says until when a charging profile gives access, or why none does. */
 function profileReason(profile: ProfileAccess): string {
   if (profile.active)
     return profile.endsAtMs === null ? 'open-ended' : `until ${formatDateTime(profile.endsAtMs)}`;

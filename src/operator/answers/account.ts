@@ -27,7 +27,7 @@ export function accountLine({ id, account, unreadable }: Entry, nowMs: number) {
     integration: account?.integration.enabled ?? null,
     charging_profile_active: account !== undefined && profileAccess(account, nowMs).active,
     ...accessAnswer(account, nowMs),
-    /** Those that are on. */
+    /** The number of keys that are on. */
     keys: account === undefined ? null : states.length,
     webhooks: account === undefined ? null : states.filter((name) => name !== 'none').length,
     webhook_state:
@@ -38,21 +38,21 @@ export function accountLine({ id, account, unreadable }: Entry, nowMs: number) {
 
 type Entry = Pick<DirectoryAccount, 'id' | 'account' | 'unreadable'>;
 
-/** Whether its requests are answered now, or why not in a word. */
+/** Says in a word if requests of the account are answered now. */
 export function accountState({ access, closed, unreadable }: ReturnType<typeof accountLine>): Mark {
   if (unreadable !== null) return state('unreadable');
   if (closed !== null) return state('closed');
   return state(access ? 'access' : 'no access');
 }
 
-/** An account with all that belongs to it; only why, where it can't be read. */
+/** An account with everything that belongs to it. If it can't be read, only its id and the reason. */
 export function accountAnswer({ id, account, unreadable }: Entry, nowMs: number) {
   if (account === undefined) return { id, unreadable };
   const keys = [...account.keys.values()].map((key) => keyAnswer(id, key));
   return { ...accountSummary(account), ...accessAnswer(account, nowMs), keys, unreadable };
 }
 
-/** What a command that changes an account prints of it. */
+/** An account as commands print it that change it. */
 export function accountSummary({ id, name, closed, integration, emails, ...account }: Account) {
   return {
     id,

@@ -3,12 +3,12 @@ import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { Attempt, AttemptOutcome, DeliverySummary } from '../../push/queue/delivery.ts';
 import { noAccess } from './access.ts';
 
-/** The account as it is now, from the directory in memory or from its stream. */
+/** Returns the account as it is now, from the directory in memory or from its stream. */
 export type AccountOf = (
   accountId: number,
 ) => DirectoryAccount | undefined | Promise<DirectoryAccount | undefined>;
 
-/** The deliveries, those that are held with the reason: what the access of their account says now. */
+/** Adds to held deliveries the reason, which is what prevents access to their account now. */
 export async function withHeldReasons<T extends DeliverySummary>(
   deliveries: readonly T[],
   accountOf: AccountOf,
@@ -17,7 +17,7 @@ export async function withHeldReasons<T extends DeliverySummary>(
   const reasons = new Map<number, string>();
   for (const { state: name, accountId } of deliveries) {
     if (name !== 'held' || reasons.has(accountId)) continue;
-    // What the access says now, so that nothing older is stored with the deliveries.
+    // The reason may change while a delivery is held, so it is not stored with it.
     const refused = noAccess((await accountOf(accountId))?.account, nowMs);
     reasons.set(accountId, refused?.reason ?? 'the account has access again: it is about to be sent');
   }
@@ -26,7 +26,7 @@ export async function withHeldReasons<T extends DeliverySummary>(
   );
 }
 
-/** A delivery as lists show it. */
+/** A delivery in a list. */
 export function deliveryAnswer(delivery: DeliverySummary) {
   return {
     id: delivery.id,
@@ -54,7 +54,7 @@ export function attemptAnswer(attempt: Attempt) {
 
 type AttemptAnswer = ReturnType<typeof attemptAnswer>;
 
-/** What a receiver answered, or why it did not, as `delivery show` and `webhook test` print it. */
+/** The answer of a receiver, or why there was none. */
 export function outcomeAnswer(outcome: AttemptOutcome) {
   const { answer } = outcome;
   return {
@@ -70,7 +70,7 @@ export function attemptName({ cycle, number }: Pick<AttemptAnswer, 'cycle' | 'nu
   return cycle === 1 ? `attempt ${number}` : `redelivery ${cycle - 1}, attempt ${number}`;
 }
 
-/** `answered 503`, or what prevented an answer, or cut it. */
+/** Returns `answered 503`, or what prevented or cut off the answer. */
 export function outcomeText({ status, error }: Pick<AttemptAnswer, 'status' | 'error'>): string {
   const answered = status === null ? [] : [`answered ${status}`];
   const failed = error === null || error.kind === 'status' ? [] : [`${error.kind}: ${error.detail}`];

@@ -4,7 +4,7 @@ import type { ViewReads } from '../../pull/view/transactions-view.ts';
 import type { DeliveryReads } from '../../push/queue/delivery-queue.ts';
 import type { DriverTransaction } from '../drivers/find-driver.ts';
 
-/** A transaction that a driver was found in, and where else the driver's name stands because of it. */
+/** A transaction in which a driver was found, and where else the driver's name is because of it. */
 export async function driverAnswer(
   { id, accountId, named }: DriverTransaction,
   { view, queue }: { readonly view: Pick<ViewReads, 'find'>; readonly queue: Pick<DeliveryReads, 'page'> },
@@ -21,7 +21,7 @@ export async function driverAnswer(
     driver: first?.data.driver.id ?? null,
     name: first?.data.driver.name ?? null,
     mobile_number: first?.data.driver.mobile_number ?? null,
-    /** Whether customers are shown the name. */
+    /** True if customers see the name. */
     shown: row != null && namesDriver(row),
     deliveries: deliveries.length,
   };

@@ -4,7 +4,7 @@ import { DELIVERY_STATES, type DeliveryState } from '../../push/queue/delivery.t
 import type { DeliveryFilter } from '../../push/queue/delivery-queue.ts';
 import { readPrefix } from './names.ts';
 
-/** Readers of what an operator types. They throw `USAGE`, without the text: it may be anything. */
+// Readers of what an operator types. They throw `USAGE`, and never repeat the text, which may be a secret.
 
 export function readId(text: string): number {
   const value = Number(text);
@@ -12,7 +12,7 @@ export function readId(text: string): number {
   throw new FuelError('USAGE', 'It must be an integer from 0 to 2^53-1.');
 }
 
-/** Milliseconds since the epoch. */
+/** Returns milliseconds since the epoch. */
 export function readTime(text: string): number {
   const ms = parseDateTime(text);
   if (ms !== undefined) return ms;
@@ -28,7 +28,7 @@ function readState(text: string): DeliveryState {
   throw new FuelError('USAGE', `It must be one of ${DELIVERY_STATES.join(', ')}.`);
 }
 
-/** Throws if the range ends before it begins: it would always give an empty answer. */
+/** Throws if the range ends before it begins, since the answer would always be empty. */
 export function requireRange({
   since,
   until,
@@ -43,7 +43,7 @@ export function requireRange({
   );
 }
 
-/** Throws for a time to come. */
+/** Throws if the time is in the future. */
 export function requirePast(atMs: number | undefined, nowMs: number): void {
   if (atMs === undefined || atMs <= nowMs) return;
   const at = formatDateTime(atMs);
@@ -64,7 +64,7 @@ type Given = { readonly [F in DeliveryField]?: ReturnType<(typeof DELIVERY_READE
 
 export const DELIVERY_FIELDS = Object.keys(DELIVERY_READERS) as readonly DeliveryField[];
 
-/** Throws `USAGE` for what can't be a prefix, and for a range that is none. */
+/** Throws `USAGE` if the key can't be a prefix, or the range ends before it begins. */
 export function deliveryFilter(given: Given): DeliveryFilter {
   const { key, account, transaction, state, since, until } = given;
   if (key !== undefined) readPrefix(key);
@@ -79,7 +79,7 @@ export function deliveryFilter(given: Given): DeliveryFilter {
   };
 }
 
-/** The filter as text gives it, or all that is wrong with it. */
+/** Reads a filter that is given as text. Returns everything that is wrong with it, or the filter. */
 export function readDeliveryFilter(
   given: Readonly<Partial<Record<DeliveryField, string>>>,
 ): { readonly given: Given; readonly filter: DeliveryFilter } | { readonly faults: readonly string[] } {

@@ -23,24 +23,24 @@ import {
 } from '../../service/ops/followers.ts';
 import { duration } from '../print/document.ts';
 
-/** To count more takes longer than an operator waits. */
+/** The most events that are counted. More would keep an operator waiting. */
 const MAX_COUNTED = 100_000;
 const MAX_GLANCE_MS = 5_000;
 
 export interface FollowerStatus {
   readonly name: Follower['name'];
-  /** Everything up to here is done. */
+  /** The follower has done everything up to here. */
   readonly position: Position;
-  /** Age of the first event that is not done; 0 when there is none. */
+  /** The age of the first event that the follower has not done; 0 if there is none. */
   readonly lag_seconds: number;
-  /** `null` where there are too many to count, or they are not counted. */
+  /** `null` if there are too many to count, or they are not counted. */
   readonly lag_events: number | null;
   readonly parked: number;
-  /** The processes that work on it, separated by commas; `null` where none does. */
+  /** The processes that work on it, separated by commas; `null` if none does. */
   readonly holder: string | null;
-  /** Of a view that is being built beside the served one, while a command leads that. */
+  /** The progress of a rebuild, while a command leads it. */
   readonly rebuild?: BuildProgress;
-  /** How far a rebuild is that no command leads: interrupted, or refused since records differ. */
+  /** How far a rebuild got that no command leads any more: it was interrupted, or refused because records differ. */
   readonly unfinished_rebuild_percent?: number;
 }
 
@@ -54,8 +54,8 @@ export function progressText({ percent, rate, seconds_left }: BuildProgress): st
 }
 
 /**
- * How far each follower of the log is, what it has parked and who works on it. `glance` reads
- * one event of what a follower has not done, instead of counting it.
+ * Returns how far each follower of the log is, what it has parked and who works on it. `glance` reads only the first
+ * event that a follower has not done, instead of counting all of them.
  */
 export async function followerStatus(
   parts: FollowerParts,
@@ -78,7 +78,7 @@ export async function statusOf(
   };
 }
 
-/** How far another view is. */
+/** Returns how far another view has been built. */
 async function rebuildProgress({
   view,
   coordination,
@@ -99,7 +99,7 @@ async function holderOf({ coordination }: FollowerParts, { role, lease }: Follow
   return holders.length === 0 ? null : holders.join(', ');
 }
 
-/** Whether nobody works on a follower that has, or had, work to do. */
+/** True if nobody works on a follower that has, or had, work to do. */
 export function isIdle(
   { name, holder, lag_events, position }: FollowerStatus,
   { webhooks }: { readonly webhooks: number },
@@ -107,12 +107,12 @@ export function isIdle(
   return holder === null && (lag_events !== 0 || position > 0 || (name !== VIEW_NAME && webhooks > 0));
 }
 
-/** The role that works on it. */
+/** Returns the role that works on a follower. */
 export function roleOf(follower: FollowerStatus['name']): string {
   return FOLLOWERS.find(({ name }) => name === follower)?.role ?? 'projector';
 }
 
-/** Longer than a replaced projector, or an import, delays a follower. */
+/** A lag that neither a replaced projector nor an import causes. */
 export const MAX_LAG_SECONDS = 60;
 
 const ageAfter: typeof lagAfter = async (parts, place) => {
@@ -120,7 +120,7 @@ const ageAfter: typeof lagAfter = async (parts, place) => {
   return { lag_seconds: Math.round(seconds), lag_events: seconds === 0 ? 0 : null };
 };
 
-/** What a follower has not done. An event that was recorded while the clock was ahead counts as late by that. */
+/** Counts what a follower has not done. An event that was recorded while the clock was ahead counts as late by that. */
 export async function lagAfter(
   { store, clock }: Pick<FollowerParts, 'store' | 'clock'>,
   place: { readonly prefixes: readonly string[]; readonly after: Position },
@@ -144,7 +144,7 @@ export interface ParkedParts {
   readonly subscriptions: Pick<PersistentSubscriptions, 'parked'>;
 }
 
-/** What a follower of the log has parked and the operator has not skipped, oldest first. */
+/** Yields the events that a follower has parked and the operator has not skipped, oldest first. */
 export async function* parkedBy(
   follower: Follower['name'],
   { store, view, subscriptions }: ParkedParts,
@@ -161,7 +161,7 @@ export async function* parkedBy(
   }
 }
 
-/** What the view has parked, oldest first, without what was skipped. */
+/** Yields the events that the view has parked, oldest first, without skipped ones. */
 async function* parkedByView(
   store: Pick<EventStore, 'readStream'>,
   view: Pick<ViewReads, 'parked'>,

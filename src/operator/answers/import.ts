@@ -6,7 +6,7 @@ import { stateOf } from '../import/import-transactions.ts';
 import { NamedCorporates, type UnknownNames } from '../import/unknown-names.ts';
 import { some } from './names.ts';
 
-/** An import in a list; the counts are `null` where it was killed, or is not over yet. */
+/** An import in a list. The counts are `null` if it was killed or is still running. */
 export function importAnswer({ id, started, source, end }: ImportEntry) {
   const { actor } = membersOf(started.metadata);
   return {
@@ -22,15 +22,15 @@ export function importAnswer({ id, started, source, end }: ImportEntry) {
   };
 }
 
-/** What an import recorded of one account, as it is now. */
+/** The transactions that an import recorded for one account, as they are now. */
 interface OfAccount {
   readonly account: number;
-  /** With those that were voided or cancelled, without those that were erased. */
+  /** Includes voided and cancelled transactions, but not erased ones. */
   readonly transactions: number;
   readonly visible: number;
 }
 
-/** An import with what there is of it now, by its events. */
+/** An import with what is left of it now, according to its events. */
 export async function importShown(store: Pick<EventStore, 'readStream' | 'readStreams'>, entry: ImportEntry) {
   const byAccount = new Map<number, OfAccount>();
   const named = new NamedCorporates();
@@ -52,7 +52,7 @@ export async function importShown(store: Pick<EventStore, 'readStream' | 'readSt
   return { ...importAnswer(entry), by_account, unknown_accounts, unknown_corporates };
 }
 
-/** What customers can not see or ask for, and what to do; `undefined` where the directory has it all. */
+/** Names what customers can't see or ask for, and says what to do; `undefined` if the directory has everything. */
 export function unknownNote(
   { accounts, corporates }: UnknownNames,
   importId: string | undefined,

@@ -26,13 +26,13 @@ export type KeyAnswer = ReturnType<typeof keyAnswer>;
 
 type Used = KeyAnswer & { readonly last_used_at: string | null; readonly last_used_from: string | null };
 
-/** With when it was used last, as it was given its answer: an old one is known, if it is the newest. */
+/** Adds when and from where the key was used last. The newest use is known however old it is. */
 export function usedKeyAnswer(key: KeyAnswer, last: LastUse | undefined): Used {
   const last_used_at = last === undefined ? null : formatDateTime(last.atMs);
   return { ...key, last_used_at, last_used_from: last?.address ?? null };
 }
 
-/** A request with a key: what it asked for, and what it got. */
+/** A request with a key: what it asked for, and the answer. */
 export function requestAnswer({ atMs, address, status, code, rows, query }: RequestRow) {
   const timeOf = (ms: number | undefined): string | null => (ms === undefined ? null : formatDateTime(ms));
   const { corporate_id = null, corporate_group_id = null } = query?.references ?? {};
@@ -48,7 +48,7 @@ export function requestAnswer({ atMs, address, status, code, rows, query }: Requ
     statuses: query?.statuses ?? null,
     ...{ corporate_group_id, corporate_id },
     limit: query?.limit ?? null,
-    /** What the page continued after; `null` for a first page. */
+    /** The record after which the page continued; `null` for a first page. */
     after: after ? { id: after.id, created_at: formatDateTime(after.createdAtMs) } : null,
   };
 }

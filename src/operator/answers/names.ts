@@ -6,8 +6,8 @@ import type { AccountOf } from './delivery.ts';
 const PREFIX = /^[a-z0-9]{10}$/;
 
 /**
- * Throws `USAGE` for what can't be a prefix, without repeating the text: it may be a whole key or its secret, and
- * messages end up in logs and on other people's screens.
+ * Throws `USAGE` if the text can't be a prefix. The message does not repeat it, since it may be a whole key or a secret,
+ * and messages end up in logs and on other people's screens.
  */
 export function readPrefix(text: string): string {
   if (PREFIX.test(text)) return text;
@@ -27,15 +27,15 @@ export interface Names {
 export interface NameParts {
   readonly store: Pick<EventStore, 'readStream' | 'isErased'>;
   readonly accountOf: AccountOf;
-  /** The account of a key. */
+  /** Returns the account of a key. */
   readonly ownerOf: (prefix: string) => number | undefined | Promise<number | undefined>;
-  /** Whether an account that was never opened is known by something else. */
+  /** Says if an account that was never opened is known from something else. */
   readonly isNamed?: (accountId: number) => Promise<boolean>;
 }
 
 /**
- * What of the names was never recorded, or that the key is of another account than the one that is named too: an empty
- * list would look like an answer. `undefined` where all are known.
+ * Says which name was never recorded, or that the key belongs to another account than the one that is named. Without this
+ * an empty list would look like an answer. `undefined` if all names are known.
  */
 export async function unknownName(
   { account, key, transaction }: Names,
@@ -64,10 +64,10 @@ export function unknownKey(prefix: string): string {
   return `no key has the prefix ${prefix}: fuel key list shows them all`;
 }
 
-/** Of a list of names in a sentence. */
+/** The most names that a sentence lists. */
 const MAX_NAMED = 5;
 
-/** `a, b, c, …` */
+/** Returns `a, b, c, …`. */
 export function some(names: readonly string[]): string {
   return names.slice(0, MAX_NAMED).join(', ') + (names.length > MAX_NAMED ? ', …' : '');
 }

@@ -8,11 +8,11 @@ import { attemptAnswer, attemptName, deliveryAnswer, outcomeText } from './deliv
 export interface AppliedEvent {
   readonly event: RecordedEvent;
   readonly effect: Effect;
-  /** What customers see after it. */
+  /** What customers see after the event. */
   readonly row: TransactionRow | undefined;
 }
 
-/** A transaction's events in order, with what each did. */
+/** Returns a transaction's events in order, with the effect of each. */
 export function effectsOf(events: readonly RecordedEvent[]): AppliedEvent[] {
   const fold = new RowFold();
   return events.map((event) => ({
@@ -22,12 +22,12 @@ export function effectsOf(events: readonly RecordedEvent[]): AppliedEvent[] {
   }));
 }
 
-/** What customers saw of it at a time, by the events that were recorded until then. */
+/** Returns what customers saw at a given time, by the events that had been recorded until then. */
 export function rowAt(applied: readonly AppliedEvent[], atMs: number): TransactionRow | undefined {
   return applied.findLast(({ event }) => recordedAtMs(event) <= atMs)?.row;
 }
 
-/** One thing that happened to a transaction, or is about to. */
+/** Something that happened to a transaction, or is about to. */
 export type TimelineEntry =
   | ReturnType<typeof eventEntry>
   | ReturnType<typeof notSentEntry>
@@ -39,7 +39,7 @@ export interface TimelineParts {
   readonly notSent: readonly { readonly key: string; readonly reason: string }[];
 }
 
-/** A transaction's events, deliveries and attempts in the order of time, with why keys got none. */
+/** Lists a transaction's events, deliveries and attempts in the order of time, and why keys got no delivery. */
 export function timelineOf({ applied, deliveries, notSent }: TimelineParts): readonly TimelineEntry[] {
   const decided = applied.find(({ effect }) => effect.kind === 'shown') ?? applied[0];
   const decidedAt = decided === undefined ? '' : recordedAt(decided.event);
@@ -72,7 +72,7 @@ function deliveryEntries(delivery: Delivery) {
   return [made, ...attempts, ...(due_at === null ? [] : [{ at: due_at, what: 'due' as const, ...of }])];
 }
 
-/** The timeline for people: with the reason that a void gives, and without what `hide` takes out of reasons. */
+/** The timeline for people. It has the reason for a void, and `hide` removes personal data from reasons. */
 export function timelineShown(
   timeline: readonly TimelineEntry[],
   { applied, hide }: Pick<TimelineParts, 'applied'> & { readonly hide: (reason: string) => string },
@@ -90,7 +90,7 @@ export function timelineShown(
   });
 }
 
-/** Why it was voided or cancelled, as whoever did it wrote. */
+/** The reason that was given for a void or a cancellation. */
 function reasonGiven(event: AppliedEvent['event']): string | null {
   const { reason } = membersOf(printableData(event));
   return typeof reason === 'string' ? reason : null;
@@ -98,13 +98,13 @@ function reasonGiven(event: AppliedEvent['event']): string | null {
 
 export const HIDDEN = 'hidden: --personal';
 
-/** An event's data as text; who drove only where it is `personal`. */
+/** Returns an event's data as text, with the driver only if it may be `personal`. */
 export function dataText(data: unknown, { personal }: { readonly personal: boolean }): string {
   const isHidden = !personal && 'driver' in membersOf(data);
   return JSON.stringify(isHidden ? { ...membersOf(data), driver: HIDDEN } : data);
 }
 
-/** A reason that may quote an event's data, without the driver's name and number. */
+/** Removes the driver's name and number from a reason, which may quote an event's data. */
 export function withoutDriver(reason: string, data: unknown): string {
   const { name, mobile_number } = membersOf(membersOf(data).driver);
   return [name, mobile_number]

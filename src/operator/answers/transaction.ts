@@ -15,14 +15,14 @@ import { accessAt, type KeyAccess, type NoAccess, noAccess } from './access.ts';
 import { type AccountOf, deliveryAnswer, withHeldReasons } from './delivery.ts';
 import { dataText, effectsOf, HIDDEN, rowAt, timelineOf, timelineShown, withoutDriver } from './timeline.ts';
 
-/** What a list shows of a record's text. */
+/** The part of a record's text that a list shows. */
 interface Head {
   readonly status: VisibleStatus;
   readonly corporate: { readonly id: number };
   readonly vehicle: { readonly number_plate: string | null };
 }
 
-/** A transaction in a list of what customers see. */
+/** A transaction that customers see, in a list. */
 export function recordAnswer(
   account: number,
   { id, createdAtMs, head, fees }: Pick<PageRow | TransactionRow, 'id' | 'createdAtMs' | 'head' | 'fees'>,
@@ -35,12 +35,12 @@ export function recordAnswer(
     created_at: formatDateTime(createdAtMs),
     corporate: corporate.id,
     number_plate: vehicle.number_plate,
-    /** As printed, with all its decimals. */
+    /** The text as printed, with all its decimals. */
     total_amount: /"total_amount":([^,}]+)/.exec(fees)?.[1] ?? '',
   };
 }
 
-/** Whether the number plate contains a `searchable` text. */
+/** True if the number plate contains a `searchable` text. */
 export function hasPlate(
   { number_plate }: { readonly number_plate: string | null },
   wanted: string,
@@ -56,7 +56,7 @@ export interface TransactionParts extends TransactionDeliveriesOptions {
 
 export type FoundTransaction = Awaited<ReturnType<typeof findTransaction>>;
 
-/** What is known of a transaction, with the attempts of its newest `maxDeliveries`. */
+/** Reads what is known of a transaction, with the attempts of its newest `maxDeliveries`. */
 export async function findTransaction(
   id: number,
   parts: TransactionParts,
@@ -84,10 +84,10 @@ export async function findTransaction(
     events,
     applied,
     timeline,
-    /** As the view shows it now. */
+    /** What the view shows now. */
     row,
     isErased: events.length === 0 && (await store.isErased(stream)),
-    /** Why requests for a record that is there are refused. */
+    /** Why requests for the record are refused; `null` if they are not, or there is no record. */
     noAccess: row === undefined ? null : await noAccessOf(row.accountId, accountOf, nowMs),
     deliveries: await withHeldReasons(owed.deliveries, accountOf, nowMs),
     notSent: owed.notSent,
@@ -95,7 +95,7 @@ export async function findTransaction(
   };
 }
 
-/** Nothing to show: the deliveries of an erased transaction stay in the log, and are nothing. */
+/** True if there is nothing to show. The deliveries of an erased transaction stay in the log, but do not count. */
 export function isMissing({ events, row, isErased, deliveries }: FoundTransaction): boolean {
   return events.length === 0 && row === undefined && (isErased || deliveries.length === 0);
 }
@@ -105,24 +105,24 @@ async function noAccessOf(accountId: number, accountOf: AccountOf, nowMs: number
   return entry === undefined ? { reason: 'the account was never opened' } : noAccess(entry.account, nowMs);
 }
 
-/** Whether customers see it now, or saw it at a time. A record is visible while requests of its account are answered. */
+/** What customers see now, or saw at a given time. A record is visible while requests of its account are answered. */
 export interface Seen {
   readonly at?: string;
   readonly visible: boolean;
   readonly no_access?: string;
   readonly answered?: NoAccess['answered'];
   readonly record?: string | null;
-  /** What each key of the account could read then; `null` where it can't be read. */
+  /** What each key of the account could read then; `null` if the account can't be read. */
   readonly access?: readonly KeyAccess[] | null;
 }
 
-/** With the record where nothing else shows what customers see. */
+/** Includes the record if there are no events that show it. */
 export function seenNow({ row, noAccess: refused, events }: FoundTransaction): Seen {
   const record = row !== undefined && events.length === 0 ? { record: archivedText(row) } : {};
   return { ...visibility(row, refused), ...record };
 }
 
-/** By the events that were recorded until then, and by the account's: the view only knows the present. */
+/** Judges by the events of the transaction and its account until then, because the view only knows the present. */
 export async function seenAt(
   { applied }: FoundTransaction,
   atMs: number,
@@ -164,8 +164,8 @@ export function transactionAnswer(
 }
 
 /**
- * For people: the timeline in place of deliveries, and what the view has applied. Who drove only where it is `personal`:
- * records, events and the reasons that quote them name the driver.
+ * The transaction for people: a timeline instead of deliveries, and what the view has applied. Records, events and the
+ * reasons that quote them name the driver only if it may be `personal`.
  */
 export function transactionShown(
   found: FoundTransaction,
@@ -194,7 +194,7 @@ export function transactionShown(
   };
 }
 
-/** Whether a record that is not shown will be by itself. */
+/** Says if a record that customers do not see yet will appear by itself. */
 function appliedText({ events, isErased, viewPosition }: FoundTransaction): string {
   const last = events.at(-1);
   if (isErased) return 'erased, and still shown: fuel verify repairs that';
@@ -204,14 +204,14 @@ function appliedText({ events, isErased, viewPosition }: FoundTransaction): stri
     : 'every event of it was applied';
 }
 
-/** A record's text; quotes within its texts are escaped, so these are its own members. */
+/** Replaces the driver in a record's text. Quotes within texts are escaped, so it finds only members of the record. */
 function recordWithoutDriver(record: string): string {
   const from = record.lastIndexOf('"driver":{');
   const to = record.indexOf('},"fees":', from) + 1;
   return from === -1 || to === 0 ? record : `${record.slice(0, from)}"driver":"${HIDDEN}"${record.slice(to)}`;
 }
 
-/** A record's text with the photos' names in the store in place of URLs, which only a request makes. */
+/** Returns a record's text with the photos' names instead of URLs, which only a request makes. */
 function archivedText({ head, mobileNumber, fees, pump, odometer }: RenderedRecord): string {
   const mobile = mobileNumber === null ? '' : `,"mobile_number":${mobileNumber}`;
   return `${head}${mobile}},"fees":${fees},"images":${JSON.stringify({ pump, odometer })}}`;

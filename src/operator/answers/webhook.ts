@@ -7,7 +7,7 @@ import type { Backlog, DeliveryReads } from '../../push/queue/delivery-queue.ts'
 import { shortAnswer } from '../../push/queue/failure-streak.ts';
 import { endOf } from '../../push/queue/next-state.ts';
 
-/** `reason` and `since` of a disabled one. */
+/** The state of a webhook. A disabled one has a reason and a time. */
 export function webhookState(webhook: AccountWebhook | null) {
   const disabled = webhook?.disabled ?? null;
   const state = webhook === null ? 'none' : disabled === null ? 'active' : 'disabled';
@@ -58,8 +58,9 @@ export function webhookLine({ key, entry }: DirectoryKey, streak: LaneStreak | u
   };
 }
 
-/** The attempts of so many deliveries are read, found among so many of the newest; so many deliveries are counted. */
+/** How many deliveries' attempts are read, and among how many of the newest deliveries these are searched. */
 const READ = { deliveries: 60, maxRead: 2_000 };
+/** The most open deliveries that are counted. */
 export const MAX_COUNTED = 10_000;
 
 /** An attempt without what its receiver wrote. */
@@ -68,13 +69,13 @@ export interface LaneAttempt {
   readonly startedAtMs: number;
   readonly durationMs: number;
   readonly ok: boolean;
-  /** The receiver's status, or the kind of the failure where there was no answer. */
+  /** The receiver's status, or the kind of failure if there was no answer. */
   readonly answer: string;
-  /** As `retryAfterMs` reads it: from the attempt's end on; `null` where the receiver did not ask us to wait. */
+  /** How long the receiver asked us to wait after the attempt; `null` if it did not. */
   readonly retryAfterMs: number | null;
 }
 
-/** Of the newest deliveries of a lane that were attempted; the oldest attempt first. */
+/** Reads the attempts of a lane's newest attempted deliveries, the oldest attempt first. */
 export async function laneAttempts(
   queue: Pick<DeliveryReads, 'page' | 'get'>,
   prefix: string,
@@ -100,7 +101,7 @@ export async function laneAttempts(
   return found.sort((a, b) => a.startedAtMs - b.startedAtMs);
 }
 
-/** What is open of a lane, and how it keeps to what its receiver can do, with the attempts that show it. */
+/** Reads a lane's open deliveries and its pace, with the attempts by which the pace is judged. */
 export async function readPace(
   queue: Pick<DeliveryReads, 'page' | 'get' | 'backlog'>,
   prefix: string,
@@ -129,7 +130,7 @@ function paceAnswer({ underWay, waiting }: Backlog, attempts: readonly LaneAttem
   };
 }
 
-/** For people: what is not counted further says so. */
+/** The pace for people: a count that reached its limit says so. */
 export function paceShown({ under_way, waiting, ...pace }: Awaited<ReturnType<typeof readPace>>['pace']) {
   const upTo = (count: number): number | string => (count < MAX_COUNTED ? count : `${count} or more`);
   return { ...pace, under_way: upTo(under_way), waiting: upTo(waiting) };

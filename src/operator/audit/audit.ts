@@ -13,22 +13,22 @@ const BACKWARDS_STEP = 500;
 
 /** An event must match all that are given. */
 export interface AuditFilter {
-  /** Events of the account's stream, and events of other streams that name the account. */
+  /** Selects events of the account's stream, and events of other streams that name the account. */
   readonly accountId?: number | undefined;
-  /** Events of the transaction's stream, and operations that name it. */
+  /** Selects events of the transaction's stream, and operations that name it. */
   readonly transactionId?: number | undefined;
-  /** Events about the key with this prefix. */
+  /** Selects events about the key with this prefix. */
   readonly prefix?: string | undefined;
   /** The login, or the name that `--actor` gave. */
   readonly actor?: string | undefined;
   /** One of these types. */
   readonly types?: readonly string[] | undefined;
-  /** When it happened; both inclusive, milliseconds. */
+  /** When the event was recorded, in milliseconds; both ends are included. */
   readonly sinceMs?: number | undefined;
   readonly untilMs?: number | undefined;
 }
 
-/** One event as an auditor reads it. What the metadata lacks is `null`. */
+/** An event as an auditor reads it. A member that the metadata lacks is `null`. */
 export interface AuditLine {
   readonly stream: string;
   readonly revision: number;
@@ -43,16 +43,16 @@ export interface AuditLine {
 
 export interface AuditOptions {
   readonly follow: boolean;
-  /** Newest first; not with `follow`. */
+  /** True to read the newest events first. Can't be combined with `follow`. */
   readonly newest?: boolean;
   readonly signal: AbortSignal;
-  /** By which a range is over; the system's unless given. */
+  /** Tells when a range is over; the system's clock unless given. */
   readonly clock?: Clock;
 }
 
 /**
- * Yields the matching events in the order of the log: up to its end, or with `follow` until the signal aborts or no later
- * event can be in the range.
+ * Yields the matching events in the order of the log, up to its end. With `follow` it continues until the signal aborts or
+ * no later event can be in the range.
  */
 export async function* audit(
   store: EventStore,
@@ -70,7 +70,7 @@ export async function* audit(
   }
 }
 
-/** Events that may match, read in the cheapest way. */
+/** Yields events that may match, read in the cheapest way. */
 async function* candidates(
   store: EventStore,
   filter: AuditFilter,
@@ -110,7 +110,7 @@ async function* readNewest(
   }
 }
 
-/** Whether transaction streams never have events of these types, and need not be read. */
+/** True if transaction streams never have events of these types, so that they need not be read. */
 function areOfOtherStreams(types: readonly string[] | undefined): boolean {
   return types?.every((type) => isAccountEventType(type) || isOperationsEventType(type)) === true;
 }

@@ -9,15 +9,15 @@ import { EXPORT, type ExportedEvent } from './export-proof.ts';
 
 export interface ExportCheck {
   readonly events: number;
-  /** Of the tree that they are in. */
+  /** The size of the tree that contains them. */
   readonly size: number;
-  /** Of the older checkpoint that this one continues; `null` without one. */
+  /** The size of the older checkpoint that this one continues; `null` if there is none. */
   readonly older: number | null;
-  /** What does not hold, one line each; none where everything is proven. */
+  /** One line for each thing that is not proven. */
   readonly faults: readonly string[];
 }
 
-/** Checks an export by itself: no store is needed. Throws `REFUSED` where it is no export that the key signed. */
+/** Checks an export without a store. Throws `REFUSED` if it is not an export that the key signed. */
 export async function checkExport(folder: string, key: LogVerifier): Promise<ExportCheck> {
   const checkpoint = signed(join(folder, EXPORT.checkpoint), key);
   const faults: string[] = [];
@@ -37,7 +37,7 @@ export async function checkExport(folder: string, key: LogVerifier): Promise<Exp
 function signed(path: string, key: LogVerifier): LogCheckpoint {
   const checkpoint = existsSync(path) ? key.open(readFileSync(path, 'utf8')) : undefined;
   if (checkpoint !== undefined) return checkpoint;
-  throw new FuelError('REFUSED', `${path} is no checkpoint that the key ${key} signed`);
+  throw new FuelError('REFUSED', `${path} is not a checkpoint that the key ${key} signed`);
 }
 
 function isProven(line: string, { size, root }: LogCheckpoint): boolean {
@@ -52,12 +52,12 @@ function isProven(line: string, { size, root }: LogCheckpoint): boolean {
     };
     return provesInclusion({ leaf: hashOf(event), index, path: proof }, { size, root });
   } catch {
-    return false; // it is no line of an export
+    return false; // it is not a line of an export
   }
 }
 
 function nameIn(line: string): string {
-  return /"stream":"([^"]*)","revision":(\d+)/.exec(line)?.slice(1).join('@') ?? 'it is no event';
+  return /"stream":"([^"]*)","revision":(\d+)/.exec(line)?.slice(1).join('@') ?? 'it is not an event';
 }
 
 function isContinued(older: LogCheckpoint, newer: LogCheckpoint, path: string): boolean {

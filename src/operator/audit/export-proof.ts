@@ -39,17 +39,17 @@ export interface ExportOptions {
   readonly accountId: number;
   readonly sinceMs?: number | undefined;
   readonly untilMs?: number | undefined;
-  /** An older checkpoint, which the newest one is to be shown to continue; with its note. */
+  /** An older checkpoint with its note. The export proves that the newest one continues it. */
   readonly older?: { readonly checkpoint: LogCheckpoint; readonly note: string } | undefined;
-  /** A new or empty folder. */
+  /** The folder to write to. It must be new or empty. */
   readonly folder: string;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
  * Writes the events of an account and its transactions, each with the proof that it is in the tree of the newest
- * checkpoint. Reads the log once; the events wait in a file for their proofs, which are kept in memory until the end.
- * Returns how many. Rejects with `REFUSED` where nothing is sealed, or the folder is not empty.
+ * checkpoint. Reads the log once. The events wait in a file for their proofs, which are kept in memory until the end.
+ * Returns how many there are. Rejects with `REFUSED` if nothing is sealed or the folder is not empty.
  */
 export async function exportProof(
   options: ExportOptions,
@@ -124,7 +124,7 @@ function exported(index: number, { stream, revision, id, type, data, metadata }:
   return { index, stream, revision, id, type, data: text(data), metadata: text(metadata) };
 }
 
-/** Whether a leaf is of the account: its own streams, and each transaction that its first event gives to it. */
+/** Selects the leaves of the account: those of its own streams, and of transactions whose first event names it. */
 function selection({
   accountId,
   sinceMs = -Infinity,
@@ -137,7 +137,7 @@ function selection({
       if (!stream.startsWith(TRANSACTION_STREAMS) || !ofAccount(event.data, accountId)) return false;
       streams.add(stream);
     }
-    // A redacted one that an engine still shows names its driver.
+    // A redacted event that an engine still returns would name its driver.
     if (gap !== undefined && membersOf(parsed(event.data)).driver != null) return false;
     const atMs = recordedAtMs({ ...event, metadata: parsed(event.metadata) });
     return atMs >= sinceMs && atMs <= untilMs;
@@ -145,11 +145,11 @@ function selection({
 }
 
 function ofAccount(data: Uint8Array, accountId: number): boolean {
-  if (!storedText(data).includes(`${accountId}`)) return false; // most: nothing is parsed
+  if (!storedText(data).includes(`${accountId}`)) return false; // nearly always, without parsing
   return (parsed(data) as { readonly account_id?: unknown } | undefined)?.account_id === accountId;
 }
 
-/** `undefined` for a text that another writer recorded and that is no JSON. */
+/** Returns `undefined` for a text that is not JSON, which another writer has recorded. */
 function parsed(stored: Uint8Array): unknown {
   try {
     return JSON.parse(storedText(stored));

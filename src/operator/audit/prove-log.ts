@@ -9,7 +9,7 @@ import { storeIdentity } from '../../event-store/store-identity.ts';
 import { openSigner } from '../../seals/seal-key.ts';
 import { type LogVerification, verifyLog } from '../../seals/verify-log.ts';
 
-/** Records that the log is what was sealed, where it is; nothing where nothing new is sealed. */
+/** Records that the log is what was sealed. Records nothing if it is not, or nothing new was sealed. */
 export async function recordProof(
   { fault, seals, sealedSize, sealedRoot }: LogVerification,
   { store, author, clock }: { readonly store: EventStore; readonly author: Author; readonly clock: Clock },
@@ -19,7 +19,7 @@ export async function recordProof(
   await recordOperations(store, [proven], { author, clock });
 }
 
-/** Proves what was sealed since the last proof, and logs what differs. */
+/** Proves what was sealed since the last proof, and logs a difference. */
 export async function proveLog(options: {
   readonly store: EventStore;
   readonly config: Config;

@@ -16,7 +16,7 @@ const FILES = [
 
 let read: ReadonlyMap<string, Asset> | undefined;
 
-/** The files of the console, by path; read when first asked for. */
+/** Returns the file of the console at a path. The files are read at the first request for one. */
 export function assetAt(path: string): Asset | undefined {
   read ??= new Map(
     FILES.map(([at, file]) => {

@@ -26,15 +26,15 @@ const HEADERS = {
 } as const;
 
 export interface ConsoleOptions extends Omit<PageOptions, 'parts'> {
-  /** Names, besides addresses and `localhost`, under which it may be asked for. */
+  /** The names, besides addresses and `localhost`, under which the console is served. */
   readonly hosts: readonly string[];
 }
 
-/** The operator's console: pages that show the service and change nothing. */
+/** Creates the operator's console: pages that show the service and change nothing. */
 export function createConsole({ hosts, ...options }: ConsoleOptions) {
   let parts: ConsoleParts | undefined;
   let pages: Promise<ReturnType<typeof makePages>> | undefined;
-  /** The pages are loaded when somebody looks: a start is not delayed by them. */
+  /** Loads the pages when somebody looks at one, so that they do not delay a start. */
   const load = async () => (await import('./make-pages.ts')).makePages({ ...options, parts: () => parts });
   const answer = async (ctx: Koa.Context): Promise<void> => {
     const asset = assetAt(ctx.path);
@@ -48,7 +48,7 @@ export function createConsole({ hosts, ...options }: ConsoleOptions) {
     send(ctx, OPS_STATUS[page.outcome], page);
   };
   return {
-    /** From now on pages show this, instead of what the start waits for. */
+    /** Lets pages show this process. Before, they show what the start waits for. */
     serve(given: ConsoleParts): void {
       parts = given;
     },
@@ -63,10 +63,10 @@ export function createConsole({ hosts, ...options }: ConsoleOptions) {
       } else if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
         ctx.status = OPS_STATUS.methodNotAllowed;
         ctx.set('Allow', 'GET, HEAD');
-        ctx.body = 'The console only shows: commands change.\n';
+        ctx.body = 'The console is read-only: use a command to change something.\n';
       } else if (isCrossSite(ctx.req.headers)) {
         ctx.status = OPS_STATUS.refused;
-        ctx.body = 'Other sites can not read the console.\n';
+        ctx.body = 'Other sites cannot read the console.\n';
       } else {
         await answer(ctx);
       }
@@ -74,7 +74,7 @@ export function createConsole({ hosts, ...options }: ConsoleOptions) {
   };
 }
 
-/** Nothing, where whoever asks has it. */
+/** Answers 304 without a body if the browser has this version already. */
 function send(ctx: Koa.Context, status: number, { etag, type, body }: Asset): void {
   ctx.set('ETag', etag);
   ctx.type = type;
@@ -87,8 +87,8 @@ function send(ctx: Koa.Context, status: number, { etag, type, body }: Asset): vo
 }
 
 /**
- * Whether the console may be asked for under this name. A page of another site, whose name is made to lead to this
- * machine, is then of that name: it can't read what only its own name, an address or `localhost` may ask for.
+ * True if the console is served under this name. Another site can make its own name lead to this machine (DNS rebinding).
+ * Its pages can't read the console, because they ask for it under that name.
  */
 function isKnownHost(header: string | undefined, hosts: readonly string[]): boolean {
   const [, bracketed, plain = ''] =
@@ -99,8 +99,8 @@ function isKnownHost(header: string | undefined, hosts: readonly string[]): bool
 }
 
 /**
- * Whether a browser asks for another site's page, as it says itself. To follow a link from there is no read by that
- * site; to show the answer in a frame would be.
+ * True if a browser says that it asks on behalf of another site. Following a link from that site is allowed, because the
+ * site can't read the page then; showing the page in a frame is not.
  */
 function isCrossSite(headers: Readonly<Record<string, string | string[] | undefined>>): boolean {
   const site = headers['sec-fetch-site'];

@@ -16,11 +16,11 @@ import {
 } from './html/layout.ts';
 import { type Route, routeOf, SECTIONS } from './routes.ts';
 
-/** However many look, a page is made once in the time in which it is refreshed; one that takes long less often. */
+/** However many people look, a page is made once between two refreshes, and less often if that takes long. */
 const AGE = { ageMs: 2_000, maxAgeMs: 5_000 };
 const MAX_PAGES_KEPT = 200;
 const MAX_PAGE_MS = 6_000;
-/** Far more than any filter, far less than a header may have. */
+/** Far more than any filter needs, and far less than a header may have. */
 const MAX_QUERY = 2_000;
 
 export interface PageOptions {
@@ -31,13 +31,13 @@ export interface PageOptions {
   readonly parts: () => ConsoleParts | undefined;
 }
 
-/** The `etag` identifies what it shows, without the time as of which it does. */
+/** The `etag` identifies what the page shows, without the time of its data. */
 interface MadePage extends Asset {
   readonly outcome: NonNullable<Page['outcome']>;
   readonly atMs: number;
 }
 
-/** Gives the page of a path and a query: made once in two seconds or somewhat more, whoever asks. */
+/** Returns a function that makes the page of a path and a query, or returns the one that was made a moment ago. */
 export function makePages({ environment, clock, readiness, parts }: PageOptions) {
   const pages = new LRUCache<string, () => Promise<MadePage>>({ max: MAX_PAGES_KEPT });
   const now = (): number => clock.now();
@@ -76,7 +76,7 @@ export function makePages({ environment, clock, readiness, parts }: PageOptions)
 
 type Query = Readonly<Record<string, string>>;
 
-/** What the page knows of the query, in one order: whatever else is in it makes no other page. */
+/** Returns the parameters that the page knows, in a fixed order, so that others make no other page. */
 function queryOf(route: Route | undefined, querystring: string): Query {
   const given = new URLSearchParams(querystring);
   return Object.fromEntries(

@@ -13,13 +13,13 @@ type Make = (context: PageContext) => Promise<Page>;
 
 export interface Route {
   readonly make: Make;
-  /** What of a query the page reads. */
+  /** The parameters that the page reads. */
   readonly parameters: readonly string[];
-  /** What the page is about; empty for a page without a name. */
+  /** The name of the thing that the page is about; empty for a page about all of them. */
   readonly name: string;
 }
 
-/** The page of all, with its parameters and its name in the navigation, and that of one. */
+/** The page about all things of a kind, with its parameters and its name in the navigation, and the page about one. */
 interface Pages {
   readonly section?: string;
   readonly all?: Make;
@@ -27,7 +27,7 @@ interface Pages {
   readonly one?: Make;
 }
 
-/** By the first part of the path. */
+/** The pages by the first part of their path. */
 const PAGES: Readonly<Record<string, Pages>> = {
   '': { section: 'Overview', all: overviewPage },
   webhooks: { section: 'Webhooks', all: webhooksPage, parameters: ['state', 'after'], one: keyPage },
@@ -42,12 +42,12 @@ const PAGES: Readonly<Record<string, Pages>> = {
   find: { all: findPage, parameters: ['q', 'after'] },
 };
 
-/** What stands in the navigation. */
+/** The links of the navigation. */
 export const SECTIONS = Object.entries(PAGES).flatMap(([first, { section }]) =>
   section === undefined ? [] : [{ path: `/${first}`, name: section }],
 );
 
-/** `undefined` where there is no page. */
+/** Returns `undefined` if there is no page at the path. */
 export function routeOf(path: string): Route | undefined {
   const [, first = '', encoded, ...rest] = path.split('/');
   const { all, parameters = [], one } = (Object.hasOwn(PAGES, first) && PAGES[first]) || {};

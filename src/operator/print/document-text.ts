@@ -13,15 +13,15 @@ import {
 } from './document.ts';
 
 const INDENT = '  ';
-/** Between two columns. */
+/** The number of spaces between two columns. */
 const GAP = 2;
 
-/** How wide a terminal is; without limit unless given. */
+/** The width of a terminal in characters; unlimited unless given. */
 interface Terminal {
   readonly width?: number | undefined;
 }
 
-/** A document as a terminal shows it. */
+/** Shows a document as text. */
 export function documentText(document: object, { width, ...shown }: Shown & Terminal = {}): string {
   return partsOf(document, shown)
     .map((part) => partText(part, width))
@@ -57,13 +57,13 @@ export function factLines(facts: readonly Fact[]): string[] {
 }
 
 interface Layout extends Terminal {
-  /** Of the columns; they grow with what is in them. */
+  /** The widths of the columns, which grow with their contents. */
   readonly widths: number[];
-  /** How many columns stand beside each other. */
+  /** The number of columns that fit beside each other. */
   fitting?: number;
 }
 
-/** The heads and the rows. What does not fit beside the first columns stands below each row, by name. */
+/** Returns the heads and the rows. Columns that do not fit are listed below each row, by name. */
 function tableLines({ columns, rows }: Table, layout: Layout): string[] {
   const { widths, width = Number.POSITIVE_INFINITY } = layout;
   const lines = [columns.map(({ head }) => head), ...rows.map(({ cells }) => cells.map(textOf))];
@@ -88,7 +88,7 @@ function belowText(columns: readonly Column[], cells: readonly Cell[], from: num
   return membersText(facts.slice(from).filter(([, value]) => value !== NOTHING));
 }
 
-/** At least one. */
+/** Returns how many columns fit: at least one. */
 function fittingIn(width: number, widths: readonly number[]): number {
   let end = -GAP;
   const first = widths.findIndex((each) => {
@@ -102,7 +102,7 @@ function widest(texts: readonly string[]): number {
   return texts.reduce((most, { length }) => Math.max(most, length), 0);
 }
 
-/** The lines of a list whose end is not known yet. The first documents decide which columns it has. */
+/** Formats a list whose end is not known yet. The first documents decide which columns it has. */
 export class ListText {
   readonly #shown: Shown;
   readonly #layout: Layout;
@@ -113,7 +113,7 @@ export class ListText {
     this.#layout = { widths: [], width };
   }
 
-  /** With the heads of the columns above the first one. */
+  /** Returns lines for these documents. The first call also returns the heads of the columns. */
   linesOf(documents: readonly object[]): string[] {
     const columns = this.#columns;
     const table = tableOf('', documents, { ...this.#shown, ...(columns && { columns }) });

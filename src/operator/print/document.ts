@@ -4,7 +4,7 @@ import { formatDateTime } from '../../domain/values/date-time.ts';
 export type Noun = 'account' | 'key' | 'delivery' | 'transaction';
 export type Tone = 'good' | 'bad' | 'warn' | 'quiet';
 
-/** What a terminal prints as text, and a page as a time, a badge, a link or a list. */
+/** A value that a terminal prints as text, and a page as a time, a badge, a link or a list. */
 export type Mark =
   | { readonly time: string }
   | { readonly state: string; readonly tone: Tone }
@@ -23,29 +23,29 @@ export interface Table {
   readonly caption?: string | undefined;
   readonly columns: readonly Column[];
   readonly rows: readonly Row[];
-  /** How many there are, of which the rows are the first. */
+  /** The number of all rows; the table may have only the first ones. */
   readonly count: number;
 }
 export interface Column {
-  /** The member's; empty for what has several. */
+  /** The name of the member; empty for the column with all other members. */
   readonly name: string;
   readonly head: string;
-  /** Numbers stand below each other. */
+  /** True if the column is aligned to the right. */
   readonly isNumber: boolean;
 }
 export interface Row {
-  /** The same for the same thing in every look. */
+  /** The same each time for the same thing. */
   readonly id: string;
   readonly cells: readonly Cell[];
 }
 
-/** How a document is shown: which noun a member `id` names, and how many rows of a table. */
+/** How a document is shown: the noun that a member `id` names, and how many rows a table has at most. */
 export interface Shown {
   readonly id?: Noun | undefined;
   readonly maxRows?: number;
 }
 
-/** Stands for what is not there. */
+/** Stands for a missing value. */
 export const NOTHING = '–';
 const MAX_LISTED = 100;
 const LINKS: Readonly<Record<string, Noun>> = {
@@ -78,8 +78,8 @@ const TONES: Readonly<Record<string, Tone>> = {
 };
 
 /**
- * The parts of a document, in the order of its members: scalars are facts, an object is facts of its own, an array of objects
- * is a table, or facts for each where they have objects in them.
+ * Returns the parts of a document in the order of its members. Scalars are facts, an object has facts of its own, and an
+ * array of objects is a table, or facts for each object if these contain objects themselves.
  */
 export function partsOf(document: object, { id, ...within }: Shown = {}): Part[] {
   const facts: Fact[] = [];
@@ -100,14 +100,14 @@ function listParts(name: string, list: readonly object[], shown: Shown): Part[] 
   });
 }
 
-/** All members as facts, also those that are objects. */
+/** Returns all members as facts, including those that are objects. */
 export function factsOf(document: object, shown: Shown = {}): Fact[] {
   return Object.entries(document).map(([name, value]) => [headOf(name, shown), cellOf(name, value, shown)]);
 }
 
 /**
- * Columns are the members that every document has, where one of them has a value, unless they are given. What a document has
- * besides is said in a last column, with names.
+ * Unless the columns are given, they are the members that every document has and at least one has a value for. The last
+ * column lists a document's other members by name.
  */
 export function tableOf(
   name: string,
@@ -148,12 +148,12 @@ export function headOf(name: string, { id }: Shown = {}): string {
   return head.charAt(0).toUpperCase() + head.slice(1);
 }
 
-/** A head as it stands within a line. */
+/** Returns a head in the form that it has within a sentence. */
 export function withinSentence(head: string): string {
   return head.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase());
 }
 
-/** A value in the form that its name asks for. */
+/** Returns a value in the form that its name asks for. */
 export function cellOf(name: string, value: unknown, { id }: Shown = {}): Cell {
   if (value === null || value === undefined || value === '') return NOTHING;
   if (typeof value === 'boolean') return state(value ? 'yes' : 'no');
@@ -180,7 +180,7 @@ function membersOf(entries: readonly (readonly [string, unknown])[]): Cell {
     : { members: said.map(([name, value]) => [withinSentence(headOf(name)), plainCell(name, value)]) };
 }
 
-/** Deeper than one level a document stays JSON. */
+/** Members of members are shown as JSON. */
 function plainCell(name: string, value: unknown): Cell {
   return isObject(value) ? JSON.stringify(value) : cellOf(name, value);
 }
@@ -194,12 +194,12 @@ function listText(list: readonly unknown[]): string {
   return [...texts, ...more].join(', ');
 }
 
-/** A time in milliseconds, or none. */
+/** Shows a time, given in milliseconds since the epoch. */
 export function time(atMs: number | null | undefined): Cell {
   return atMs === null || atMs === undefined ? NOTHING : { time: formatDateTime(atMs) };
 }
 
-/** A state in a word; its colour says nothing that the word does not. */
+/** Shows a state as a word. Its colour adds nothing to the word. */
 export function state(name: string, tone: Tone = TONES[name] ?? 'quiet'): Mark {
   return { state: name.replaceAll('_', ' '), tone };
 }

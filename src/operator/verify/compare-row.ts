@@ -3,8 +3,8 @@ import { RowFold, type ViewChange } from '../../pull/record/project-event.ts';
 import { type DifferenceKind, differenceOf } from '../../pull/view/build/compare.ts';
 
 /**
- * How the view differs from what the events call for, also where it shows the same as of a later event than there is: it
- * would leave out those that are still to come.
+ * Returns how a row differs from what its events call for. A row at a later revision than the last event differs too: it
+ * would ignore the events that are still to come.
  */
 export function differenceFromEvents(
   expected: RowState | undefined,
@@ -15,7 +15,7 @@ export function differenceFromEvents(
   return found.revision > expected.revision ? 'differing' : undefined;
 }
 
-/** Folds a transaction's events; `undefined` where none of them can be applied. */
+/** Folds a transaction's events into a row; `undefined` if none of them can be applied. */
 export function foldRow(changes: readonly ViewChange[]): RowState | undefined {
   const fold = new RowFold();
   for (const change of changes) fold.apply(change);

@@ -1,4 +1,4 @@
-/** A set of ids. They nearly always follow one another: 32 of them take one entry of a map. */
+/** A set of ids. Since ids nearly always follow one another, 32 of them share an entry of a map. */
 export class IdSet {
   readonly #bits = new Map<number, number>();
 

@@ -4,41 +4,38 @@ import type { Damage, EventStore } from '../../event-store/event-store.ts';
 import type { IdSet } from './id-set.ts';
 import type { Judge, ProjectedEvent, VerifyScope } from './read-log.ts';
 
-/** Transactions that are compared together by their streams. */
+/** The number of transactions whose streams are compared together. */
 export const PART = 200;
-/** What was recorded a moment ago may not be stored yet: it gets this long before it counts as missing. */
+/** Differences are compared again after this time, since view and deliveries follow the log with a short delay. */
 const SETTLE_MS = 1_000;
 
-/**
- * Compares the transactions of a block with what is stored, by one bulk read, perhaps beside other blocks; returns those that
- * differ.
- */
+/** Compares the transactions of a block with what is stored, by one bulk read. Returns those that differ. */
 export type Comparison = () => Promise<Iterable<number>>;
 
 /** What is compared with the events: the view, or the deliveries. */
 export interface Side<Agreement> {
-  /** Transactions of which an event was seen: a bit each, which is all that is kept of the log. */
+  /** The transactions whose events were seen. Nothing else of the log is kept. */
   readonly known: IdSet;
-  /** Takes a block, in the order of the log. */
+  /** Takes blocks in the order of the log. Their comparisons may run at the same time. */
   begin(block: readonly ProjectedEvent[]): Promise<Comparison>;
-  /** Transactions of which something is stored. */
+  /** Yields the transactions of which something is stored. */
   stored(): AsyncGenerator<readonly number[]>;
-  /** Compares transactions that differed, or of which no event was seen, by their whole streams. */
+  /** Compares whole streams of transactions that differed, or of which no event was seen. */
   settle(parts: AsyncGenerator<readonly number[]>): Promise<Agreement>;
 }
 
 export interface SideOptions extends VerifyScope {
   readonly store: EventStore;
-  /** As the store found it: what depends on a damaged event is not judged. */
+  /** Damaged events. Nothing that depends on them is judged. */
   readonly damage?: readonly Damage[] | undefined;
   readonly settleMs?: number | undefined;
-  /** Between the steps at the end; a turn of the event loop unless given. */
+  /** Called between steps; a turn of the event loop unless given. */
   readonly rest?: Rest | undefined;
 }
 
 /**
- * Compares one side with what the events call for, block by block of the log. Then it looks for what is stored and no event
- * calls for, and a second later compares all that differed once more, since each side follows the log.
+ * Compares one side with what the events call for, block by block. At the end it looks for what is stored although no
+ * event calls for it, and a second later compares everything that differed once more.
  */
 export class SideJudge<Agreement> implements Judge {
   readonly #side: Side<Agreement>;
@@ -60,7 +57,7 @@ export class SideJudge<Agreement> implements Judge {
     for (const id of await compare()) this.#suspects.add(id);
   }
 
-  /** Once the log was read. */
+  /** Called when the log has been read. */
   async finish(): Promise<Agreement> {
     for await (const ids of this.#side.stored()) {
       for (const id of ids) if (!this.#side.known.has(id)) this.#suspects.add(id);

@@ -9,11 +9,11 @@ import type { NewDelivery } from '../../push/queue/delivery.ts';
 export interface DecidedStream {
   readonly transactionId: number;
   readonly isWithdrawn: boolean;
-  /** What the transaction is owed; nothing where no event records it. `unreadable`: its account, or an event, can't be read. */
+  /** What keys are owed; nothing if no event records the transaction. `unreadable` if an event or the account is. */
   readonly decision: readonly NewDelivery[] | 'erased' | 'unreadable';
 }
 
-/** Decides by their streams what transactions are owed, in the order given; only some are in memory at a time. */
+/** Decides by whole streams what is owed, in the given order. Only some streams are in memory at a time. */
 export async function* decideStreams(
   transactionIds: readonly number[],
   context: DecisionContext & { readonly store: EventStore },

@@ -7,27 +7,27 @@ import { readToEnd } from '../../event-store/reads.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { projectEvent, type ViewChange } from '../../pull/record/project-event.ts';
 
-/** Some milliseconds of work. What a small block creates is dropped before the garbage collector copies it. */
+/** The events of a block take some milliseconds. The garbage of a small block is dropped before it would be copied. */
 const BLOCK = 100;
-/** Blocks that are judged beside each other: a round trip to the stores is waited for once for all of them. */
+/** How many blocks are judged at the same time, so that they share the wait for a round trip to the stores. */
 const AHEAD = 8;
 
-/** An event with what it does to the view, which the deliveries are decided by too. */
+/** An event and what it does to the view. Deliveries are decided by the same. */
 export interface ProjectedEvent {
   readonly event: RecordedEvent;
   readonly projected: ViewChange;
 }
 
-/** Judges the transactions' events block by block. It gets them in the order of the log, some before others are done. */
+/** Judges the log block by block. It gets the blocks in order, and later ones before it is done with earlier ones. */
 export interface Judge {
   judge(block: readonly ProjectedEvent[]): Promise<void>;
 }
 
 export interface ReadLogOptions {
   readonly store: EventStore;
-  /** Where to start; 0 for the beginning. */
+  /** The position after which reading starts; 0 for the beginning. */
   readonly after?: Position | undefined;
-  /** Events that are judged together, at most. */
+  /** The most events that are judged together. */
   readonly blockSize?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly rest?: Rest | undefined;
@@ -35,8 +35,8 @@ export interface ReadLogOptions {
 }
 
 /**
- * Reads the log of transactions once for all judges, in short steps with a turn of the event loop between them; or with a rest,
- * and then one block after the other. Returns which events can't be read. Rejects with the signal's reason when it aborts.
+ * Reads the transactions' events once for all judges, in short steps. With `rest` it judges one block after the other and
+ * rests in between. Returns the damaged events. Rejects with the signal's reason when that aborts.
  */
 export async function readLog(
   judges: readonly Judge[],
@@ -52,7 +52,7 @@ export async function readLog(
       const block = batch.events.map((event) => ({ event, projected: projectEvent(event) }));
       for (const judge of block.length > 0 ? judges : []) {
         const judged = judge.judge(block);
-        judged.catch(() => undefined); // it may fail while an earlier one is waited for, and is waited for then
+        judged.catch(() => undefined); // it is awaited later; until then a failure must not count as unhandled
         judging.push(judged);
       }
       for (const { event } of block) {
@@ -72,10 +72,10 @@ export async function readLog(
   return damage;
 }
 
-/** Which transactions are verified; all of them without limits. */
+/** Which transactions are verified; all of them unless it is limited. */
 export interface VerifyScope {
   readonly accountId?: number | undefined;
-  /** When an event of the transaction was recorded, milliseconds; both inclusive. */
+  /** When an event of the transaction was recorded, in milliseconds; both ends are included. */
   readonly sinceMs?: number | undefined;
   readonly untilMs?: number | undefined;
 }
@@ -93,7 +93,7 @@ export function isInRange(atMs: number, { sinceMs = -Infinity, untilMs = Infinit
   return sinceMs <= atMs && atMs <= untilMs;
 }
 
-/** The time is read only where it matters: of a million events that takes a second. */
+/** Reads the time only if it matters, because for a million events that takes a second. */
 function isRecordedInRange(event: RecordedEvent, scope: VerifyScope): boolean {
   if (scope.sinceMs === undefined && scope.untilMs === undefined) return true;
   return isInRange(recordedAtMs(event), scope);

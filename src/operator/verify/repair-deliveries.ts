@@ -27,16 +27,16 @@ export interface RepairOptions {
   readonly onProgress?: (stored: number) => void;
 }
 
-/** How many deliveries were stored, and how many of them will be sent. */
+/** The number of deliveries that were stored, and how many of them will be sent. */
 export interface RepairedDeliveries {
   readonly stored: number;
   readonly sent: number;
 }
 
 /**
- * Stores deliveries that are missing, due at once; those of transactions that were voided or cancelled are
- * stored as withdrawn. With `newLog` the log replaces the one that was lost. Both are recorded last, so that an
- * interrupted repair can be repeated. None is stored for a transaction that was erased since.
+ * Stores missing deliveries, which are due at once; those of voided or cancelled transactions are stored as withdrawn, and
+ * none is stored for a transaction that has been erased. With `newLog` the log replaces the one that was lost. Events are
+ * recorded last, so that an interrupted repair can be repeated.
  */
 export async function repairDeliveries(
   missing: readonly OwedDeliveryId[],
@@ -72,7 +72,7 @@ export async function repairDeliveries(
   return { stored, sent };
 }
 
-/** Not those of which the log has a row that is not right. */
+/** Returns the deliveries that the log has now, without those whose row there is a different one. */
 async function storedOf(batch: readonly NewDelivery[], queue: DeliveryQueue): Promise<NewDelivery[]> {
   const transactionIds = batch.map(({ transactionId }) => transactionId);
   const { deliveries: logged } = await queue.page({ transactionIds }, { limit: Infinity });
@@ -83,7 +83,7 @@ async function storedOf(batch: readonly NewDelivery[], queue: DeliveryQueue): Pr
   });
 }
 
-/** The deliveries themselves, decided once more, and the transactions among them that were withdrawn. */
+/** Decides the missing deliveries once more. Also returns the transactions that were voided or cancelled. */
 async function owedAmong(
   missing: readonly OwedDeliveryId[],
   context: Parameters<typeof decideStreams>[1],

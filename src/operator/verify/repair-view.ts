@@ -9,7 +9,7 @@ import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import { differenceFromEvents, foldRow } from './compare-row.ts';
 import type { ViewDifference } from './verify-view.ts';
 
-/** The projector may apply an event of the transaction meanwhile, which a replacement then undoes. */
+/** Tries again if the projector has applied an event in the meantime, which a replacement undoes. */
 const MAX_TRIES = 3;
 
 export interface RepairViewOptions {
@@ -20,7 +20,7 @@ export interface RepairViewOptions {
 }
 
 /**
- * Stores in the view what the events render to, for the transactions that differ, and records that last. Returns those
+ * Stores in the view what the events of the differing transactions render to, and then records the repair. Returns those
  * that still differ.
  */
 export async function repairView(
@@ -39,7 +39,7 @@ export async function repairView(
   return remaining;
 }
 
-/** Stores what the transaction's events make; says whether the row is right now. */
+/** Stores the row that the transaction's events make. Returns true if it is right now. */
 export async function repairRow(
   transactionId: number,
   { store, view }: Pick<RepairViewOptions, 'store' | 'view'>,

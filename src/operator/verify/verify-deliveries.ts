@@ -27,9 +27,9 @@ export interface DeliverySideOptions extends SideOptions {
   readonly clock: Clock;
   readonly environment: Environment;
   readonly retentionMs: number;
-  /** Transactions recorded before this are not judged, whatever the retention: the log knows nothing of them. */
+  /** When the log began. Transactions recorded before it are not judged, whatever the retention. */
   readonly logStartedAtMs: number;
-  /** Called for each key that a transaction is not owed to. */
+  /** Called for each key to which no delivery of a transaction is owed. */
   readonly onNotOwed?: ((transactionId: number, key: string, reason: string) => void) | undefined;
 }
 
@@ -45,28 +45,28 @@ export interface OwedDeliveryId {
 
 export interface DeliveryAgreement {
   readonly owed: number;
-  /** How many of those owed are in each state in the log. */
+  /** How many of the owed deliveries are in each state in the log. */
   readonly states: Readonly<States>;
-  /** Owed, but not in the log. */
+  /** Deliveries that are owed but not in the log. */
   readonly missing: readonly OwedDeliveryId[];
-  /** In the log, but not owed: also one with the id of an owed one, which is missing then, and another key or account. */
+  /** Deliveries in the log that are not owed, including one with the id of an owed one but another key or account. */
   readonly surplus: readonly DeliverySummary[];
-  /** Why keys of the transactions' accounts are owed nothing, and how often. */
+  /** The reasons why keys are owed nothing, and how often each applies. */
   readonly notOwed: ReadonlyMap<string, number>;
-  /** Transactions that can't be judged: recorded too long ago, or an event of them or their account can't be read. */
+  /** The number of transactions that were recorded too long ago, or that have an event or account that can't be read. */
   readonly notJudged: number;
 }
 
 /**
- * The delivery log, compared with what the events call for, as the fan-out decides it: one bulk read of the deliveries for
- * each block. Transactions that were erased since, or can't be read any more, are left out.
+ * Compares the delivery log with what the events call for, as the fan-out decides it. Each block takes one bulk read of
+ * deliveries. Transactions that have been erased, or can't be read any more, are left out.
  */
 export function deliveryJudge(options: DeliverySideOptions): SideJudge<DeliveryAgreement> {
   return new SideJudge(new DeliverySide(options), options);
 }
 
 class DeliverySide implements Side<DeliveryAgreement> {
-  /** Those whose deliveries were judged with a block, or are not to be. */
+  /** The transactions whose deliveries were judged with a block, or must not be judged. */
   readonly known = new IdSet();
   readonly #options: DeliverySideOptions;
   readonly #context: DecisionContext;
@@ -93,7 +93,7 @@ class DeliverySide implements Side<DeliveryAgreement> {
       const id = transactionIdOf(event.stream);
       if (id === undefined || (isRewritten(event) && this.known.has(id))) continue;
       if (!this.#isJudged(event, id)) continue;
-      // Nearly all events are the first of their stream: a call less for each.
+      // Nearly all events are the first of their stream, which then need not be read.
       const judged =
         event.revision === 0
           ? projected
@@ -131,7 +131,7 @@ class DeliverySide implements Side<DeliveryAgreement> {
         if (decision === 'erased' || decision === 'unreadable') continue;
         const { found, missing, surplus } = this.#compare(decision, logged.get(id));
         for (const delivery of surplus) differing.surplus.push(delivery);
-        if (!this.known.has(id)) continue; // it was recorded since the log was read
+        if (!this.known.has(id)) continue; // it was recorded after the log was read
         for (const { id: delivery, prefix, accountId } of missing)
           differing.missing.push({ id: delivery, prefix, transactionId: id, accountId });
         for (const { state } of found) this.#states[state] += 1;
@@ -161,7 +161,7 @@ class DeliverySide implements Side<DeliveryAgreement> {
     return atMs >= this.#floorMs && isInRange(atMs, this.#options);
   }
 
-  /** Counts a decision; returns the deliveries that are owed. */
+  /** Counts a decision, and returns the deliveries that are owed. */
   #count({ id: transactionId, accountId }: TransactionRow, decision: DeliveryDecision): OwedDeliveryId[] {
     const { owed, notSent } = decision;
     this.#owed += owed.length;
@@ -180,7 +180,7 @@ class DeliverySide implements Side<DeliveryAgreement> {
     return Map.groupBy(deliveries, ({ transactionId }) => transactionId);
   }
 
-  /** What one transaction is owed with what the log has of it. */
+  /** Compares what is owed of a transaction with what the log has of it. */
   #compare(owed: readonly OwedDeliveryId[], logged: readonly DeliverySummary[] = []) {
     const isExact = owed.length === logged.length && logged.every((each, at) => isSame(each, owed[at]));
     if (isExact) return { found: logged, missing: [], surplus: [] }; // nearly always
@@ -192,11 +192,11 @@ class DeliverySide implements Side<DeliveryAgreement> {
     };
   }
 
-  /** Those with deliveries that may be judged. */
+  /** Yields the transactions with deliveries that may be judged. */
   async *stored(): AsyncGenerator<readonly number[]> {
     const { queue, accountId, sinceMs } = this.#options;
     if (accountId === undefined && sinceMs === undefined) {
-      // By an index alone: to read all rows would take a quarter of the time of a whole verification.
+      // This reads an index. Reading all rows would take a quarter of the time of a whole verification.
       let ids = await queue.transactionsAfter(-1, IDS);
       for (; ids.length > 0; ids = await queue.transactionsAfter(ids.at(-1) ?? 0, IDS)) yield ids;
       return;
@@ -206,7 +206,7 @@ class DeliverySide implements Side<DeliveryAgreement> {
   }
 }
 
-/** One with the id of an owed one, but of another key or account, is another one: it was changed in the store. */
+/** True for the same delivery. One with the same id but another key or account was changed in the store. */
 export function isSame(
   a: Omit<OwedDeliveryId, 'transactionId'>,
   b: Omit<OwedDeliveryId, 'transactionId'> | undefined,

@@ -11,15 +11,15 @@ import { readToEnd } from '../../event-store/reads.ts';
 import { readSkipped } from '../../event-store/skipped-events.ts';
 
 export interface DirectoryAgreement {
-  /** Accounts. */
+  /** The number of accounts. */
   readonly checked: number;
-  /** One line each. */
+  /** One line for each difference. */
   readonly differences: readonly string[];
 }
 
 /**
- * Compares the directory that a process starts with, the stored one and the events after it, with what the account
- * streams alone say. A stored one that was changed is a difference, although a start replaces it. Changes nothing.
+ * Compares the directory that a process starts with (the stored one and the later events) with what the account streams
+ * alone say. A stored directory that was changed is a difference, although a start would replace it. Changes nothing.
  */
 export async function verifyDirectory(
   { store, stored, clock }: { store: EventStore; stored: StoredDirectory; clock: Clock },
@@ -38,7 +38,7 @@ export async function verifyDirectory(
   }
   const differences =
     loading.kind === 'unusable' && loading.checkpoint.version === DIRECTORY_VERSION
-      ? [`the stored directory can not be used: ${loading.reason}`]
+      ? [`the stored directory cannot be used: ${loading.reason}`]
       : [];
   const isAskedFor = ({ id }: AccountState): boolean => accountId === undefined || id === accountId;
   const restored = new Map(
@@ -50,10 +50,10 @@ export async function verifyDirectory(
   for (const state of Iterator.from(streams.states()).filter(isAskedFor)) {
     checked++;
     if (!isSame(state, restored.get(state.id)))
-      differences.push(`account ${state.id} is not as its stream says`);
+      differences.push(`account ${state.id} differs from its stream`);
     restored.delete(state.id);
   }
-  for (const id of restored.keys()) differences.push(`account ${id} is in no stream`);
+  for (const id of restored.keys()) differences.push(`account ${id} has no stream`);
   return { checked, differences };
 }
 

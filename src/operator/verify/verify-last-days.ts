@@ -8,7 +8,7 @@ import { isDamaged, type Position } from '../../event-store/recorded-event.ts';
 import { type VerifyOptions, verify } from './verify.ts';
 
 const DAYS_MS = 2 * DAY_MS;
-/** The command's clock, which a transaction is judged by, may be this far from the store's, which finds its place. */
+/** How far the clocks of commands, by which transactions are judged, may be from that of the store, which finds the start. */
 const CLOCK_SKEW_MS = 3_600_000;
 const STEP = 500;
 const WHERE = 'see "fuel verify" in docs/operations/watching.md';
@@ -23,7 +23,7 @@ export interface VerifyLastDaysOptions
   readonly signal: AbortSignal;
 }
 
-/** How many rows and deliveries were repaired, and what of the event store is damaged. */
+/** How many rows and deliveries were repaired, and which events are damaged. */
 export interface Repaired {
   readonly view: number;
   readonly deliveries: number;
@@ -31,8 +31,8 @@ export interface Repaired {
 }
 
 /**
- * Judges what was recorded in the last two days, and repairs the view and the deliveries where they differ. What
- * receivers may have got already, because the log of it is lost, is never sent by this.
+ * Verifies what was recorded in the last two days, and repairs the view and the deliveries. It never sends what receivers
+ * may have got already, so it leaves the deliveries out if their log was lost.
  */
 export async function verifyLastDays({
   accountIds,
@@ -48,11 +48,12 @@ export async function verifyLastDays({
     ...{ repair: true, lostLog: 'leave out' },
   });
   for (const each of damage) log.error({ ...each }, `damaged: ${describeDamage(each)}; ${RESTORE_EVENTS}`);
-  if (isLogLost) log.error({ isLogLost }, 'the delivery log is another one: it is not verified');
+  if (isLogLost)
+    log.error({ isLogLost }, 'the delivery log is not the one that was started: deliveries are not verified');
   const { checked = 0, differences = [], remaining = [], unreadable = [] } = view ?? {};
   const { owed = 0, missing = [], surplus = [], stored = 0 } = deliveries ?? {};
   const repaired = { view: differences.length - remaining.length, deliveries: stored };
-  // What was sent too often is in the world: no surplus is ever repaired.
+  // A surplus can't be repaired, since it may have been sent already.
   const left = {
     view: remaining.length,
     missing: missing.length - stored,
@@ -73,7 +74,7 @@ export async function verifyLastDays({
   return { ...repaired, damage: [...damage, ...unreadable] };
 }
 
-/** The position of a transaction's event before all that the store recorded since a time; 0 where there is none. */
+/** Returns the position of the last readable event that the store recorded before a time; 0 if there is none. */
 async function positionBefore(store: EventStore, sinceMs: number, signal: AbortSignal): Promise<Position> {
   let before: Position | undefined;
   for (;;) {

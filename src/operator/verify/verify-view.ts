@@ -20,8 +20,8 @@ const IDS = 5_000;
 export interface ViewSideOptions extends SideOptions {
   readonly view: TransactionsView;
   /**
-   * Where only a part of the log is read: the accounts whose pages since `sinceMs` are searched for rows without
-   * events. Otherwise the whole view is searched.
+   * If only a part of the log is read, the accounts whose pages since `sinceMs` are searched for rows without events.
+   * Otherwise the whole view is searched.
    */
   readonly pagesOf?: Iterable<number> | undefined;
 }
@@ -32,26 +32,26 @@ export interface ViewDifference {
 }
 
 export interface ViewAgreement {
-  /** Transactions compared, without those that the view has not reached. */
+  /** The number of transactions compared, without those that the view has not reached. */
   readonly checked: number;
-  /** By id. */
+  /** In the order of ids. */
   readonly differences: readonly ViewDifference[];
-  /** Events that the view has applied and that can't be read now: their transactions are not judged. */
+  /** Events that the view has applied and that can't be read any more. Their transactions are not judged. */
   readonly unreadable: readonly Damage[];
-  /** How far the view has read the log: later events are not judged. */
+  /** How far the view has read the log. Later events are not judged. */
   readonly upTo: Position;
 }
 
-/** Transactions of a block that are asked for: those that begin in it, with what it has of them, and the others. */
+/** The transactions of a block that are asked for: those that begin in it with their changes, and the others. */
 interface BlockStreams {
   readonly whole: ReadonlyMap<number, readonly ViewChange[]>;
   readonly partial: ReadonlySet<number>;
 }
 
 /**
- * The view, compared with what the events render to: one bulk read of the rows for each block, and one of the streams whose
- * events are not all in it. A transaction counts by its last block, where its whole stream is known. What the view has not
- * reached at the end is not judged.
+ * Compares the view with what the events render to. Each block takes one bulk read of rows, and one of the streams that
+ * are not completely in the block. A transaction counts in its last block, where its whole stream is known. What the view
+ * has not reached at the end is not judged.
  */
 export function viewJudge(options: ViewSideOptions): SideJudge<ViewAgreement> {
   return new SideJudge(new ViewSide(options), options);
@@ -74,7 +74,7 @@ class ViewSide implements Side<ViewAgreement> {
     return () => this.#compare(streams, first?.event.position ?? 0);
   }
 
-  /** `from`: where the block begins. */
+  /** `from` is the position at which the block begins. */
   async #compare({ whole, partial }: BlockStreams, from: Position): Promise<readonly number[]> {
     const found = await this.#options.view.find([...whole.keys()]);
     const doubtful = [...partial];
@@ -104,7 +104,7 @@ class ViewSide implements Side<ViewAgreement> {
           continue;
         }
         const lost = unreadableOf(row, history);
-        // A row without events has no time, so it is reported whatever the range.
+        // A row without events has no time, so it is always reported.
         const isAsked = history.length === 0 || history.some((event) => isInScope(event, this.#options));
         if (lost !== undefined) unreadable.push(lost);
         else if (isAsked) differences.push({ transactionId: id, kind });
@@ -131,7 +131,7 @@ class ViewSide implements Side<ViewAgreement> {
     return { whole, partial };
   }
 
-  /** Each row is read before its stream: what the view may have applied since is then among the events. */
+  /** Reads the rows before the streams, so that the events include everything that the view has applied. */
   async *#compareStreams(ids: readonly number[]) {
     const { store, view } = this.#options;
     const found = await view.find(ids);
@@ -162,7 +162,7 @@ class ViewSide implements Side<ViewAgreement> {
   }
 }
 
-/** The event that the row stands at, where it can't be read any more: then the row is what is left of it. */
+/** Returns the event that the row was last made from, if it can't be read any more. The row is all that is left of it. */
 function unreadableOf(row: RowState | undefined, history: readonly RecordedEvent[]): Damage | undefined {
   const event = history.find(({ revision }) => revision === row?.revision);
   const change = event && projectEvent(event);

@@ -18,7 +18,7 @@ import { type ViewAgreement, type ViewDifference, viewJudge } from './verify-vie
 export interface VerifyOptions {
   readonly store: EventStore;
   readonly view: () => TransactionsView;
-  /** Opened only where deliveries are verified. */
+  /** Called only if deliveries are verified. */
   readonly queue: () => DeliveryQueue;
   readonly clock: Clock;
   readonly environment: Environment;
@@ -26,16 +26,16 @@ export interface VerifyOptions {
   readonly author: Author;
   readonly sides: readonly ('view' | 'deliveries')[];
   readonly scope: VerifyScope;
-  /** Stores what differs as it should be. */
+  /** True to store what differs as it should be. */
   readonly repair: boolean;
   /**
-   * What to do where another delivery log took the place of the one that was begun: refuse; leave the deliveries out, also
-   * where none was begun; or rebuild it, so that receivers may get events a second time.
+   * What to do if another delivery log has replaced the one that was started: refuse; leave the deliveries out, also if none
+   * was started; or rebuild it, so that receivers may get events a second time.
    */
   readonly lostLog: 'refuse' | 'leave out' | 'rebuild';
-  /** Where a part of the log is read: its place, and the accounts whose rows are looked at for some without events. */
+  /** Set to read a part of the log: where it begins, and the accounts whose rows are searched for some without events. */
   readonly part?: { readonly after: Position; readonly accountIds: Iterable<number> };
-  /** Looks for damage while it reads the log, instead of before; then it reads it once more where it comes upon any. */
+  /** True to look for damage while reading the log instead of before. If it finds any, it reads the log once more. */
   readonly findsDamageLate?: boolean;
   readonly settleMs?: number | undefined;
   readonly rest?: Rest | undefined;
@@ -45,7 +45,7 @@ export interface VerifyOptions {
 }
 
 export interface Verified {
-  /** What of the event store is damaged: what depends on it is not judged. */
+  /** Damaged events. Nothing that depends on them is judged. */
   readonly damage: readonly Damage[];
   readonly view: (ViewAgreement & { readonly remaining: readonly ViewDifference[] }) | undefined;
   readonly deliveries: (DeliveryAgreement & { readonly stored: number; readonly sent: number }) | undefined;
@@ -53,8 +53,8 @@ export interface Verified {
 }
 
 /**
- * Compares the view and the deliveries with what the events call for, and repairs them where that is asked for. It can be
- * interrupted at any time and repeated. Memory is bounded by the ids of the transactions, a bit each, and by what differs.
+ * Compares the view and the deliveries with what the events call for, and repairs them if asked to. It can be interrupted
+ * at any time and repeated. It keeps a bit for each transaction, and what differs.
  */
 export async function verify(options: VerifyOptions): Promise<Verified> {
   const { store, view, queue, findsDamageLate, repair } = options;
@@ -88,7 +88,7 @@ export async function verify(options: VerifyOptions): Promise<Verified> {
   };
 }
 
-/** Since when the delivery log has what happened; `undefined` where the deliveries are not judged. */
+/** Finds out since when the delivery log is complete; `undefined` if the deliveries are not judged. */
 async function findLog({ store, queue, sides, lostLog, scope }: VerifyOptions) {
   const nothing = { isLost: false, startedAtMs: undefined };
   if (!sides.includes('deliveries')) return nothing;

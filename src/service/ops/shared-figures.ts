@@ -47,7 +47,7 @@ type FollowerFigures = GroupStatus & { readonly lag: number; readonly head: numb
 const COUNTED = `counted up to ${MAX_BACKLOG_COUNTED}`;
 const OF_DIRECTORY: Figures<Directory['counts']> = {
   fuel_webhooks_disabled: ['webhooks of active keys that are switched off.', (of) => of.disabledWebhooks],
-  fuel_accounts_unreadable: ['accounts with an event that can not be read.', (of) => of.unreadable],
+  fuel_accounts_unreadable: ['accounts with an event that cannot be read.', (of) => of.unreadable],
 };
 const OF_BACKLOG: Figures<Backlog & { readonly nowMs: number }> = {
   fuel_deliveries_pending: [`deliveries not ended and not held, ${COUNTED}.`, (of) => of.pending],
@@ -170,7 +170,7 @@ async function known<T>(reading: Promise<T>, log: Log, figure: string): Promise<
   } catch (error) {
     const isTimeout = error instanceof Error && ['AbortError', 'TimeoutError'].includes(error.name);
     if (!isTimeout && errorKind(error) === 'fault')
-      log.error({ err: error, figure }, 'a figure of the metrics can not be read');
+      log.error({ err: error, figure }, 'a figure of the metrics cannot be read');
     return undefined;
   }
 }

@@ -45,7 +45,7 @@ export class Standing {
       })
       .catch((error: unknown) => {
         if (!options.signal.aborted)
-          options.log.error({ err: error }, 'the end of the log can not be read: no request is served');
+          options.log.error({ err: error }, 'the end of the log cannot be read: no request is served');
       });
   }
 

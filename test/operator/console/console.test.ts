@@ -223,7 +223,7 @@ test('a key is shown while what it was used for cannot be read', async () => {
   } as unknown as ConsoleParts);
   const { status, text } = await ask(`${url}/keys/${PREFIX}`);
   expect(status).toBe(200);
-  expect(text).toContain('When it was used last is not known: it is away.');
+  expect(text).toContain('The last use of the key is not known: it is away.');
   expect(text).toContain('API_INTEGRATION_NOT_ENABLED');
   expect(text).toContain('deliveries are not known: the log is away');
 });
@@ -266,7 +266,7 @@ describe('the console of processes with one role each', () => {
   });
 
   test.each([
-    ['/webhooks?state=odd', 400, 'odd is no state of a webhook'],
+    ['/webhooks?state=odd', 400, 'odd is not a state of webhooks'],
     ['/webhooks/aaaaaaaaaa', 404, 'No key has this prefix'],
     ['/deliveries?state=odd', 400, 'state: It must be one of pending'],
     ['/deliveries?account=x', 400, 'account: It must be an integer'],
@@ -279,7 +279,7 @@ describe('the console of processes with one role each', () => {
     ['/deliveries?after=nothing', 404, 'there is no delivery nothing to continue after'],
     ['/deliveries/nothing', 404, 'There is no such delivery'],
     ['/transactions/5', 404, 'No event of it was ever recorded here'],
-    ['/transactions?id=x', 400, 'x is no id of a transaction'],
+    ['/transactions?id=x', 400, 'x is not the id of a transaction'],
     ['/accounts/5', 404, 'No account with this id'],
     ['/keys/aaaaaaaaaa', 404, 'No key has this prefix'],
     [`/accounts?q=${'x'.repeat(3_000)}`, 400, 'too long'],

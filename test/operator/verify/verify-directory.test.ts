@@ -68,16 +68,16 @@ test('what is stored and lacks an event, or an account, differs from the streams
   const { verify } = await machine(({ type, stream }) => type !== 'KeySwitchedOff' && stream !== 'account-9');
   expect(await verify()).toEqual({
     checked: 2,
-    differences: ['account 7 is not as its stream says', 'account 9 is not as its stream says'],
+    differences: ['account 7 differs from its stream', 'account 9 differs from its stream'],
   });
-  expect(await verify(9)).toEqual({ checked: 1, differences: ['account 9 is not as its stream says'] });
+  expect(await verify(9)).toEqual({ checked: 1, differences: ['account 9 differs from its stream'] });
 });
 
-test('an account that is in no stream is a difference', async () => {
+test('an account that has no stream is a difference', async () => {
   const [data, recordedAtMs] = [{ account_id: 11, name: 'Invented' }, 0];
   const invented = { position: 2, stream: 'account-11', revision: 0, id: 'x', type: 'AccountOpened', data };
   const { verify } = await machine(() => true, { invented: [{ ...invented, metadata: {}, recordedAtMs }] });
-  expect(await verify()).toEqual({ checked: 2, differences: ['account 11 is in no stream'] });
+  expect(await verify()).toEqual({ checked: 2, differences: ['account 11 has no stream'] });
   expect(await verify(7)).toEqual({ checked: 1, differences: [] });
 });
 
@@ -89,7 +89,7 @@ test('the prefixes by which keys are found are compared too, whatever the accoun
         packed: packed && { ...packed, prefixes: ['other'] },
       })),
   });
-  expect((await verify(7)).differences).toEqual(['account 7 is not as its stream says']);
+  expect((await verify(7)).differences).toEqual(['account 7 differs from its stream']);
 });
 
 test('the keys that an account had before it could not be read are compared too', async () => {
@@ -100,13 +100,13 @@ test('the keys that an account had before it could not be read are compared too'
         return { id, position, revision, packed, lastKeys, unreadable: null, keyEvents: undefined };
       }),
   });
-  expect((await verify(9)).differences).toEqual(['account 9 is not as its stream says']);
+  expect((await verify(9)).differences).toEqual(['account 9 differs from its stream']);
 });
 
 test('what was changed is a difference; what is of another version of the program is none', async () => {
   const changed = await machine(() => true, { head: { storeId: 'another' } });
   expect((await changed.verify()).differences).toEqual([
-    expect.stringMatching(/^the stored directory can not be used: .*another/),
+    expect.stringMatching(/^the stored directory cannot be used: .*another/),
   ]);
   const { verify } = await machine(() => true, { head: { version: 4 } });
   expect((await verify()).differences).toEqual([]);

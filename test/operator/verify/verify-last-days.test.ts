@@ -86,7 +86,7 @@ test('a delivery log that was lost is reported and never rebuilt', async () => {
   const other = openQueue('other.db');
   expect(await verify({ queue: () => other })).toEqual({ view: 0, deliveries: 0, damage: [] });
   expect(await listed(other)).toEqual([]);
-  expect(lines[0]).toMatch(/^error the delivery log is another one/);
+  expect(lines[0]).toMatch(/^error the delivery log is not the one that was started/);
   const types = (await store.readStream('operations')).map(({ type }) => type);
   expect(types).not.toContain('AgreementVerified'); // the deliveries were not judged
 });

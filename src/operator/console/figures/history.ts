@@ -6,30 +6,30 @@ const MINUTES_KEPT = 60;
 
 /** The attempts that ended in one minute. */
 export interface AttemptMinute {
-  /** When it began. */
+  /** The beginning of the minute. */
   readonly atMs: number;
   readonly delivered: number;
   readonly failed: number;
-  /** Milliseconds, as exact as the buckets of the metric; `null` without an attempt. */
+  /** In milliseconds, as exact as the buckets of the metric; `null` without an attempt. */
   readonly medianMs: number | null;
   readonly p95Ms: number | null;
 }
 
-/** Attempts, since the start of the thread that makes them. */
+/** The attempts since the start of the thread that makes them. */
 interface Counted {
   readonly delivered: number;
   readonly failed: number;
-  /** How many took at most so many seconds, by these. */
+  /** For some numbers of seconds, how many attempts took at most that long. */
   readonly within: ReadonlyMap<number, number>;
 }
 
 const NONE: Counted = { delivered: 0, failed: 0, within: new Map() };
 
-/** The attempts of this process in each minute of the last hour, from the counters of the thread that makes them. */
+/** Knows the attempts of this process in each minute of the last hour, from the counters of its thread for webhooks. */
 export class AttemptHistory {
   readonly #now: () => number;
   readonly #startedAtMs: number;
-  /** The last of each minute, one more than are shown. */
+  /** The last reading of each minute, one more than are shown. */
   readonly #readings: { readonly atMs: number; readonly counted: Counted }[] = [];
 
   constructor(now: () => number = Date.now) {
@@ -45,7 +45,7 @@ export class AttemptHistory {
     if (this.#readings.length > MINUTES_KEPT + 1) this.#readings.shift();
   }
 
-  /** Every minute since the start of the process, at most the last hour, the present one included; oldest first. */
+  /** Returns the minutes since the start of the process, oldest first: those of the last hour, with the present one. */
   minutes(): AttemptMinute[] {
     const last = startOf(this.#now());
     const countedUntil = (ms: number): Counted =>
@@ -82,7 +82,7 @@ function difference(counted: Counted, before: Counted): Omit<AttemptMinute, 'atM
   };
 }
 
-/** Between the bounds of its bucket it is where an even spread would have it. */
+/** Returns a quantile, assuming that the attempts are spread evenly within a bucket. */
 function quantileMs(within: readonly (readonly [bound: number, count: number])[], share: number) {
   const wanted = (within.at(-1)?.[1] ?? 0) * share;
   let [bound, count] = [0, 0];

@@ -1,17 +1,17 @@
 import { FuelError, reasonOf } from '../../../base/errors.ts';
 import { orLate } from '../../../base/pause.ts';
 
-/** What was read, with the time; or why it is not known. */
+/** A value with the time at which it was read, or why it is not known. */
 export type Known<T> =
   | { readonly value: T; readonly atMs: number }
   | { readonly unknown: string; readonly value?: undefined };
 
 const MAX_WAIT_MS = 3_000;
 const LATE = { unknown: 'the store does not answer' };
-/** What takes long is read less often: it rests for so many times its length, so that it takes a fiftieth of the time. */
+/** After a read this many times its length passes before the next one, so that reads take 2 % of the time. */
 const REST_FACTOR = 50;
 
-/** What `read` gives in time. Rejects with faults of the program. */
+/** Returns what `read` returns in time, or why it does not. Rejects with faults of the program. */
 export async function known<T>(
   read: () => Promise<T>,
   now: () => number,
@@ -29,8 +29,8 @@ export async function known<T>(
 }
 
 /**
- * `read`, once for all who ask while it reads and for `ageMs` after; after a long one for longer, at most `maxAgeMs`. A
- * failure is not kept.
+ * Shares one read among all who ask during it and for `ageMs` afterwards; after a long read for longer, but at most for
+ * `maxAgeMs`. A failure is not kept.
  */
 export function shared<T>(
   read: () => Promise<T>,

@@ -1,6 +1,6 @@
 import { parseDateTime } from '../../../domain/values/date-time.ts';
 
-/** What is shown of a record: ids, times and amounts; no name, no number of a person. */
+/** The members of a record that a page shows: ids, times and amounts, but nobody's name or number. */
 const SHOWN = {
   account: 'account_id',
   corporate: 'corporate.id',
@@ -21,7 +21,7 @@ const SHOWN = {
 } as const;
 const DECIMAL = /^-?\d{1,30}(\.\d{1,30})?$/;
 
-/** By name; what is not an id, a time or a decimal is left out, whatever an event holds in its place. */
+/** Returns these members by name. Values other than ids, times and decimals are left out, whatever an event holds. */
 export function recordFacts(data: unknown): Readonly<Record<string, string | number>> {
   return Object.fromEntries(
     Object.entries(SHOWN).flatMap(([name, path]): [string, string | number][] => {

@@ -5,34 +5,34 @@ import { content, listOf } from './parts.ts';
 
 const WIDTH = 300;
 const HEIGHT = 56;
-/** What stands on the time axis of a chart of this process: its last hour. */
+/** The length of the time axis, unless a chart has dots: the last hour. */
 const SPAN_MS = 3_600_000;
 const BAR = WIDTH / 60;
-/** Points of one line that can be told apart on a screen. */
+/** The most rows in the table of a chart. */
 const MAX_ROWS = 60;
 
 interface Point {
   readonly atMs: number;
   readonly values: readonly (number | null)[];
-  /** Of a dot: its colour, and what it stands for. */
+  /** The colour of a dot, and the answer that it stands for. */
   readonly tone?: string;
   readonly answer?: string;
 }
 
 export interface Chart {
-  /** The element's id, by which what is open stays open. */
+  /** The element's id, by which an opened table stays open when the page is refreshed. */
   readonly id: string;
   readonly title: string;
-  /** What the figures are of, and their unit. */
+  /** Says what the figures are about. */
   readonly note: string;
-  /** Bars stand on each other, one for each minute; lines are interrupted where a figure is not known. */
+  /** Bars are stacked, one stack a minute. Lines have gaps where a figure is not known. */
   readonly kind: 'bars' | 'lines' | 'dots';
-  /** Names and classes, in the order of the values. */
+  /** The names and colours of the values, in their order. */
   readonly series: readonly { readonly name: string; readonly tone: string }[];
   readonly points: readonly Point[];
 }
 
-/** Figures over time, with a table of them: bars and lines over the last hour, dots from the first to the last. */
+/** Draws figures over time, with a table of them. Bars and lines span the last hour, dots from the first to the last. */
 export function chart(shown: Chart): VNode {
   const { id, title, note, kind, series, points } = shown;
   const highest = ({ values }: Point): number =>
@@ -60,13 +60,13 @@ export function chart(shown: Chart): VNode {
   </figure>`;
 }
 
-/** The last time of a chart, and how long before it begins. */
+/** Returns the last time of a chart, and how long before that it begins. */
 function spanOf({ kind, points }: Chart) {
   const lastMs = points.at(-1)?.atMs ?? 0;
   return { lastMs, spanMs: kind === 'dots' ? lastMs - (points[0]?.atMs ?? 0) || SPAN_MS : SPAN_MS };
 }
 
-/** When it begins and ends, and within a day its middle. */
+/** Labels the beginning and the end, and the middle of a chart of less than a day. */
 function axis(shown: Chart): VNode | null {
   if (shown.points.length === 0) return null;
   const { lastMs, spanMs } = spanOf(shown);

@@ -1,19 +1,19 @@
 import type { VNode } from 'preact';
 import { html } from './html.ts';
 
-/** A command for sh, bash or zsh: each word is one argument, whatever is in it, also when it is pasted. */
+/** Quotes a command for sh, bash and zsh: each word is one argument whatever it contains, also when it is pasted. */
 export function commandLine(words: readonly string[]): string {
   return words.map(quoted).join(' ');
 }
 
 const PLAIN = /^[A-Za-z0-9_@+:,./-]+$/;
-/** A terminal acts on these while they are pasted, or shows them as something else. */
+/** Characters that a terminal acts on while they are pasted, or does not show. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
 function quoted(word: string): string {
   if (PLAIN.test(word)) return word;
   if (!UNSEEN.test(word)) return `'${word.replaceAll("'", "'\\''")}'`;
-  // The one form that all of them read; only line feeds at the end are lost.
+  // All three shells read this form. Only line feeds at the end are lost.
   return `"$(printf '${word.replace(/[^A-Za-z0-9 ]/gu, octalsOf)}')"`;
 }
 
@@ -24,7 +24,7 @@ function octalsOf(character: string): string {
 /** What a command does, and its words after `fuel`. */
 export type Command = readonly [what: string, words: readonly string[]];
 
-/** The command is given after `fuel`; each value in it is one word, or a list of them. */
+/** The template is the command after `fuel`. Each value in it is one word, or a list of words. */
 export function cmd(what: string) {
   return (
     literals: TemplateStringsArray,
@@ -38,7 +38,7 @@ export function cmd(what: string) {
   };
 }
 
-/** Commands to copy: a page changes nothing itself. */
+/** Lists commands to copy, because a page changes nothing itself. */
 export function commands(list: readonly Command[]): VNode {
   return html`<section class="commands" aria-label="Commands">
     <h2>Commands</h2>

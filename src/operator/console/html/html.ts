@@ -4,8 +4,8 @@ import { renderToString } from 'preact-render-to-string';
 import { printable, printableLine } from '../../../base/printable.ts';
 
 /**
- * Markup with values in it: every value is escaped, as text or as an attribute. Nothing else makes HTML, and names of
- * elements and attributes are never values.
+ * Makes markup. Every value in it is escaped, as text or as an attribute. Nothing else makes HTML, and names of elements
+ * and attributes are never values.
  */
 export const html: (strings: TemplateStringsArray, ...values: readonly unknown[]) => VNode = markup;
 
@@ -14,13 +14,13 @@ export const render: (content: VNode) => string = renderToString;
 const MAX_LINE = 200;
 const MAX_TEXT = 1_000;
 
-/** Text from outside on one line, cut: what could change its direction or its end is shown, not done. */
+/** Shows text from outside on one line, shortened. Characters that would act on a page are shown instead. */
 export function line(text: string, maxCharacters = MAX_LINE): string {
   const shown = printableLine(text.slice(0, maxCharacters));
   return text.length > maxCharacters ? `${shown}…` : shown;
 }
 
-/** Text of several lines, such as an answer's body; with how much of it is left out. */
+/** Shows text of several lines, such as an answer's body, and says if it is shortened. */
 export function block(text: string): VNode {
   const cut =
     text.length > MAX_TEXT

@@ -5,35 +5,35 @@ import { type Command, commands } from './commands.ts';
 import { html, line, render } from './html.ts';
 import { type Part, problem, type Shown, section, show } from './parts.ts';
 
-/** What a page is made from. */
+/** Everything that a page is made from. */
 export interface PageContext {
   readonly parts: ConsoleParts;
   readonly figures: Figures;
-  /** The parameters of the query, each once, as they came. */
+  /** The parameters of the query, as they came. */
   readonly query: Readonly<Record<string, string>>;
-  /** The last part of the path, for a page about one thing. */
+  /** The last part of the path: the name of the thing that a page is about. */
   readonly name: string;
 }
 
 export interface Page {
-  /** The document's title, before the name of the console. */
+  /** The title of the document; the name of the console is added. */
   readonly title: string;
-  /** As the title, unless given. */
+  /** The title unless given. */
   readonly heading?: Shown;
   readonly parts: readonly Part[];
   readonly commands?: readonly Command[];
-  /** Whether what was asked for exists and can be read; `ok` unless given. */
+  /** Says if the thing exists and can be read; `ok` unless given. */
   readonly outcome?: 'ok' | 'notFound' | 'malformed' | 'unavailable';
 }
 
-/** What the browser refreshes of a page. */
+/** Renders the part of a page that the browser refreshes. */
 export function renderMain({ title, heading = title, parts, commands: list = [] }: Page): string {
   return render(
     html`<main id="main" tabindex="-1"><h1>${show(heading)}</h1>${parts.map(section)}${list.length === 0 ? null : commands(list)}</main>`,
   );
 }
 
-/** What stands around the page. */
+/** What the frame around a page shows. */
 interface Frame {
   readonly path: string;
   readonly environment: string;
@@ -41,7 +41,7 @@ interface Frame {
   readonly sections: readonly { readonly path: string; readonly name: string }[];
 }
 
-/** The whole document around what `renderMain` made. */
+/** Renders the whole document around what `renderMain` made. */
 export function document(
   main: string,
   { title }: Page,
@@ -58,7 +58,7 @@ export function document(
     <script src="/console/console.js" defer></script>
   </head>`);
   const top = render(html`<header>
-    <a class="skip" href="#main">To the page</a>
+    <a class="skip" href="#main">Skip to the content</a>
     <strong class="brand">fuel console</strong>
     <span class=${`environment ${environment}`}>${environment}</span>
     <nav aria-label="Pages">
@@ -81,7 +81,7 @@ function isWithin(path: string, section: string): boolean {
   return section === `/${first === 'keys' ? 'accounts' : first}`;
 }
 
-/** Says that something does not exist, and what to do. `above` is what else may be asked for. */
+/** A page that says that something does not exist, and what to do. `above` is a form for another try. */
 export function notFound(
   what: string,
   why: string,
@@ -97,16 +97,16 @@ export function malformed(what: string, faults: readonly string[], above: Part =
 }
 
 export function unavailable(reason: string): Page {
-  const next = html`<p>The <a href="/">overview</a> says what else is known. This page tries again.</p>`;
+  const next = html`<p>The <a href="/">overview</a> shows what else is known. This page keeps trying.</p>`;
   const parts = [problem(html`<p>${line(reason)}</p>${next}`)];
   return { title: 'Not available', heading: 'Not available now', outcome: 'unavailable', parts };
 }
 
-/** Before the stores can be reached. */
+/** The page before the stores can be reached. */
 export function starting(checks: Readonly<Record<string, boolean>>): Page {
   const list = Object.entries(checks).map(
     ([name, holds]) => html`<li><code>${name}</code>: ${holds ? 'yes' : 'not yet'}</li>`,
   );
-  const parts = [problem(html`<p>It waits for what does not hold yet:</p><ul>${list}</ul>`)];
+  const parts = [problem(html`<p>It is waiting for what does not hold yet:</p><ul>${list}</ul>`)];
   return { title: 'Starting', heading: 'The service is starting', outcome: 'unavailable', parts };
 }

@@ -4,28 +4,28 @@ import type { Known } from '../figures/known.ts';
 import { html, line } from './html.ts';
 
 const MAX_TEXT = 1_000;
-/** Rows of a table that one page shows. */
+/** The most rows that a table of a page has. */
 const MAX_ROWS = 100;
-/** Figures that are older than this say so. */
+/** Figures older than this show their time. */
 const NEW_MS = 4_000;
 
-/** A value of a document, or markup. */
+/** A value of a document, markup, or a sequence of them. */
 export type Shown = answers.Cell | VNode | readonly Shown[];
-/** What stands by itself on a page: a part of a document, or markup. */
+/** A block of a page: a part of a document, or markup. */
 export type Part = Facts | answers.Table | VNode | null;
 export interface Facts {
   readonly caption?: string | undefined;
   readonly facts: readonly (readonly [name: string, value: Shown])[];
 }
 
-/** A document by the rules that the command line prints it by, its parts beside each other where there is room. */
+/** Shows a document by the rules of the command line, its parts beside each other if there is room. */
 export function documentOf(document: object, caption?: string, shown: answers.Shown = {}): VNode {
   const [first, ...others] = answers.partsOf(document, { maxRows: MAX_ROWS, ...shown });
   const parts = first === undefined ? [] : [caption === undefined ? first : { ...first, caption }, ...others];
   return html`<div class="grid document">${parts.map(section)}</div>`;
 }
 
-/** A list of documents as a table. */
+/** Shows a list of documents as a table. */
 export function listOf(caption: string, of: readonly object[], shown: answers.Shown = {}): answers.Table {
   return {
     ...answers.tableOf(caption.split(/\W/)[0]?.toLowerCase() ?? '', of, { maxRows: MAX_ROWS, ...shown }),
@@ -33,7 +33,7 @@ export function listOf(caption: string, of: readonly object[], shown: answers.Sh
   };
 }
 
-/** Text, a time, a badge or a link. */
+/** Shows a value as text, a time, a badge or a link. */
 export function show(cell: Shown): VNode | string | number {
   if (typeof cell === 'number') return cell;
   if (typeof cell === 'string') return withTimes(line(cell, MAX_TEXT));
@@ -54,7 +54,7 @@ function timeOf(iso: string): VNode {
 
 const DATE_TIME = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z)/;
 
-/** Times within a sentence have the form of those that stand alone. */
+/** Gives times within a sentence the form of times that stand alone. */
 function withTimes(text: string): VNode | string {
   const parts = text.split(DATE_TIME);
   return parts.length === 1 ? text : html`${parts.map((part, at) => (at % 2 === 0 ? part : timeOf(part)))}`;
@@ -75,7 +75,7 @@ function linkTo({ noun, id }: { readonly noun: answers.Noun; readonly id: string
   }</a>`;
 }
 
-/** An address of this console. */
+/** Returns an address of this console. */
 export function href(path: string, query: Readonly<Record<string, string | undefined>>): string {
   const given = Object.entries(query).flatMap(([name, value]) =>
     value === undefined || value === '' ? [] : [[name, value.toWellFormed()]],
@@ -88,7 +88,7 @@ export function section(part: Part): VNode | null {
   return html`<section>${content(part)}</section>`;
 }
 
-/** Parts beside each other, where there is room. */
+/** Puts parts beside each other if there is room. */
 export function grid(...parts: readonly Part[]): VNode {
   return html`<div class="grid">${parts.map(section)}</div>`;
 }
@@ -101,7 +101,7 @@ export function content(part: Facts | answers.Table): VNode {
   </dl>`;
 }
 
-/** A table that its caption names. A phone leaves out a cell with nothing. */
+/** A table, named by its caption. On a phone, cells without a value are left out. */
 function table({ caption = '', columns, count, rows }: answers.Table): VNode {
   const classOf = (at: number, cell?: answers.Cell): string | undefined =>
     cell === answers.NOTHING ? 'nothing' : columns[at]?.isNumber ? 'number' : undefined;
@@ -122,17 +122,17 @@ export function note(text: Shown): VNode {
   return html`<p class="note">${show(text)}</p>`;
 }
 
-/** What keeps an operator from what was asked for. */
+/** Shows why a page can't show what was asked for. */
 export function problem(content: unknown): VNode {
   return html`<section class="problem">${content}</section>`;
 }
 
-/** A number with its thousands apart; one that was counted up to a limit says so. */
+/** Formats a number with separators. A count that reached its limit says so. */
 export function number(value: number, upTo = Infinity): string {
   return `${value.toLocaleString('en-US')}${value >= upTo ? ' or more' : ''}`;
 }
 
-/** What is known of something, or that it is not and why: never 0 in its place. */
+/** Shows a value, or that it is unknown and why: never 0 instead. */
 export function orUnknown<T>(found: Known<T>, shown: (value: T) => Shown): Shown {
   return 'unknown' in found ? unknown(found.unknown) : shown(found.value);
 }
@@ -141,7 +141,7 @@ export function unknown(reason: string): VNode {
   return html`<span class="unknown" title=${reason}>unknown</span>`;
 }
 
-/** A part of what is known, with the time of figures that were read some time before the page was made. */
+/** Shows a part of a page, with the time of its figures if they are not new; or that they are unknown. */
 export function partOf<T>(
   found: Known<T>,
   { caption, atMs }: { readonly caption: string; readonly atMs: number },
@@ -156,11 +156,11 @@ export interface Field {
   readonly name: string;
   readonly label: string;
   readonly placeholder?: string;
-  /** All that it may be, besides nothing. */
+  /** The possible values, apart from none. */
   readonly choices?: readonly string[];
 }
 
-/** Asks for a page with what is filled in. `all` stands beside it: the page without. */
+/** A form that asks for a page. `all` is the text of a link to the page without anything filled in. */
 export function form(options: {
   readonly action: string;
   readonly fields: readonly Field[];
@@ -183,7 +183,7 @@ export function form(options: {
   </form>`;
 }
 
-/** The way to what a list continues with. */
+/** A link to the next part of a list. */
 export function next(
   path: string,
   query: Readonly<Record<string, string | undefined>>,

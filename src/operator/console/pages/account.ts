@@ -12,7 +12,7 @@ export async function accountPage({ parts, name }: PageContext): Promise<Page> {
   const id = Number(name);
   const entry = /^\d{1,16}$/.test(name) ? parts.directory.account(id) : undefined;
   if (entry === undefined) {
-    const commands = [cmd('Every account')`account list`];
+    const commands = [cmd('All accounts')`account list`];
     return notFound(`Account ${name}`, 'No account with this id was opened.', { commands });
   }
   const events = await accountTail(parts.store, entry);
@@ -30,7 +30,7 @@ export async function accountPage({ parts, name }: PageContext): Promise<Page> {
       cmd('The same on the command line')`account show ${id}`,
       ...changesOf(id, entry.account, nowMs),
       cmd('What its customers see, newest first')`transaction list --account ${id}`,
-      cmd('Everything that happened to it')`audit --account ${id} --newest`,
+      cmd('Everything that happened to the account')`audit --account ${id} --newest`,
     ],
   };
 }
@@ -40,7 +40,7 @@ function changesOf(
   account: NonNullable<ReturnType<PageContext['parts']['directory']['account']>>['account'],
   nowMs: number,
 ): Command[] {
-  if (account?.closed) return [cmd('Let it be changed again')`account reopen ${id} --reason WHY`];
+  if (account?.closed) return [cmd('Reopen the account')`account reopen ${id} --reason WHY`];
   const profile = [...(account?.profiles.keys() ?? [])].at(-1) ?? 'NAME';
   const today = formatDateTime(nowMs - (nowMs % DAY_MS));
   return [
@@ -49,6 +49,6 @@ function changesOf(
       : cmd('Switch the integration off')`account integration ${id} off --reason WHY`,
     cmd('Renew or set a charging profile')`account profile ${id} --profile ${profile} --from ${today}`,
     cmd('Issue a key')`key issue ${id} --label LABEL`,
-    cmd('Close it')`account close ${id} --reason WHY`,
+    cmd('Close the account')`account close ${id} --reason WHY`,
   ];
 }

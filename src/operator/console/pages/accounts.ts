@@ -12,7 +12,7 @@ import { form, listOf, next, note, number, type Shown, show } from '../html/part
 const ON_A_PAGE = 50;
 const ID = /^\d{1,16}$/;
 
-/** Accounts by id: those that a search finds, closed ones too; without one, those that are not closed. */
+/** Accounts by id: those that a search finds, or without a search those that are not closed. */
 export async function accountsPage({ parts, figures, query }: PageContext): Promise<Page> {
   const { directory } = parts;
   const lists = await figures.lists();
@@ -45,11 +45,11 @@ export async function accountsPage({ parts, figures, query }: PageContext): Prom
         : null,
       next('/accounts', { q: text, after }, `Next ${ON_A_PAGE}`),
     ],
-    commands: [cmd('Every account')`account list`, cmd('Open another one')`account open ID --name NAME`],
+    commands: [cmd('All accounts')`account list`, cmd('Open an account')`account open ID --name NAME`],
   };
 }
 
-/** By id, or in the order of ids those whose name contains the text. */
+/** Finds the account with an id, and those whose name contains the text. Returns ids in their order. */
 function search({ accounts }: AccountLists, text: string, afterId: number): readonly number[] {
   const wanted = searchable(text);
   const wantedId = ID.test(text) ? Number(text) : undefined;
@@ -62,7 +62,7 @@ function search({ accounts }: AccountLists, text: string, afterId: number): read
     .map(({ id }) => id);
 }
 
-/** Whatever an operator has: an id, a prefix, part of a name. */
+/** Finds whatever an operator has: an id, a prefix, or part of a name. */
 export async function findPage(context: PageContext): Promise<Page> {
   const { parts, query } = context;
   const text = trimmed(query.q ?? '');

@@ -11,7 +11,7 @@ import { malformed, notFound, type Page, type PageContext } from '../html/layout
 import { content, documentOf, type Field, form, listOf, next, note, number } from '../html/parts.ts';
 
 const ON_A_PAGE = 25;
-/** What one page reads of the log at most: some milliseconds. */
+/** The most deliveries that one page reads, which takes some milliseconds. */
 const MAX_READ = 2_000;
 const FIELDS: readonly (Field & { readonly name: DeliveryField })[] = [
   { name: 'state', label: 'State', choices: DELIVERY_STATES },
@@ -49,14 +49,12 @@ export async function deliveriesPage({ parts, query }: PageContext): Promise<Pag
       above,
       listOf('Deliveries, newest first', deliveries.map(deliveryAnswer), { id: 'delivery' }),
       isShort
-        ? note(
-            `Looked through ${number(MAX_READ)} deliveries of the log. A time or a key leaves fewer to look through.`,
-          )
+        ? note(`Searched ${number(MAX_READ)} deliveries. A time or a key leaves fewer to search.`)
         : null,
       next(
         '/deliveries',
         { ...given, after: place && `${place.createdAtMs}-${place.transactionId}-${place.prefix}` },
-        isShort ? 'Look through older ones' : `Next ${ON_A_PAGE}`,
+        isShort ? 'Search older ones' : `Next ${ON_A_PAGE}`,
       ),
     ],
     commands: commandsOf(given),
@@ -74,7 +72,7 @@ function commandsOf(given: Given): Command[] {
     fields.flatMap((field) => (given[field] === undefined ? [] : [`--${field}`, given[field]]));
   const options = optionsOf(DELIVERY_FIELDS);
   const list = cmd('The same on the command line')`delivery list ${options}`;
-  const follow = cmd('As they change')`delivery list ${options} --follow`;
+  const follow = cmd('Follow them as they change')`delivery list ${options} --follow`;
   if (given.state !== 'failed' || given.key === undefined) return [list, follow];
   const failed = cmd('Send all failed ones of this key again');
   return [failed`delivery redeliver --failed ${optionsOf(['key', 'since', 'until'])}`, list, follow];
@@ -87,7 +85,7 @@ export async function deliveryPage({ parts, name: id }: PageContext): Promise<Pa
   if (delivery === undefined) {
     return notFound(
       `Delivery ${id}`,
-      'There is no such delivery. One that ended longer ago than the retention was removed; a test of a webhook is not in the log.',
+      'There is no such delivery. Deliveries that ended longer ago than the retention were removed; tests of webhooks are not in the log.',
       { commands: [cmd('The newest deliveries')`delivery list`] },
     );
   }
@@ -99,7 +97,9 @@ export async function deliveryPage({ parts, name: id }: PageContext): Promise<Pa
     heading: [`Delivery ${id}`, state(delivery.state)],
     parts: [
       documentOf({ ...deliveryAnswer(held), redeliveries: cycle - 1 }),
-      dueAtMs === null ? null : note('At the next attempt, or then the lease of the present one ends.'),
+      dueAtMs === null
+        ? null
+        : note('Due is the time of the next attempt, or of the end of the lease of the present one.'),
       html`<h2>Attempts, newest first</h2>`,
       ...(attempts.length === 0
         ? [html`<section>No attempt was recorded.</section>`]
@@ -109,7 +109,7 @@ export async function deliveryPage({ parts, name: id }: PageContext): Promise<Pa
   };
 }
 
-/** With the receiver's answer, which is text of a stranger. */
+/** An attempt with the receiver's answer, which is untrusted text. */
 function attemptSection(attempt: Attempt, isLast: boolean): VNode {
   const { cycle, number } = attempt;
   const { headers, body, ...shown } = attemptAnswer(attempt);
@@ -129,6 +129,6 @@ function commandsOfOne({ id, state: name, transactionId }: Delivery): Command[] 
   const transaction = cmd('Its transaction')`transaction show ${transactionId}`;
   if (name === 'failed') return [cmd('Send it again')`delivery redeliver ${id}`, show, transaction];
   if (name === 'delivered')
-    return [cmd('Send it once more, under the same id')`delivery redeliver ${id} --force`, show, transaction];
+    return [cmd('Send it again under the same id')`delivery redeliver ${id} --force`, show, transaction];
   return [show, transaction];
 }

@@ -22,11 +22,11 @@ import { html } from '../html/html.ts';
 import { notFound, type Page, type PageContext } from '../html/layout.ts';
 import { content, documentOf, href, listOf, note, number, problem } from '../html/parts.ts';
 
-/** A key with its webhook, as an operator may see them: no hash, no secret. */
+/** A key with its webhook, without hashes and secrets. */
 export async function keyPage({ parts, name: prefix }: PageContext): Promise<Page> {
   const found = parts.directory.key(prefix);
   if (found === undefined)
-    return notFound(`Key ${prefix}`, 'No key has this prefix.', { commands: [cmd('Every key')`key list`] });
+    return notFound(`Key ${prefix}`, 'No key has this prefix.', { commands: [cmd('All keys')`key list`] });
   const { key, entry } = found;
   const { queue, clock } = parts;
   const now = (): number => clock.now();
@@ -54,10 +54,10 @@ export async function keyPage({ parts, name: prefix }: PageContext): Promise<Pag
         { ...ofKey, no_access: refused?.reason ?? null, answered: refused?.answered ?? null },
         'Key',
       ),
-      'unknown' in uses ? note(`When it was used last is not known: ${uses.unknown}.`) : null,
+      'unknown' in uses ? note(`The last use of the key is not known: ${uses.unknown}.`) : null,
       key.environment === parts.environment
         ? null
-        : note(`Not known to this service, which serves ${parts.environment}.`),
+        : note(`This service does not know the key, because it serves ${parts.environment}.`),
       name === 'disabled'
         ? problem(
             content(
@@ -66,7 +66,7 @@ export async function keyPage({ parts, name: prefix }: PageContext): Promise<Pag
           )
         : null,
       ...('unknown' in lane
-        ? [note(`Its webhook's deliveries are not known: ${lane.unknown}.`)]
+        ? [note(`The webhook's deliveries are not known: ${lane.unknown}.`)]
         : laneParts(found, lane.value, refused?.reason)),
       html`<p><a href=${href('/deliveries', { key: prefix })}>All deliveries to this key</a>, <a href=${href('/deliveries', { key: prefix, state: 'failed' })}>those that failed</a></p>`,
       listOf('Newest events', logged),
@@ -96,7 +96,7 @@ function laneParts(
 }
 
 function backlogOf({ pending, held, nextDueAtMs }: Backlog, refused: string | undefined) {
-  const why = refused ?? 'the account has access again, they are about to be sent';
+  const why = refused ?? 'the account has access again, and they are about to be sent';
   return {
     pending: number(pending, MAX_COUNTED),
     next_due: nextDueAtMs === undefined ? 'nothing' : formatDateTime(nextDueAtMs),
@@ -111,7 +111,7 @@ function attemptCharts(attempts: Attempts): VNode {
   const answers = chart({
     id: 'chart-answers',
     title: 'Time to answer, ms',
-    note: `each attempt ${note}; failures in the colour of failure`,
+    note: `each attempt ${note}; failed ones in red`,
     kind: 'dots',
     series: [{ name: 'ms', tone: 'good' }],
     points: attempts.map(({ startedAtMs, durationMs, ok, answer }) => ({
@@ -129,7 +129,7 @@ function attemptCharts(attempts: Attempts): VNode {
 const PARTS = 10;
 const MIN_IN_PART = 5;
 
-/** As many attempts in each row, since time may have long gaps. */
+/** Each row has the same number of attempts rather than the same time, because there may be long gaps. */
 function ratesOf(attempts: Attempts) {
   const size = Math.max(MIN_IN_PART, Math.ceil(attempts.length / PARTS));
   const parts = Array.from({ length: Math.ceil(attempts.length / size) }, (_, at) =>
@@ -176,9 +176,9 @@ function commandsOfKey({ prefix, active, allowList, rateLimit }: AccountKey): Co
     active
       ? cmd('Switch the key off at once')`key off ${prefix} --reason WHY --wait`
       : cmd('Switch the key on again')`key on ${prefix}`,
-    cmd('Change its addresses')`key allow ${prefix} ${allowList.join(',') || '203.0.113.0/24'}`,
+    cmd('Change its allow-list')`key allow ${prefix} ${allowList.join(',') || '203.0.113.0/24'}`,
     cmd('Change its rate limit')`key rate-limit ${prefix} ${rateLimit}`,
-    cmd('What was asked for with it')`key requests ${prefix}`,
-    cmd('Everything that happened to it')`audit --key ${prefix} --newest`,
+    cmd('Requests with this key')`key requests ${prefix}`,
+    cmd('Everything that happened to the key')`audit --key ${prefix} --newest`,
   ];
 }

@@ -35,9 +35,9 @@ export async function overviewPage({ parts, figures }: PageContext): Promise<Pag
       processTable(processes, { self: parts.id, atMs }),
     ],
     commands: [
-      cmd('Look at everything that the service depends on')`doctor`,
+      cmd('Check everything that the service depends on')`doctor`,
       cmd('How far each follower is')`projection status`,
-      cmd('What failed lately')`delivery list --state failed`,
+      cmd('Deliveries that failed')`delivery list --state failed`,
       cmd('Compare view and deliveries with the events')`verify --explain`,
     ],
   };
@@ -99,7 +99,7 @@ async function deliveriesAndAccounts(figures: Figures, { directory, clock }: Pag
       ['Oldest due', due],
       ['Held', counted('held')],
       ['Webhooks', ofWebhooks],
-      ['Failed', to('/deliveries?state=failed', 'the newest that failed')],
+      ['Failed', to('/deliveries?state=failed', 'the newest failures')],
       ['Accounts', to('/accounts', accounts)],
       ['Log proven', proven],
     ] as const,
@@ -109,7 +109,7 @@ async function deliveriesAndAccounts(figures: Figures, { directory, clock }: Pag
 function attemptCharts(minutes: readonly AttemptMinute[], roles: readonly string[]): VNode {
   if (!roles.includes('webhooks')) {
     return html`<figure><figcaption><strong>Attempts</strong></figcaption>
-      <p class="note">Unknown here: this process has no role webhooks. The processes below that have it show theirs.</p></figure>`;
+      <p class="note">Unknown here: this process has no role webhooks. The consoles of processes with that role show it.</p></figure>`;
   }
   const note = 'of this process, in the last hour';
   return html`${chart({
@@ -142,7 +142,7 @@ function historyCharts(readings: readonly Reading[]): VNode {
   const names = Object.keys(followers) as (keyof typeof followers)[];
   return html`${chart({
     id: 'chart-lag',
-    title: 'Followers behind, s',
+    title: 'Lag of the followers, s',
     note: `${note}; transactions, deliveries dashed, notices dotted`,
     kind: 'lines',
     series: names.map((name) => ({ name, tone: followers[name] })),
@@ -169,7 +169,7 @@ function processTable(
       of.map(({ id, host, pid, roles, startedAtMs, directoryPosition }) => ({
         id: id === self ? `${id} (this one)` : id,
         ...{ host, pid, roles, since: formatDateTime(startedAtMs) },
-        accounts_applied_to: directoryPosition ?? 'not caught up',
+        directory_position: directoryPosition ?? 'not caught up',
       })),
     ),
   );

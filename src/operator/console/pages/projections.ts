@@ -14,10 +14,10 @@ import { listOf, orUnknown, partOf, type Shown, section, unknown } from '../html
 import { followersTable } from './overview.ts';
 
 const MAX_OPERATIONS = 20;
-/** Of one follower, as many as an operator reads; the command lists all. */
+/** The most parked events of a follower that are shown; the command lists all. */
 const MAX_PARKED = 50;
 
-/** How far each follower is, what it parked, and whether view and deliveries agree with the events. */
+/** How far each follower is, what it has parked, and if view and deliveries agree with the events. */
 export async function projectionsPage({ parts, figures }: PageContext): Promise<Page> {
   const [found, readiness, operations] = await Promise.all([
     figures.followers(),
@@ -53,7 +53,7 @@ export async function projectionsPage({ parts, figures }: PageContext): Promise<
   };
 }
 
-/** The oldest of them, without what a reason may quote of the driver. */
+/** Reads the oldest parked events, without the driver, whom a reason may quote. */
 async function parkedEvents({ name, parked: count }: FollowerStatus, parts: PageContext['parts']) {
   const parked: ParkedAnswer[] = [];
   if (count === 0) return parked;
@@ -74,7 +74,7 @@ function agreement(
   const unproven: Shown = roles.includes('projector')
     ? [
         unknown('another process may have verified'),
-        ...['here: this process has verified none since it started at', time(startedAtMs)],
+        ...['here: this process has not verified since it started at', time(startedAtMs)],
       ]
     : [unknown('this process does not verify'), 'here: processes with the role projector verify'];
   const proven = ({ atMs, view, deliveries }: Proof): Shown => {
@@ -90,8 +90,8 @@ function agreement(
   return {
     caption: 'Agreement with the events',
     facts: [
-      ['last night’s proof', proof === undefined ? unproven : proven(proof)],
-      ['last repair', repair],
+      ['Last nightly verification', proof === undefined ? unproven : proven(proof)],
+      ['Last repair', repair],
     ] as const,
   };
 }
@@ -102,14 +102,14 @@ function commandsOf(followers: readonly FollowerStatus[]): Command[] {
     .flatMap(({ name }): Command[] => {
       const of = name === 'transactions' ? [] : ['--follower', name];
       return [
-        cmd(`What ${name} parked, all of it`)`projection parked ${of}`,
-        cmd(`Try the parked events of ${name} again`)`projection parked retry --all ${of}`,
+        cmd(`All events that ${name} has parked`)`projection parked ${of}`,
+        cmd(`Retry the parked events of ${name}`)`projection parked retry --all ${of}`,
       ];
     });
   return [
     ...ofParked,
     cmd('How far each follower is')`projection status`,
-    cmd('Build the view again beside the served one')`projection rebuild transactions`,
+    cmd('Rebuild the view while the old one is served')`projection rebuild transactions`,
     cmd('Compare view and deliveries with the events')`verify --explain`,
     cmd('Repair what differs')`verify --repair`,
   ];

@@ -7,9 +7,9 @@ import { html } from '../html/html.ts';
 import { malformed, notFound, type Page, type PageContext } from '../html/layout.ts';
 import { documentOf, form, listOf, note } from '../html/parts.ts';
 
-/** Deliveries whose attempts are shown: an account has a handful of keys. */
+/** The most deliveries whose attempts are shown. An account has only a handful of keys. */
 const MAX_DELIVERIES = 50;
-/** Ids that a command names. */
+/** The most ids that a command names. */
 const MAX_IN_COMMAND = 20;
 
 export async function transactionPage({ parts, query, name }: PageContext): Promise<Page> {
@@ -23,7 +23,11 @@ export async function transactionPage({ parts, query, name }: PageContext): Prom
   if (text === '') return { title: 'Transaction', parts: [above] };
   const id = Number(text);
   if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(id))
-    return malformed('Transaction', [`${text} is no id of a transaction: it is a whole number`], above);
+    return malformed(
+      'Transaction',
+      [`${text} is not the id of a transaction: an id is a whole number`],
+      above,
+    );
   const found = await findTransaction(
     id,
     { ...parts, accountOf: (accountId) => parts.directory.account(accountId) },
@@ -53,7 +57,7 @@ export async function transactionPage({ parts, query, name }: PageContext): Prom
       ...(failed.length === 0
         ? []
         : [cmd('Send again what failed')`delivery redeliver ${failed.slice(0, MAX_IN_COMMAND)}`]),
-      cmd('Who recorded what of it')`audit --transaction ${id}`,
+      cmd('Who recorded its events')`audit --transaction ${id}`,
     ],
   };
 }
@@ -61,9 +65,9 @@ export async function transactionPage({ parts, query, name }: PageContext): Prom
 function missing(id: number, isErased: boolean): Page {
   const why = isErased
     ? 'It was erased: its events, its records and what receivers answered were removed. The operations say when and why.'
-    : 'No event of it was ever recorded here, the view does not show it and nothing was sent of it: the core system did not deliver it, or the import refused its line. Import it, then it appears here.';
+    : 'No event of it was ever recorded here, the view does not show it, and nothing was sent. Either the core system did not deliver it, or the import refused its line. It appears here once it is imported.';
   const commands = isErased
     ? [cmd('Who erased it')`audit --transaction ${id}`]
-    : [cmd('Import it')`transaction import FILE`, cmd('Events that were parked')`projection parked`];
+    : [cmd('Import it')`transaction import FILE`, cmd('Parked events')`projection parked`];
   return notFound(`Transaction ${id}`, why, { commands });
 }

@@ -13,7 +13,7 @@ const STATES = ['disabled', 'failing', 'active'] as const;
 export async function webhooksPage({ parts, figures, query }: PageContext): Promise<Page> {
   const wanted = STATES.find((state) => state === query.state);
   if (query.state && wanted === undefined) {
-    const fault = `${query.state} is no state of a webhook: they are ${STATES.join(', ')}`;
+    const fault = `${query.state} is not a state of webhooks: they are ${STATES.join(', ')}`;
     return malformed('Webhooks', [fault]);
   }
   const [failing, lists] = await Promise.all([figures.failing(), figures.lists()]);
@@ -44,7 +44,7 @@ export async function webhooksPage({ parts, figures, query }: PageContext): Prom
       next('/webhooks', { state: wanted, after }, `Next ${ON_A_PAGE}`),
     ],
     commands: [
-      cmd('Every key with its webhook')`key list`,
+      cmd('All keys with their webhooks')`key list`,
       cmd('Accounts with the worst state of their webhooks')`account list`,
     ],
   };
