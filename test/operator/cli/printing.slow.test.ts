@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { keyIssued, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { claimOf, claimOptions, newDelivery } from '../../support/deliveries/deliveries.ts';
-import { commandLine } from '../../support/service/command-line.ts';
+import { commandLine, sharedCommandLine } from '../../support/service/command-line.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const BIN = fileURLToPath(new URL('../../../bin/fuel', import.meta.url));
@@ -99,6 +99,8 @@ describe('what steers a terminal is escaped', () => {
 });
 
 describe('a whole key in place of a prefix', () => {
+  const { fuel } = sharedCommandLine(async () => undefined);
+
   test.each([
     ['key', 'show', WHOLE_KEY],
     ['key', 'off', WHOLE_KEY],
@@ -116,7 +118,6 @@ describe('a whole key in place of a prefix', () => {
     ['delivery', 'redeliver', '--failed', '--key', WHOLE_KEY],
     ['key', 'show', SECRET],
   ])('is wrong usage of fuel %s %s, and is not repeated', async (...args) => {
-    const { fuel } = commandLine();
     const { code, stdout, stderr } = await fuel(...args);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toContain('a prefix is wanted');
@@ -125,7 +126,6 @@ describe('a whole key in place of a prefix', () => {
   });
 
   test('is not repeated where no key belongs either', async () => {
-    const { fuel } = commandLine();
     for (const args of [
       ['key', WHOLE_KEY],
       ['account', 'show', WHOLE_KEY],

@@ -1,13 +1,14 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { world } from '../../../src/base/world.ts';
 import { opened, PREFIX } from '../../support/accounts/account-samples.ts';
-import { commandLine } from '../../support/service/command-line.ts';
+import { commandLine, sharedCommandLine } from '../../support/service/command-line.ts';
 import { confirmed, linesOf } from '../../support/transactions/e2e-samples.ts';
 import { until } from '../../support/waiting.ts';
 
 describe('the exit code of a command', () => {
+  const { fuel } = sharedCommandLine(async () => undefined);
+
   test('is 0 for what is done, and help and version are', async () => {
-    const { fuel } = commandLine();
     for (const args of [
       ['account', 'open', '7', '--name', 'x'],
       ['--help'],
@@ -25,7 +26,6 @@ describe('the exit code of a command', () => {
     ['a transaction that is not known', ['transaction', 'show', '1']],
     ['a file that is not there', ['transaction', 'import', '/nowhere/file']],
   ])('is 1 for %s, with the reason on standard error', async (_, args) => {
-    const { fuel } = commandLine();
     const { code, stdout, stderr } = await fuel(...args);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toMatch(/^fuel: REFUSED: \S.*\n$/);
@@ -53,7 +53,6 @@ describe('the exit code of a command', () => {
     [['delivery', 'list', '--limit', '0']],
     [['delivery', 'list', '--state', 'lost']],
   ])('is 2 for wrong usage, and nothing is printed as a result: %j', async (args) => {
-    const { fuel } = commandLine();
     const { code, stdout, stderr } = await fuel(...args);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toMatch(/\w{3,}/);
@@ -61,7 +60,7 @@ describe('the exit code of a command', () => {
   });
 
   test('is 1 where a setting is not valid, and names it', async () => {
-    const { fuel } = commandLine({ FUEL_DELIVERY_RETENTION_DAYS: '0' }, { hasStore: false });
+    vi.stubEnv('FUEL_DELIVERY_RETENTION_DAYS', '0');
     const { code, stderr } = await fuel('account', 'list');
     expect([code, stderr]).toEqual([1, expect.stringContaining('FUEL_DELIVERY_RETENTION_DAYS')]);
   });

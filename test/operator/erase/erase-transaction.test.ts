@@ -138,11 +138,12 @@ test('a file that holds the event or the row is named', async () => {
   ]);
 });
 
-test('an event without a text to search for is erased, and no file is named for it', async () => {
-  const { store, erase } = await stores();
-  const deep = JSON.parse(`{"account_id":3,"deep":${'['.repeat(1_100)}${']'.repeat(1_100)}}`);
+test('an event without a text to search for or an account is erased, and no file is named for it', async () => {
+  const { store, erase, records } = await stores();
+  const deep = JSON.parse(`{"account_id":"three","deep":${'['.repeat(1_100)}${']'.repeat(1_100)}}`);
   const events = [{ ...named('x'), data: deep }];
   await store.append([{ stream: 'transaction-3', expected: 'none', events }]);
   expect(await erase(3)).toEqual([]);
   expect(await store.isErased('transaction-3')).toBe(true);
+  expect(await records()).toMatchObject([{ transaction_id: 3, account_id: null }]);
 });

@@ -1,6 +1,7 @@
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, onTestFinished, vi } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import type { DomainEvent } from '../../../src/domain/events.ts';
@@ -18,13 +19,44 @@ const AUTHOR = { actor: 'test', command: 'test' };
  * The command line in this process, on separate embedded stores, with an event store unless told
  * otherwise. This is quicker than a process for each command.
  */
-export function commandLine(env: Env = {}, { hasStore = true } = {}) {
+export function commandLine(env: Env = {}, { hasStore = true } = {}): CommandLine {
   const folder = temporaryFolder();
+  enter(folder, env);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  if (hasStore) createStore();
+  return commandsIn(folder);
+}
+
+/**
+ * The command line on one data directory for all tests of a file or a block, which `fill` prepares. A test may add to it what no
+ * other test sees.
+ */
+export function sharedCommandLine(fill: (line: CommandLine) => Promise<unknown>): CommandLine {
+  const folder = mkdtempSync(join(tmpdir(), 'fuel-test-'));
+  const line = commandsIn(folder);
+  beforeAll(async () => {
+    enter(folder);
+    createStore();
+    await fill(line);
+  });
+  beforeEach(() => enter(folder));
+  afterEach(() => void vi.unstubAllEnvs());
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  return line;
+}
+
+function enter(folder: string, env: Env = {}): void {
   for (const [name, value] of Object.entries({ FUEL_DATA_DIR: join(folder, 'data'), ...env }))
     vi.stubEnv(name, value);
-  onTestFinished(() => void vi.unstubAllEnvs());
-  if (hasStore) void openEmbeddedEvents(loadConfig(process.env, 'command'), systemClock).close();
+}
 
+function createStore(): void {
+  void openEmbeddedEvents(loadConfig(process.env, 'command'), systemClock).close();
+}
+
+export type CommandLine = ReturnType<typeof commandsIn>;
+
+function commandsIn(folder: string) {
   const fuel = (...args: readonly string[]) => runInProcess(args);
 
   /** Does work on the engines that the commands use. */
