@@ -10,17 +10,21 @@ import {
   redeliverByIds,
   redeliverOfKey,
 } from '../../../src/operator/deliveries/redeliver.ts';
-import type { Attempt, ClaimedDelivery } from '../../../src/push/queue/delivery.ts';
+import type { ClaimedDelivery } from '../../../src/push/queue/delivery.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
-import { claimFrom, newDelivery, held as onHold } from '../../support/deliveries/deliveries.ts';
+import {
+  claimFrom,
+  delivered,
+  failed,
+  newDelivery,
+  held as onHold,
+} from '../../support/deliveries/deliveries.ts';
 import { listed } from '../../support/deliveries/listed.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
 import { interposed } from '../../support/interposed.ts';
 import { cancelled, confirmed, voided } from '../../support/transactions/e2e-samples.ts';
 
-const ANSWER = { status: 500, headers: {}, body: '' };
-const RECORD = { head: '{', mobileNumber: null, fees: '{}', pump: null, odometer: null };
 const ofKey = { accountId: 7, prefix: PREFIX, sinceMs: null, untilMs: null, which: 'failed' } as const;
 
 async function start() {
@@ -47,36 +51,10 @@ async function start() {
     await append(`transaction-${transactionId}`, confirmed(transactionId));
     const nowMs = clock.now();
     const lane = { laneCapacity: () => 1_000, holder: 'test', leaseMs: 5_000, nowMs };
-    const [claimed] = await queue.enqueue(
-      [
-        {
-          id,
-          prefix,
-          accountId: 7,
-          transactionId,
-          type: 'transaction.confirmed',
-          createdAtMs: nowMs,
-          position: transactionId,
-          recordedAtMs: nowMs,
-          record: RECORD,
-        },
-      ],
-      lane,
-    );
-    const attempt: Attempt = {
-      cycle: 1,
-      number: 1,
-      startedAtMs: nowMs,
-      durationMs: 1,
-      othersUnderWay: 0,
-      outcome: { ok: false, kind: 'status', detail: '500', answer: ANSWER },
-    };
-    const report = { id, prefix, transactionId, leaseToken: claimed?.leaseToken ?? '' };
-    await queue.report([
-      kind === 'failed'
-        ? { kind, ...report, attempt, reason: '500' }
-        : { kind, ...report, attempt: { ...attempt, outcome: { ok: true, answer: ANSWER } } },
-    ]);
+    const createdAtMs = nowMs;
+    const [claimed] = await queue.enqueue([newDelivery(transactionId, { id, prefix, createdAtMs })], lane);
+    if (claimed === undefined) throw new Error('nothing was claimed');
+    await queue.report([kind === 'failed' ? failed(claimed, nowMs) : delivered(claimed, nowMs)]);
     return id;
   }
   /** Stores so many deliveries that ended as failed. */
@@ -117,20 +95,20 @@ describe('redelivering by id', () => {
     expect(await redeliverByIds([id], true, options)).toMatchObject({ redelivered: 1, refused: 0 });
   });
 
-  test('refuses voided and erased transactions, with force too, and redelivers the others', async () => {
+  test('refuses voided, cancelled and erased transactions, with force too, and redelivers the others', async () => {
     const { options, ended, refused, append, store } = await start();
-    const ids = [await ended(1, 'delivered'), await ended(2, 'delivered'), await ended(3, 'delivered')];
+    const ids: string[] = [];
+    for (const id of [1, 2, 3, 4]) ids.push(await ended(id, 'delivered'));
     await append('transaction-1', voided(1));
-    await store.erase('transaction-2');
-    expect(await redeliverByIds([...ids, 'd4'], true, options)).toEqual({
-      redelivered: 1,
-      unchanged: 0,
-      refused: 3,
-    });
+    await append('transaction-2', cancelled(2));
+    await store.erase('transaction-3');
+    const counts = await redeliverByIds([...ids, 'd5'], true, options);
+    expect(counts).toEqual({ redelivered: 1, unchanged: 0, refused: 4 });
     expect(Object.fromEntries(refused)).toEqual({
       d1: expect.stringContaining('voided or cancelled'),
-      d2: expect.stringContaining('erased'),
-      d4: expect.stringContaining('no such delivery'),
+      d2: expect.stringContaining('voided or cancelled'),
+      d3: expect.stringContaining('erased'),
+      d5: expect.stringContaining('no such delivery'),
     });
   });
 
@@ -151,14 +129,6 @@ describe('redelivering by id', () => {
     const writer = { ...options.writer, store: unreadable };
     expect(await redeliverByIds(ids, true, { ...options, writer })).toMatchObject({ refused: 2 });
     for (const [, reason] of refused) expect(reason).toContain("an event of its transaction can't be read");
-  });
-
-  test('refuses a cancelled transaction as it refuses a voided one', async () => {
-    const { options, ended, refused, append } = await start();
-    const id = await ended(1, 'failed');
-    await append('transaction-1', cancelled(1));
-    expect(await redeliverByIds([id], true, options)).toMatchObject({ redelivered: 0, refused: 1 });
-    expect(refused).toEqual([[id, expect.stringContaining('voided or cancelled')]]);
   });
 
   test('leaves a pending one as it is, and records nothing for it', async () => {
@@ -248,15 +218,19 @@ describe('redelivering what failed', () => {
     expect(await redeliverOfKey(ofKey, options)).toEqual({ redelivered: 0, ...NONE });
   });
 
-  test('takes those created in the given time range', async () => {
-    const { options, ended, clock } = await start();
+  test('takes those created in the given time range, and is recorded with it', async () => {
+    const { options, ended, clock, store } = await start();
     await ended(1, 'failed');
     clock.advance(1_000);
     await ended(2, 'failed');
     const sinceMs = clock.now();
     expect(await redeliverOfKey({ ...ofKey, sinceMs }, options)).toMatchObject({ redelivered: 1 });
-    expect(await redeliverOfKey({ ...ofKey, untilMs: sinceMs - 1 }, options)).toMatchObject({
-      redelivered: 1,
+    const range = { sinceMs: sinceMs - 1_000, untilMs: sinceMs - 1 };
+    expect(await redeliverOfKey({ ...ofKey, ...range }, options)).toMatchObject({ redelivered: 1 });
+    const [since, until] = [range.sinceMs, range.untilMs].map((ms) => new Date(ms).toISOString());
+    expect((await store.readStream('account-7')).at(-1)).toMatchObject({
+      type: 'RedeliveryRequested',
+      data: { prefix: PREFIX, delivery_ids: null, since, until, force: false },
     });
   });
 
@@ -269,9 +243,9 @@ describe('redelivering what failed', () => {
     ] as const)
       await ended(id, kind);
     const states = async () => (await listed(queue, {})).map(({ id, state }) => `${id} ${state}`).toSorted();
-    const delivered = { ...ofKey, which: 'delivered' } as const;
-    expect(await countRedeliverable(delivered, options)).toBe(2);
-    expect(await redeliverOfKey(delivered, options)).toEqual({ redelivered: 2, ...NONE });
+    const ofDelivered = { ...ofKey, which: 'delivered' } as const;
+    expect(await countRedeliverable(ofDelivered, options)).toBe(2);
+    expect(await redeliverOfKey(ofDelivered, options)).toEqual({ redelivered: 2, ...NONE });
     expect(await states()).toEqual(['d1 failed', 'd2 pending', 'd3 pending']);
     expect((await store.readStream('account-7')).at(-1)?.data).toMatchObject({
       force: true,
@@ -286,23 +260,15 @@ describe('redelivering what failed', () => {
     await expect(countRedeliverable(ofKey, options)).rejects.toThrow(/is switched off: run fuel key on/);
   });
 
-  test('counts what it would send without a change: not what can not be sent again', async () => {
+  test('leaves out what was voided, cancelled or erased, which is no refusal; counting it changes nothing', async () => {
     const { queue, options, ended, append, refused, store } = await start();
-    for (const id of [1, 2]) await ended(id, 'failed');
-    await append('transaction-2', voided(2));
-    const before = await store.head();
-    expect(await countRedeliverable(ofKey, options)).toBe(1);
-    expect([await store.head(), refused]).toEqual([before, []]);
-    expect((await listed(queue, { state: 'failed' })).length).toBe(2);
-  });
-
-  test('leaves out what was voided, cancelled or erased, and counts it: that is no refusal', async () => {
-    const { options, ended, append, refused, store } = await start();
     for (const id of [1, 2, 3, 4]) await ended(id, 'failed');
     await append('transaction-2', voided(2));
     await append('transaction-3', cancelled(3));
     await store.erase('transaction-4');
+    const before = await store.head();
     expect(await countRedeliverable(ofKey, options)).toBe(1);
+    expect([await store.head(), (await listed(queue, { state: 'failed' })).length]).toEqual([before, 4]);
     expect(await redeliverOfKey(ofKey, options)).toEqual({ redelivered: 1, ...NONE, left_out: 3 });
     expect(refused).toEqual([]);
   });
@@ -371,23 +337,6 @@ describe('redelivering what failed', () => {
       })),
     );
     expect(await redeliverOfKey(ofKey, options)).toEqual({ redelivered: 0, ...NONE, left_out: 520 });
-  });
-
-  test('is recorded with the time range of the request', async () => {
-    const { options, ended, clock, store } = await start();
-    await ended(1, 'failed');
-    const [sinceMs, untilMs] = [clock.now() - 1, clock.now()];
-    await redeliverOfKey({ ...ofKey, sinceMs, untilMs }, options);
-    expect((await store.readStream('account-7')).at(-1)).toMatchObject({
-      type: 'RedeliveryRequested',
-      data: {
-        prefix: PREFIX,
-        delivery_ids: null,
-        since: new Date(sinceMs).toISOString(),
-        until: new Date(untilMs).toISOString(),
-        force: false,
-      },
-    });
   });
 
   test('is refused while the webhook is disabled', async () => {

@@ -16,7 +16,7 @@ import {
   TIMEOUT,
   UNAVAILABLE,
 } from '../../../support/deliveries/deliveries.ts';
-import { cellsOf, commandLine } from '../../../support/service/command-line.ts';
+import { cellsOf, commandLine, sharedCommandLine } from '../../../support/service/command-line.ts';
 import { voided } from '../../../support/transactions/e2e-samples.ts';
 
 const NOBODY = '00000000-0000-5000-8000-000000000000';
@@ -40,7 +40,9 @@ async function fill(queue: DeliveryQueue): Promise<void> {
 }
 
 describe('fuel delivery list', () => {
-  const FILTERS: readonly [args: string[], transactions: number[]][] = [
+  const { fuel } = sharedCommandLine(({ withEngines }) => withEngines((engines) => fill(engines.queue())));
+
+  test.each<[args: string[], transactions: number[]]>([
     [[], [5, 4, 3, 2, 1]],
     [
       ['--key', PREFIX],
@@ -53,49 +55,25 @@ describe('fuel delivery list', () => {
     ],
     [['--state', 'held'], []],
     [
-      ['--since', at(3)],
-      [5, 4, 3],
-    ],
-    [
-      ['--until', at(3)],
-      [3, 2, 1],
-    ],
-    [
       ['--since', at(2), '--until', at(4), '--state', 'failed'],
       [4, 2],
     ],
-    [
-      ['--limit', '2'],
-      [5, 4],
-    ],
-    [
-      ['--after', idOf(4)],
-      [3, 2, 1],
-    ],
     [['--after', idOf(4), '--limit', '1'], [3]],
-  ];
-
-  test('lists those that fit, newest first', async () => {
-    const { fuel, withEngines } = commandLine();
-    await withEngines((engines) => fill(engines.queue()));
-    for (const [args, transactions] of FILTERS) {
-      const { code, lines } = await fuel('delivery', 'list', '--json', ...args);
-      const listed = lines.map(({ transaction_id }) => transaction_id);
-      expect([args, code, listed]).toEqual([args, 0, transactions]);
-    }
+  ])('lists those that fit, newest first: %j', async (args, transactions) => {
+    const { code, lines } = await fuel('delivery', 'list', '--json', ...args);
+    expect([code, lines.map(({ transaction_id }) => transaction_id)]).toEqual([0, transactions]);
   });
 
   test('lists 50 by default, and at most 1,000', async () => {
-    const { fuel, withEngines } = commandLine();
-    const many = Array.from({ length: 1_001 }, (_, index) => deliveryOf(index + 1));
-    await withEngines((engines) => engines.queue().enqueue(many));
-    expect((await fuel('delivery', 'list', '--json')).lines).toHaveLength(50);
-    expect((await fuel('delivery', 'list', '--json', '--limit', '1000')).lines).toHaveLength(1_000);
-    expect((await fuel('delivery', 'list', '--limit', '1001')).code).toBe(2);
+    const many = commandLine();
+    const deliveries = Array.from({ length: 51 }, (_, index) => deliveryOf(index + 1));
+    await many.withEngines((engines) => engines.queue().enqueue(deliveries));
+    expect((await many.fuel('delivery', 'list', '--json')).lines).toHaveLength(50);
+    expect((await many.fuel('delivery', 'list', '--json', '--limit', '1000')).lines).toHaveLength(51);
+    expect((await many.fuel('delivery', 'list', '--limit', '1001')).code).toBe(2);
   });
 
   test('refuses to continue after a delivery that does not exist', async () => {
-    const { fuel } = commandLine();
     expect(await fuel('delivery', 'list', '--after', NOBODY)).toMatchObject({
       code: 1,
       stderr: `fuel: REFUSED: there is no delivery ${NOBODY} to continue after\n`,
@@ -103,8 +81,6 @@ describe('fuel delivery list', () => {
   });
 
   test('says of each delivery where it stands', async () => {
-    const { fuel, withEngines } = commandLine();
-    await withEngines((engines) => fill(engines.queue()));
     const { stdout } = await fuel('delivery', 'list', '--key', PREFIX, '--limit', '3');
     const type = 'transaction.confirmed';
     expect(cellsOf(stdout)).toEqual([
@@ -113,20 +89,12 @@ describe('fuel delivery list', () => {
       [idOf(3), 'pending', PREFIX, '7', '3', type, at(3), '–', at(3)],
       [idOf(2), 'failed', PREFIX, '7', '2', type, at(2), 'status 503', '–'],
     ]);
-    const [, pending] = (await fuel('delivery', 'list', '--key', PREFIX, '--json')).lines;
+    const [failed, pending] = (await fuel('delivery', 'list', '--key', PREFIX, '--json')).lines;
+    expect(failed).toMatchObject({ state: 'failed', reason: 'status 503', due_at: null });
     expect(pending).toEqual({
-      id: idOf(3),
-      state: 'pending',
-      key: PREFIX,
-      account: 7,
-      transaction_id: 3,
-      type: 'transaction.confirmed',
-      created_at: at(3),
-      reason: null,
-      due_at: at(3),
+      ...{ id: idOf(3), state: 'pending', key: PREFIX, account: 7, transaction_id: 3, type },
+      ...{ created_at: at(3), reason: null, due_at: at(3) },
     });
-    const [ended] = (await fuel('delivery', 'list', '--key', PREFIX, '--json')).lines;
-    expect(ended).toMatchObject({ state: 'failed', reason: 'status 503', due_at: null });
   });
 });
 
@@ -148,42 +116,17 @@ describe('fuel delivery show', () => {
     const { attempts } = await done('delivery', 'show', idOf(1));
     const timeout = { kind: 'timeout', detail: 'no answer in 500 ms' };
     const nothing = { status: null, headers: null, body: null };
+    const attempt = (cycle: number, number: number, second: number) => ({
+      ...{ cycle, number, at: at(second), duration_ms: 250, others_under_way: 3, ok: false },
+    });
     expect(attempts).toEqual([
+      { ...attempt(1, 1, 10), ...nothing, error: timeout },
       {
-        cycle: 1,
-        number: 1,
-        at: at(10),
-        duration_ms: 250,
-        others_under_way: 3,
-        ok: false,
-        ...nothing,
-        error: timeout,
-      },
-      {
-        ...{
-          cycle: 1,
-          number: 2,
-          at: at(11),
-          duration_ms: 250,
-          others_under_way: 3,
-          ok: false,
-          status: 503,
-          headers: {},
-          body: 'busy',
-        },
+        ...{ ...attempt(1, 2, 11), status: 503, headers: {}, body: 'busy' },
         error: { kind: 'status', detail: 'status 503' },
       },
       {
-        ...{
-          cycle: 2,
-          number: 1,
-          at: at(20),
-          duration_ms: 13,
-          others_under_way: 3,
-          ok: true,
-          status: 204,
-          headers: { server: 'x' },
-        },
+        ...{ ...attempt(2, 1, 20), duration_ms: 13, ok: true, status: 204, headers: { server: 'x' } },
         ...{ body: '', error: null },
       },
     ]);
@@ -238,49 +181,39 @@ describe('fuel delivery redeliver', () => {
     return { ...cli, state };
   }
 
-  test('takes ids, or --failed with a key, and no mixture', async () => {
+  test('takes ids, or a key with one of --failed, --delivered and --cancel, and no mixture', async () => {
     const { fuel, eventsOf } = await start();
+    const key = ['--key', PREFIX];
     for (const args of [
       [],
       ['--failed'],
-      ['--key', PREFIX],
-      [idOf(2), '--key', PREFIX],
+      key,
+      [idOf(2), ...key],
       [idOf(2), '--since', at(1)],
       [idOf(2), '--until', at(9)],
-      [idOf(2), '--failed', '--key', PREFIX],
-      ['--failed', '--key', PREFIX, '--force'],
-    ]) {
+      [idOf(2), '--failed', ...key],
+      ['--failed', '--force', ...key],
+      ['--failed', '--delivered', ...key],
+      ['--cancel', '--failed', ...key],
+      ['--cancel', '--dry-run', ...key],
+      ['--cancel', '--since', at(1), ...key],
+    ])
       expect([args, (await fuel('delivery', 'redeliver', ...args)).code]).toEqual([args, 2]);
-    }
     expect(await eventsOf('account-7')).toHaveLength(3);
   });
 
-  test('by id names what it refuses, and sends the rest again', async () => {
-    const { fuel, state } = await start();
-    const { code, json, stderr } = await fuel(
-      'delivery',
-      'redeliver',
-      '--json',
-      idOf(1),
-      idOf(2),
-      idOf(3),
-      NOBODY,
-    );
-    expect([code, json]).toEqual([1, { redelivered: 1, unchanged: 1, refused: 2 }]);
-    expect(stderr.trim().split('\n').sort()).toEqual(
-      [
-        `${NOBODY}: there is no such delivery: fuel delivery list`,
-        `${idOf(1)}: it was already delivered: use --force to send it once more`,
-      ].sort(),
-    );
-    expect([await state(1), await state(2), await state(4)]).toEqual(['delivered', 'pending', 'failed']);
-  });
-
-  test('with --force sends also what was delivered', async () => {
+  test('by id names what it refuses, and sends the rest again; with --force also what was delivered', async () => {
     const { fuel, state, eventsOf } = await start();
-    const { code, stdout } = await fuel('delivery', 'redeliver', '--force', idOf(1), '--actor', 'Ada');
-    expect([code, stdout]).toEqual([0, 'redelivered 1, already pending 0, refused 0\n']);
-    expect(await state(1)).toBe('pending');
+    const ids = [idOf(1), idOf(2), idOf(3), NOBODY];
+    const { code, json, stderr } = await fuel('delivery', 'redeliver', '--json', ...ids);
+    expect([code, json]).toEqual([1, { redelivered: 1, unchanged: 1, refused: 2 }]);
+    expect(stderr.trim().split('\n')).toEqual([
+      `${NOBODY}: there is no such delivery: fuel delivery list`,
+      `${idOf(1)}: it was already delivered: use --force to send it once more`,
+    ]);
+    expect([await state(1), await state(2), await state(4)]).toEqual(['delivered', 'pending', 'failed']);
+    const forced = await fuel('delivery', 'redeliver', '--force', idOf(1), '--actor', 'Ada');
+    expect([forced.code, forced.stdout]).toEqual([0, 'redelivered 1, already pending 0, refused 0\n']);
     expect((await eventsOf('account-7')).at(-1)).toMatchObject({
       type: 'RedeliveryRequested',
       data: { delivery_ids: [idOf(1)], since: null, until: null, force: true },
@@ -288,43 +221,30 @@ describe('fuel delivery redeliver', () => {
     });
   });
 
-  test('of all that failed keeps to the key and the time given', async () => {
-    const { fuel, state, eventsOf } = await start();
-    const range = ['--since', at(3), '--until', at(9)];
-    const { code, json } = await fuel(
-      'delivery',
-      'redeliver',
-      '--failed',
-      '--key',
-      PREFIX,
-      ...range,
-      '--json',
-    );
-    expect([code, json]).toEqual([0, { redelivered: 1, unchanged: 0, refused: 0, left_out: 0 }]);
-    expect([await state(2), await state(4)]).toEqual(['failed', 'pending']);
-    expect((await eventsOf('account-7')).at(-1)).toMatchObject({
-      data: { delivery_ids: null, since: at(3), until: at(9), force: false },
-    });
-    const all = await fuel('delivery', 'redeliver', '--failed', '--key', PREFIX, '--json');
-    expect(all.json).toEqual({ redelivered: 1, unchanged: 0, refused: 0, left_out: 0 });
-    expect((await eventsOf('account-7')).at(-1)).toMatchObject({ data: { since: null, until: null } });
-    expect((await fuel('delivery', 'redeliver', '--failed', '--key', other)).code).toBe(1);
-  });
-
-  test('of a key leaves out what was voided, in the count and when it is done, and exits 0', async () => {
-    const { fuel, done, append, state } = await start();
+  test('of a key keeps to the time given, leaves out what was voided, is counted first, and cancelled', async () => {
+    const { fuel, done, append, state, eventsOf } = await start();
     await append('transaction-2', [voided(2)]);
-    const ofKey = ['delivery', 'redeliver', '--failed', '--key', PREFIX];
-    expect(await done(...ofKey, '--dry-run')).toEqual({ deliveries: 1 });
-    const { code, stdout, stderr } = await fuel(...ofKey);
+    const ofKey = ['delivery', 'redeliver', '--key', PREFIX];
+    const before = await eventsOf('account-7');
+    expect(await done(...ofKey, '--failed', '--dry-run')).toEqual({ deliveries: 1 });
+    expect(await eventsOf('account-7')).toEqual(before);
+    const none = { redelivered: 0, unchanged: 0, refused: 0, left_out: 0 };
+    expect(await done(...ofKey, '--failed', '--since', at(5), '--until', at(9))).toEqual(none);
+    expect((await eventsOf('account-7')).at(-1)).toMatchObject({
+      data: { delivery_ids: null, since: at(5), until: at(9), force: false },
+    });
+    const { code, stdout, stderr } = await fuel(...ofKey, '--failed');
     expect([code, stdout]).toEqual([0, 'redelivered 1, already pending 0, refused 0, left out 1\n']);
-    expect(stderr).toMatch(/^1 deliveries; the last is due at \S+\n$/);
+    expect(stderr).toMatch(/^1 deliveries; the last is due at 20\S+\n$/);
     expect([await state(2), await state(4)]).toEqual(['failed', 'pending']);
+    expect(await done(...ofKey, '--cancel')).toEqual({ cancelled: 1 });
+    expect(await state(4)).toBe('failed');
+    expect((await fuel('delivery', 'redeliver', '--failed', '--key', other)).code).toBe(1);
   });
 
   test('of a key that is interrupted while it counts records nothing', async () => {
     const { fuel, state, eventsOf } = await start();
-    const before = (await eventsOf('account-7')).length;
+    const before = await eventsOf('account-7');
     const { once } = process;
     const interrupting = vi.spyOn(process, 'once').mockImplementation((name, listener) => {
       once.call(process, name, listener);
@@ -335,28 +255,6 @@ describe('fuel delivery redeliver', () => {
     interrupting.mockRestore();
     expect([code, json]).toEqual([1, { redelivered: 0, unchanged: 0, refused: 0, left_out: 0 }]);
     expect(stderr).toMatch(/interrupted: run the same command again/);
-    expect([(await eventsOf('account-7')).length, await state(2)]).toEqual([before, 'failed']);
-  });
-
-  test('of a key is counted first, and cancelled', async () => {
-    const { fuel, state, eventsOf } = await start();
-    const ofKey = ['delivery', 'redeliver', '--key', PREFIX];
-    const before = (await eventsOf('account-7')).length;
-    const counted = await fuel(...ofKey, '--failed', '--dry-run', '--json');
-    const { deliveries } = counted.json as { deliveries: number };
-    expect((await eventsOf('account-7')).length).toBe(before);
-    const { stdout, stderr } = await fuel(...ofKey, '--failed');
-    expect(stderr).toMatch(new RegExp(`^${deliveries} deliveries; the last is due at 20`));
-    expect(stdout).toMatch(new RegExp(`^redelivered ${deliveries}, `));
-    expect(await state(2)).toBe('pending');
-    expect((await fuel(...ofKey, '--cancel', '--json')).json).toEqual({ cancelled: deliveries });
-    expect(await state(2)).toBe('failed');
-    for (const wrong of [
-      ['--delivered', '--failed'],
-      ['--cancel', '--failed'],
-      ['--cancel', '--dry-run'],
-      [],
-    ])
-      expect([wrong, (await fuel(...ofKey, ...wrong)).code]).toEqual([wrong, 2]);
+    expect([await eventsOf('account-7'), await state(2)]).toEqual([before, 'failed']);
   });
 });
