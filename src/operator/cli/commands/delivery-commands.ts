@@ -127,14 +127,14 @@ const redeliver = command({
     const of = { accountId: (await findKey(engines, key)).entry.id, prefix: key };
     if (cancel) {
       const cancelled = await cancelRedelivery({ ...of, reason }, parts);
-      out.result({ cancelled }, `cancelled ${cancelled}`);
+      out.answer({ cancelled });
       return 0;
     }
     const which = failed ? 'failed' : 'delivered';
     const range = { ...of, sinceMs: since ?? null, untilMs: until ?? null, which } as const;
     if (!dryRun) return redeliverKey(session, range);
     const deliveries = await countRedeliverable(range, { ...parts, signal: session.signal });
-    out.result({ deliveries }, `would redeliver ${deliveries}`);
+    out.answer({ deliveries });
     return 0;
   },
 });

@@ -53,9 +53,9 @@ const retry = command({
           ? await replayParked(session)
           : NOTHING_PARKED;
     if (only !== undefined && result.retried === 0) throw notParked(only);
-    const later = `the processes of ${follower} handle them again; what they park again will be listed`;
-    const left = result.still_parked === null ? later : `still parked ${result.still_parked}`;
-    out.result(result, `retried ${result.retried}, ${left}`);
+    out.answer(result);
+    if (result.still_parked === null)
+      out.note(`the processes of ${follower} handle them again; what they park again will be listed`);
     return result.still_parked === 0 || result.still_parked === null ? 0 : 1;
   },
 });
@@ -71,9 +71,8 @@ const skip = command({
   async work({ engines, clock, author, out }, [wanted], { reason }) {
     const parked = await parkedTransactionEvent(engines, wanted);
     const isNew = await skipEvent(engines.store(), wanted, { author, reason, clock, parked });
-    const done =
-      parked === undefined ? 'skipped: its account is served without it' : 'skipped: it is no longer listed';
-    out.result({ skipped: Number(isNew) }, isNew ? done : 'it was already skipped');
+    out.answer({ skipped: Number(isNew) });
+    if (!isNew) out.note('it was already skipped');
   },
 });
 

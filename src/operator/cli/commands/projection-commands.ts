@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { silentLog } from '../../../base/log.ts';
 import { assertViewFits } from '../../../event-store/store-identity.ts';
 import type { RowDifference } from '../../../pull/view/build/compare.ts';
-import { type RebuildResult, rebuildTransactions } from '../../../pull/view/build/rebuild.ts';
+import { rebuildTransactions } from '../../../pull/view/build/rebuild.ts';
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
 import { followerStatus, progressText } from '../../answers/follower.ts';
 import { command, noun } from '../command/command.ts';
@@ -10,6 +10,10 @@ import { flag, usage } from '../command/options.ts';
 import { addParkedCommands } from './parked-commands.ts';
 
 const BY_OPERATOR = 'requested by the operator';
+const WHY_NOT_SERVED = {
+  interrupted: 'interrupted: nothing has changed for customers; run the same command again to continue',
+  differs: 'records differ, so the former view is still served: --accept switches to the new one',
+};
 
 const status = command({
   usage: 'status',
@@ -41,17 +45,17 @@ const rebuild = command({
   asksWhy: ({ accept }) => accept === true,
   async work({ engines, clock, author, out, signal }, [view], { accept = false, reason = BY_OPERATOR }) {
     if (view !== VIEW_NAME) throw usage(`there is no view ${view}: the only view is ${VIEW_NAME}`);
-    const result = await rebuildTransactions({
+    const { outcome, position, comparison } = await rebuildTransactions({
       ...{ store: engines.store(), view: engines.view(), coordination: engines.coordination() },
       ...{ clock, log: silentLog, author, accept, reason, signal },
       holder: `rebuild-${randomUUID()}`,
       onProgress: (step) => out.progress(progressText(step)),
     });
-    const { outcome, position, comparison } = result;
     for (const difference of comparison?.named ?? []) out.note(differenceText(difference));
     const { records = null, differing: differences = null } = comparison ?? {};
     const served = outcome === 'switched';
-    out.result({ view: VIEW_NAME, position, served, records, differences }, resultText(result));
+    out.answer({ view: VIEW_NAME, position, served, records, differences });
+    if (!served) out.note(WHY_NOT_SERVED[outcome]);
     return served ? 0 : 1;
   },
 });
@@ -70,13 +74,4 @@ function differenceText({ transactionId, accountId, kind }: RowDifference): stri
     differing: 'the two views show it differently',
   };
   return `transaction ${transactionId} of account ${accountId}: ${what[kind]}`;
-}
-
-function resultText({ outcome, position, comparison }: RebuildResult): string {
-  if (outcome === 'interrupted')
-    return 'interrupted: nothing has changed for customers, and the same command continues';
-  const compared = comparison && `${comparison.records} records compared, ${comparison.differing} differ`;
-  if (outcome === 'differs')
-    return `${compared}: the former view is still served; --accept switches to the new one`;
-  return `rebuilt ${VIEW_NAME} up to position ${position}${compared === undefined ? '' : `: ${compared}`}`;
 }

@@ -12,11 +12,10 @@ import { groupStatus } from '../../../event-store/skipped-events.ts';
 import { DELIVERIES_GROUP } from '../../../push/fan-out/run-fan-out.ts';
 import type { Engines, PortName } from '../../../service/engines/engines.ts';
 import { backupDataDir } from '../../backup/backup.ts';
-import type { CopyEnd, CopyReport } from '../../copy/copy-store.ts';
+import type { CopyEnd } from '../../copy/copy-store.ts';
 import { command, noun } from '../command/command.ts';
 import { hasStore, requireStore } from '../command/known-store.ts';
 import { actor, reason, required } from '../command/options.ts';
-import type { Output } from '../command/output.ts';
 
 const backup = command({
   usage: 'backup <dir>',
@@ -37,7 +36,7 @@ const backup = command({
       const made = { type: 'BackupMade', data: { events_up_to: manifest.positions.events ?? 0 } } as const;
       await recordOperations(engines.store(), [made], { author, clock });
     }
-    out.result({ dir, ...manifest }, `copied ${manifest.files.join(', ')} to ${dir}`);
+    out.answer({ dir, ...manifest });
   },
 });
 
@@ -64,30 +63,33 @@ const copy = command({
       );
     }
     const embedded = await openEngines({ ...config, ofEngines: {} }, clock);
-    const events = openEmbeddedEvents(config, clock);
+    const store = openEmbeddedEvents(config, clock);
     try {
       const [source, target] = [
-        { ...endOf(embedded), store: events, erasedStreams: () => events.erasedStreams() },
+        { ...endOf(embedded), store, erasedStreams: () => store.erasedStreams() },
         endOf(engines),
       ];
-      for (const { store } of [source, target]) await assertBinding(store, config);
+      for (const end of [source, target]) await assertBinding(end.store, config);
       const to = engines.remote.map(({ address }) => address);
       // Loaded here, since no other command needs it.
       const { copyStore } = await import('../../copy/copy-store.ts');
-      const report = await copyStore({
+      const { events, deliveries, copiedBefore, faults } = await copyStore({
         ...{ source, target, author, clock },
-        markMoved: () => markMoved(to, { folder: config.FUEL_DATA_DIR, store: events, author, clock }),
+        markMoved: () => markMoved(to, { folder: config.FUEL_DATA_DIR, store, author, clock }),
         onProgress: ({ step, done }) => out.progress(`${step}: ${done}`),
       });
-      print(report, out);
-      const { parked } = await groupStatus(events, embedded.subscriptions(), DELIVERIES_GROUP);
+      for (const fault of faults) out.note(fault);
+      if (copiedBefore) out.note('the store was copied before: this time it was only compared');
+      const verified = faults.length === 0;
+      out.answer({ events, deliveries, verified });
+      const { parked } = await groupStatus(store, embedded.subscriptions(), DELIVERIES_GROUP);
       if (parked > 0)
         out.note(
           `${parked} events are parked in the group ${DELIVERIES_GROUP} here: it receives them again there`,
         );
-      return report.faults.length === 0 ? 0 : 1;
+      return verified ? 0 : 1;
     } finally {
-      await events.close();
+      await store.close();
       await embedded.close();
     }
   },
@@ -110,7 +112,7 @@ const unmarkStore = command({
     const events = hasStore(config, engines) ? engines.store() : undefined;
     if (events !== undefined) await assertBinding(events, config);
     const { to } = await unmark(reason, { folder: config.FUEL_DATA_DIR, store: events, author, clock });
-    out.result({ unmarked: true, to }, `the store takes changes again; nothing may use ${to.join(' and ')}`);
+    out.answer({ unmarked: true, to });
   },
 });
 
@@ -126,7 +128,7 @@ const trustKey = command({
     requireStore(config, engines);
     await assertNotMoved({ ...config, ...engines }, engines.store());
     const key = await trustMasterKey(engines.store(), config, { author, reason, clock });
-    out.result(key, `the store's master key is ${key.master_key_id} from now on`);
+    out.answer(key);
   },
 });
 
@@ -145,15 +147,4 @@ function endOf(engines: Engines): CopyEnd {
 function targetsFor(port: PortName): string {
   const able = servers.filter(({ ports }) => ports.includes(port));
   return able.map(({ title, setting }) => `${title} (${setting})`).join(' or ');
-}
-
-function print({ events, deliveries, copiedBefore, faults }: CopyReport, out: Output): void {
-  for (const fault of faults) out.note(fault);
-  if (copiedBefore) out.note('the store was copied before: this time it was only compared');
-  const verified = faults.length === 0;
-  const counts = `${events} events, ${deliveries ?? 0} deliveries`;
-  out.result(
-    { events, deliveries, verified },
-    verified ? `${counts}: copied, read back and found equal` : `${counts} are equal, the rest is not`,
-  );
 }

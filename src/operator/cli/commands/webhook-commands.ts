@@ -2,12 +2,11 @@ import { openMasterKeys } from '../../../accounts/master-key.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Config } from '../../../base/config/config.ts';
 import { silentLog } from '../../../base/log.ts';
-import { printableLine } from '../../../base/printable.ts';
 import type { AccountKey } from '../../../domain/account.ts';
 import { MAX_PER_SECOND, perSecond } from '../../../domain/values/primitives.ts';
 import { createNameLookup } from '../../../push/sender/name-lookup.ts';
 import { resolveName } from '../../../push/targets/resolve-name.ts';
-import { outcomeAnswer, outcomeText } from '../../answers/delivery.ts';
+import { outcomeAnswer } from '../../answers/delivery.ts';
 import { readPrefix } from '../../answers/names.ts';
 import { paceShown, readPace, webhookAnswer } from '../../answers/webhook.ts';
 import { testWebhook } from '../../deliveries/test-webhook.ts';
@@ -115,14 +114,8 @@ const test = command({
     try {
       const parts = { writer: writer(), masterKeys: openMasterKeys(config), sender };
       const { deliveryId, url, outcome, durationMs } = await testWebhook(parts, { accountId, prefix });
-      const duration = Math.round(durationMs);
-      const answer = outcomeAnswer(outcome);
-      const verdict = outcome.ok ? 'the test succeeded' : 'the test failed';
-      const body = answer.body ? `\n  ${printableLine(answer.body)}` : '';
-      out.result(
-        { delivery_id: deliveryId, url, ...answer, duration_ms: duration },
-        `${verdict} after ${duration} ms: ${url} ${outcomeText(answer)}${body}`,
-      );
+      const duration_ms = Math.round(durationMs);
+      out.answer({ delivery_id: deliveryId, url, ...outcomeAnswer(outcome), duration_ms });
       return outcome.ok ? 0 : 1;
     } finally {
       await sender.close();

@@ -36,9 +36,8 @@ test('audit verify proves the log, says so on record, and takes a checkpoint fro
   const { code, stdout } = await fuel('audit', 'verify', '--checkpoint', checkpoint);
   expect([code, stdout]).toEqual([
     0,
-    expect.stringMatching(/^the log is what was sealed: \d+ events, 1 seal\n/),
+    expect.stringMatching(/^Size +\d+\nRoot .*\nSeals +1\nProven to +\d+\n/),
   ]);
-  expect(stdout).toMatch(/the first \d+ events are what they were at the checkpoint/);
   expect((await eventsOf('operations')).at(-1)?.type).toBe('LogProven');
   const json = (await fuel('audit', 'verify', '--json')).json;
   expect(json).toMatchObject({

@@ -32,8 +32,7 @@ export const addAuditExportCommand = command({
     const older = options.checkpoint === undefined ? undefined : readGiven(options.checkpoint, key);
     const { account: accountId, since: sinceMs, until: untilMs, output: folder } = options;
     const written = await exportProof({ store, accountId, sinceMs, untilMs, older, folder, signal });
-    const text = `${written.events} events of account ${accountId}, proven to a tree of ${written.size}, in ${folder}; public key: ${key}`;
-    out.result({ ...written, output: folder, key: String(key) }, text);
+    out.answer({ ...written, output: folder, key: String(key) });
   },
 });
 
@@ -50,9 +49,7 @@ export const addAuditCheckCommand = leaf({
     const { faults, ...checked } = await checkExport(folder, LogVerifier.parse(key));
     const out = new Output(json);
     for (const fault of faults) out.note(fault);
-    const continued = checked.older === null ? '' : `, which continues that of ${checked.older}`;
-    const text = `${checked.events} events are in the tree of ${checked.size} events${continued}`;
-    out.result({ ...checked, faults }, faults.length === 0 ? text : 'not proven');
+    out.answer({ ...checked, faults });
     return faults.length === 0 ? 0 : 1;
   },
 });

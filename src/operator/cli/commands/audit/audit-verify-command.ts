@@ -3,7 +3,7 @@ import { FuelError } from '../../../../base/errors.ts';
 import { storeIdentity } from '../../../../event-store/store-identity.ts';
 import type { LogCheckpoint, LogVerifier } from '../../../../seals/checkpoint.ts';
 import { verifierOf } from '../../../../seals/seal-key.ts';
-import { type LogFault, type LogVerification, verifyLog } from '../../../../seals/verify-log.ts';
+import { type LogFault, verifyLog } from '../../../../seals/verify-log.ts';
 import { recordProof } from '../../../audit/prove-log.ts';
 import { command } from '../../command/command.ts';
 import * as option from '../../command/options.ts';
@@ -39,7 +39,8 @@ export const addAuditVerifyCommand = command({
       ...{ faults: fault === undefined ? 0 : 1, gaps: erased.reduce((sum, { events }) => sum + events, 0) },
       ...{ erased, key: String(key), fault: fault ?? null },
     };
-    out.result(document, asText(found, key, checkpoint));
+    // The checkpoint was proven, or there is a fault.
+    out.answer(document, { shown: { ...document, checkpoint: checkpoint?.size ?? null } });
     await recordProof(found, { store, author, clock });
     return fault === undefined ? 0 : 1;
   },
@@ -61,26 +62,6 @@ export function readGiven(
   throw new FuelError('REFUSED', `${path} is not a checkpoint signed with the key ${key}`);
 }
 
-function asText(
-  { leaves, seals, sealedSize, sealedAt, erased, fault }: LogVerification,
-  key: LogVerifier,
-  checkpoint: LogCheckpoint | undefined,
-): string {
-  const lines = [
-    fault === undefined
-      ? `the log is what was sealed: ${counted(leaves, 'event')}, ${counted(seals, 'seal')}`
-      : 'the log is not what was sealed',
-  ];
-  if (sealedAt !== null) lines.push(`sealed up to ${sealedSize} events at ${sealedAt}`);
-  else if (fault === undefined)
-    lines.push('nothing is sealed yet: a process with the role projector seals the log');
-  if (checkpoint !== undefined && fault === undefined)
-    lines.push(`the first ${checkpoint.size} events are what they were at the checkpoint`);
-  for (const { events, at, actor, reason } of erased)
-    lines.push(`${counted(events, 'event')} erased at ${at} by ${actor}: ${reason}`);
-  return [...lines, `public key: ${key}`].join('\n');
-}
-
 const SAYS = {
   differs: 'is not what was sealed',
   missing: 'is missing',
@@ -97,8 +78,4 @@ function faultText(fault: LogFault): string {
   if (fault.kind === 'unreadable')
     return `the seal ${fault.place} can't be read, so what it sealed is not proven`;
   return `${fault.place} ${SAYS[fault.kind]} (event ${fault.index + 1} of the log)`;
-}
-
-function counted(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? '' : 's'}`;
 }
