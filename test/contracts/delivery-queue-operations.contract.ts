@@ -128,21 +128,4 @@ export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTe
         expect(found?.record).toEqual({ head: '', mobileNumber: null, fees: '', pump: null, odometer: null });
     });
   });
-
-  test('a claim says when to claim again: the earliest of a retry, a lease’s end and what waits, lanes left out that are due', async () => {
-    const waiting = newDelivery(1, { prefix: 'bbbbbbbbbb', createdAtMs: 8_000 });
-    const later = newDelivery(1, { prefix: 'cccccccccc', createdAtMs: 12_000 });
-    const { queue, claim } = await opened();
-    const nextAtMs = async (nowMs: number) =>
-      (await queue.claim(claimOptions(nowMs, { laneCapacity: () => 0 }))).nextAtMs;
-    expect(await nextAtMs(1_000)).toBeUndefined();
-    await queue.enqueue([one, newDelivery(2, { createdAtMs: 500 }), waiting, later]);
-    expect(await nextAtMs(499)).toBe(500);
-    expect(await nextAtMs(500)).toBe(8_000);
-    expect(await queue.claim(claimOptions(1_000, { limit: 1 }))).toMatchObject({ nextAtMs: 1_000 });
-    await claim(1_000);
-    expect(await nextAtMs(1_000)).toBe(6_000);
-    expect(await nextAtMs(8_000)).toBe(12_000);
-    expect(await nextAtMs(12_000)).toBeUndefined();
-  });
 }

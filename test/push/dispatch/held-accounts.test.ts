@@ -36,13 +36,13 @@ async function start(...events: readonly AccountEvent[]) {
   };
   await hold(1);
   const resumed: number[] = [];
-  const store = { failing: false, onResume: async () => undefined as unknown };
+  const store = { failing: '', onResume: async () => undefined as unknown };
   const accounts = new HeldAccounts({
     directory,
     queue: {
-      heldAccounts: () => (store.failing ? Promise.reject(unavailable()) : queue.heldAccounts()),
+      heldAccounts: () => (store.failing === 'look' ? Promise.reject(unavailable()) : queue.heldAccounts()),
       async change(change, nowMs) {
-        if (store.failing) throw unavailable();
+        if (store.failing === 'change') throw unavailable();
         resumed.push(nowMs);
         const count = await queue.change(change, nowMs);
         await store.onResume();
@@ -134,9 +134,9 @@ test('an account whose profile was moved to a later start is checked by its new 
 
 test('what could not be made due is tried again with the next call', async () => {
   const { clock, accounts, store, states } = await start(ON, OPEN);
-  store.failing = true;
+  store.failing = 'change';
   await expect(accounts.resume(clock.now())).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-  store.failing = false;
+  store.failing = '';
   await accounts.resume(clock.now() + 1);
   expect(await states()).toEqual(['pending']);
 });
@@ -156,9 +156,9 @@ test('what is held while the others are made due is made due by the next call', 
 
 test('a look for held deliveries that failed is repeated at once, not a minute later', async () => {
   const { clock, accounts, store, states } = await start(ON, OPEN);
-  store.failing = true;
+  store.failing = 'look';
   await expect(accounts.resume(clock.now())).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-  store.failing = false;
+  store.failing = '';
   expect(accounts.nextAtMs()).toBeLessThanOrEqual(clock.now());
   await accounts.resume(clock.now());
   expect(await states()).toEqual(['pending']);

@@ -102,17 +102,6 @@ describe('a warning', () => {
   });
 });
 
-test('settling waits until what is being recorded is recorded', async () => {
-  const { appended, store, fail, ended } = watching();
-  const mayAppend = Promise.withResolvers<void>();
-  store.waiting = mayAppend.promise;
-  await fail(25);
-  const settled = ended().then(() => [...appended]);
-  await settle();
-  mayAppend.resolve();
-  expect(await settled).toEqual(['warn aaaaaaaaaa']);
-});
-
 describe('a switch-off', () => {
   test('is reported before it is recorded and again when it is', async () => {
     const { appended, switchOffs, store, lines, fail } = watching();
@@ -155,14 +144,6 @@ describe('a switch-off', () => {
     await fail(51);
     expect(appended).toEqual(['switch off aaaaaaaaaa']);
     expect(switchOffs.slice(2)).toEqual(['started aaaaaaaaaa', 'recorded aaaaaaaaaa']);
-  });
-
-  test('follows a warning of the same streak', async () => {
-    const { appended, switchOffs, fail } = watching();
-    await fail(25);
-    expect(switchOffs).toEqual([]);
-    await fail(50);
-    expect(appended).toEqual(['warn aaaaaaaaaa', 'switch off aaaaaaaaaa']);
   });
 
   describe('that is called for while the warning is being recorded', () => {

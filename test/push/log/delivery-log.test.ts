@@ -7,7 +7,6 @@ import { deliveryLogContract, deliverySignalContract } from '../../contracts/del
 import { deliveryQueueContract } from '../../contracts/delivery-queue.contract.ts';
 import { deliveryQueueModelContract } from '../../contracts/delivery-queue-model.contract.ts';
 import { deliveryQueueOperationsContract } from '../../contracts/delivery-queue-operations.contract.ts';
-import { webhookHealthContract } from '../../contracts/webhook-health.contract.ts';
 import { claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { queueInFile, queueInMemory } from '../../support/deliveries/open-queue.ts';
 import { onEachTables } from '../../support/engines/each-tables.ts';
@@ -29,7 +28,6 @@ describe('the delivery log', () => {
     };
     deliveryQueueContract(open);
     deliveryQueueOperationsContract(open);
-    webhookHealthContract(open);
     deliveryLogContract(open);
     boundedReadsContract(open);
   });

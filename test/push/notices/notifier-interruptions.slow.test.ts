@@ -66,19 +66,6 @@ describe('a notifier that is killed', () => {
       gone.resolve();
     }
   });
-
-  test('is replaced when its lease has ended, and not before', async () => {
-    const { smtp, run, record, coordination, clock, logged } = await withServer();
-    await coordination.acquire(NOTICES, 'killed', LEASE_MS);
-    await record(DISABLED);
-    run({ holder: 'next' });
-    clock.advance(LEASE_MS - 1);
-    await sleep(700); // it asks every half a second
-    expect(smtp.mails).toEqual([]);
-    clock.advance(1);
-    await logged('notices is active');
-    await smtp.received(2);
-  });
 });
 
 describe('a notifier that is asked to stop', () => {
@@ -102,33 +89,6 @@ describe('a notifier that is asked to stop', () => {
     run();
     await vi.waitUntil(isDone, WAIT);
     expect(recipients()).toEqual([CONTACTS, [OPERATOR], CONTACTS, [OPERATOR]]);
-  });
-
-  test('ends while notices wait for the mail server', async () => {
-    const { smtp, run, record, logged, recipients, clock } = await withServer();
-    smtp.refuse.push(451, 451);
-    const first = run();
-    await record(DISABLED);
-    await logged('could not be mailed yet');
-    await first.stop();
-    clock.advance(300_000);
-    run();
-    await smtp.received(2);
-    expect(recipients()).toEqual([CONTACTS, [OPERATOR]]);
-  });
-
-  test('mails nothing again when it runs a second time', async () => {
-    const { smtp, run, record, logged, isDone, clock } = await withServer();
-    const first = run();
-    await record(DISABLED);
-    await vi.waitUntil(isDone, WAIT);
-    await first.stop();
-    clock.advance(3_600_000);
-    const second = run();
-    await logged('notices is active', 2);
-    await sleep(50);
-    await second.stop();
-    expect(smtp.mails).toHaveLength(2);
   });
 });
 
@@ -249,27 +209,6 @@ describe('the checkpoint of the notices', () => {
     await smtp.received(2);
     await vi.waitUntil(async () => (await checkpoint())?.storeId !== storeId, WAIT);
     expect(await isDone()).toBe(true);
-  });
-
-  test('of a longer copy of this log, or of one that has gone another way, is not used', async () => {
-    for (const isLonger of [true, false]) {
-      const { smtp, run, record, isDone, logged, coordination, checkpoint } = await withServer();
-      const first = run();
-      await vi.waitUntil(isDone, WAIT);
-      await first.stop();
-      const { storeId, position, anchor } = (await checkpoint()) ?? expect.fail('no checkpoint');
-      if (anchor === undefined) expect.fail('no anchor');
-      await record(DISABLED);
-      await coordination.moveCheckpoint(
-        NOTICES,
-        isLonger
-          ? { storeId, position: position + 100, anchor }
-          : { storeId, position: position + 1, anchor: { ...anchor, recordedAtMs: 1 } },
-      );
-      run();
-      await logged('every account event is read again');
-      await smtp.received(2);
-    }
   });
 
   test('is read from its anchor on: an older copy of the log may have grown past its position', async () => {

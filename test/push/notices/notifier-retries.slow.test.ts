@@ -68,17 +68,6 @@ describe('a notice that could not be mailed', () => {
     expect(recipients()).toEqual([CONTACTS, [OPERATOR]]);
   });
 
-  test('delays no notice of another event', async () => {
-    const { smtp, run, record, logged, recipients } = await withServer();
-    smtp.refuse.push(451, 451);
-    run();
-    await record(DISABLED);
-    await logged(RETRYING);
-    await record(onKey('WebhookEnabled'));
-    await smtp.received(2);
-    expect(recipients()).toEqual([CONTACTS, [OPERATOR]]);
-  });
-
   test('holds the checkpoint before its event, and that moves on when it is mailed', async () => {
     const { smtp, run, record, logged, clock, store, checkpoint, isDone } = await withServer();
     smtp.refuse.push(451, 451);

@@ -1,7 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { silentLog } from '../../../src/base/log.ts';
 import type { SendResult } from '../../../src/push/sender/sender.ts';
-import { createSender } from '../../../src/push/sender/sender.ts';
 import { areCollected } from '../../support/collected.ts';
 import { receiverTrust } from '../../support/deliveries/test-sender.ts';
 import {
@@ -257,13 +255,6 @@ describe('several addresses of a name', () => {
     const { outcome } = await sender({ resolve }).send(sendRequest(`https://hook.test:${receiver.port}/`));
     expect(outcome.ok).toBe(true);
   });
-});
-
-test('a sender with certificate authorities that can not be read is not made', () => {
-  const broken = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
-  for (const extraCa of ['', 'no certificate', broken]) {
-    expect(() => createSender({ allowPrivate: true, extraCa, log: silentLog })).toThrow('FUEL_WEBHOOK_CA');
-  }
 });
 
 test('closing waits for what is under way, and nothing is sent afterwards', async () => {
