@@ -24,7 +24,7 @@ import {
   STREAM_ERASED,
 } from '../../event-store/recorded-event.ts';
 
-/** What one event does to the view, with its position; or why it is parked. */
+/** The change that one event makes to the view, with the event's position, or the reason why it is parked. */
 export type ViewChange =
   | {
       readonly position: Position;
@@ -64,15 +64,15 @@ export function projectEvent(event: RecordedEvent): ViewChange {
   }
 }
 
-/** Leaves a tombstone that no event replaces, and no parked events. */
+/** Returns the change that leaves a tombstone, which no event replaces, and no parked events. */
 export function erasureOf(id: number): ViewChange {
   const change = { kind: 'erase', revision: ERASED_REVISION, id } as const;
   return { position: 0, stream: transactionStream(id), type: STREAM_ERASED, change };
 }
 
 /**
- * What the events of a batch change, each judged by the events of its stream before it. One that changes nothing is left
- * out, and one that can't follow those before it is to be parked. Rejects as the store does.
+ * Returns the changes of a batch of events, each judged by the earlier events of its stream. An event that changes nothing
+ * is left out, and one that can't follow those before it is marked to be parked. Rejects as the store does.
  */
 export async function changesOf(
   store: Pick<EventStore, 'readStreams'>,
@@ -90,18 +90,24 @@ export async function changesOf(
   return events.flatMap((event) => (judged.has(event) ? (judged.get(event) ?? []) : projectEvent(event)));
 }
 
-/** As `changesOf`, of one event of a stream; `undefined` where it changes nothing. So both channels agree on what counts. */
+/**
+ * Returns the change of one event, judged as in `changesOf`, or `undefined` if it changes nothing. Both channels decide by
+ * it, so they agree on which events count.
+ */
 export function judgeEvent(event: RecordedEvent, history: readonly RecordedEvent[]): ViewChange | undefined {
   if (event.revision === 0) return projectEvent(event);
   return judgedIn(history, [event]).find(([each]) => each === event)?.[1];
 }
 
-/** As `changesOf`, of a whole stream. */
+/** Returns the changes of a whole stream, judged as in `changesOf`. */
 export function changesIn(history: readonly RecordedEvent[]): ViewChange[] {
   return judgedIn(history, history).flatMap(([, change]) => change ?? []);
 }
 
-/** Of these events of a stream the changes; `history` is the stream, which may have others in their place by now. */
+/**
+ * Returns these events of a stream with their changes. `history` is the stream as it is now, which may have other events
+ * at their revisions.
+ */
 function judgedIn(
   history: readonly RecordedEvent[],
   events: readonly RecordedEvent[],
@@ -123,12 +129,12 @@ function toPark({ position, stream, type, revision }: RecordedEvent, parkReason:
   return { position, stream, type, revision, parkReason };
 }
 
-/** What an event of a transaction did to the view. */
+/** The effect that an event of a transaction had on the view. */
 export type Effect =
   | { readonly kind: 'shown' | 'hidden' | 'no change' }
   | { readonly kind: 'parked'; readonly reason: string };
 
-/** Folds the events of one transaction into its row. One that can't follow those before it changes nothing: it is parked. */
+/** Folds the events of one transaction into its row. An event that can't follow those before it is parked and changes nothing. */
 export class RowFold {
   #state: RowState | undefined;
 

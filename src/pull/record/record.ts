@@ -15,7 +15,7 @@ const PUMP = ',"images":{"pump":';
 const ODOMETER = ',"odometer":';
 const EXPIRES_AT = ',"expires_at":';
 
-/** One record as JSON text: its segments joined with what varies per request. Both channels send this. */
+/** Returns one record as JSON text: its segments, joined with the parts that vary by request. Both channels send it. */
 export function recordText(
   record: RenderedRecord,
   { mobileNumber, presign, expiresAt }: RecordTerms,
@@ -28,20 +28,20 @@ export function recordText(
   );
 }
 
-/** An empty key would be signed as a URL that lists the bucket. */
+/** An empty object key is no image: it would be signed as a URL that lists the bucket. */
 function isImage(objectKey: string | null): objectKey is string {
   return objectKey !== null && objectKey !== '';
 }
 
 /**
- * The record as one text, as it is stored: a line each of `head`, `fees`, the mobile number, and the object keys of the two
- * photos as JSON strings. What is `null` is an empty line. No line has a line feed within, since all of it is JSON.
+ * Returns the text in which a record is stored. It has five lines: `head`, `fees`, the mobile number, and the object keys of
+ * the two photos as JSON strings. An empty line stands for `null`. JSON text contains no line feed, so lines are safe.
  */
 export function storedRecord({ head, fees, mobileNumber, pump, odometer }: RenderedRecord): string {
   return `${head}\n${fees}\n${mobileNumber ?? ''}\n${storedKey(pump)}\n${storedKey(odometer)}`;
 }
 
-/** Throws `Error` for a text that is no stored record. */
+/** Parses what `storedRecord` returns. Throws an `Error` for any other text. */
 export function recordIn(stored: string): RenderedRecord {
   const [head = '', fees, mobile, pump, odometer, ...more] = stored.split('\n');
   if (

@@ -9,8 +9,8 @@ import { storedRow } from './stores.ts';
 const PARKED_AT_ONCE = 1_000;
 
 /**
- * Stores what changes have made of rows: each has all that its row is to be, and counts only if the row has no later revision.
- * So it is safe to repeat, to run concurrently and in any order. Returns what was parked.
+ * Stores the rows that changes result in. A change holds the whole row, and counts only if the stored row has no later
+ * revision, so this is safe to repeat, and to run concurrently and in any order. Returns the events that were parked.
  */
 export async function applyChanges(
   generation: Generation,
@@ -22,7 +22,7 @@ export async function applyChanges(
   const { tables, rows, references } = generation;
   const last = lastOfEach(changes);
   const erased = last.filter(({ kind }) => kind === 'erase').map(idOfChange);
-  for (const id of erased) await replaceRow(generation, { id, changes: [erasureOf(id)], atMs }); // it keeps its account
+  for (const id of erased) await replaceRow(generation, { id, changes: [erasureOf(id)], atMs }); // the row keeps its account
   const writes = last
     .filter(({ kind }) => kind !== 'erase')
     .map((change) => {
@@ -34,7 +34,7 @@ export async function applyChanges(
   return parked;
 }
 
-/** Replaces the row, whatever it is, and the transaction's parked events with what the changes make from nothing. */
+/** Replaces the row and the parked events of a transaction, whatever they are, with the result of these changes alone. */
 export async function replaceRow(
   generation: Generation,
   {
@@ -72,7 +72,7 @@ async function park(
   );
 }
 
-/** The change of the highest revision of each transaction. */
+/** Returns the change with the highest revision of each transaction. */
 function lastOfEach(changes: readonly ViewChange[]): TransactionChange[] {
   const last = new Map<number, TransactionChange>();
   for (const each of changes) {
@@ -84,7 +84,7 @@ function lastOfEach(changes: readonly ViewChange[]): TransactionChange[] {
   return [...last.values()];
 }
 
-/** By position, each once. */
+/** Returns the events to park, each once, in the order of their positions. */
 function parkedAmong(changes: readonly ViewChange[], parkedAtMs: number): ParkedTransactionEvent[] {
   const parked = new Map<number, ParkedTransactionEvent>();
   for (const each of changes) {

@@ -13,25 +13,25 @@ export interface ParkedTransactionEvent {
   readonly parkedAtMs: number;
 }
 
-/** Everything up to its position is in the view. */
+/** The place that a view has reached: every event up to its position is in the view. */
 export interface Checkpoint extends MadeFrom {
   /** The view may be served once `position` has reached this: the end of the log when the view was reset. */
   readonly servesFrom: Position;
-  /** Each view that was ever made has its own. A projector that finds another one continues from the new checkpoint. */
+  /** The number of the view; none is given twice. A projector that finds another number continues from the new checkpoint. */
   readonly generation: number;
   /** The `RENDERING_VERSION` of the program that made the view. */
   readonly rendering: number;
-  /** When and where a process last began or continued to make it, and how many events were applied since. */
+  /** The time and position at which a process last began or continued the view, and the number of events applied since. */
   readonly since: { readonly atMs: number; readonly position: Position; readonly events: number };
 }
 
-/** A view to be built. */
+/** The view that is to be built. */
 export interface BuildPlace extends Pick<Checkpoint, 'storeId' | 'servesFrom'> {
-  /** The build that must not be continued: it does not fit the event store. */
+  /** The generation of a build that must not be continued, because it does not fit the event store. */
   readonly unusable?: number | undefined;
 }
 
-/** Of two events of a log. */
+/** Returns the newer of two events of a log. */
 export function newerAnchor(one: Anchor | undefined, other: Anchor | undefined): Anchor | undefined {
   return other !== undefined && (one === undefined || other.position > one.position) ? other : one;
 }
@@ -47,13 +47,13 @@ export function assertServable(checkpoint: Checkpoint | undefined): asserts chec
   }
 }
 
-/** Whether a build can be continued for that view: its rows would be the same again. */
+/** Says whether a build can be continued for this place: its rows would be the same if they were made again. */
 export function canContinue(build: Checkpoint | undefined, { storeId, unusable }: BuildPlace): boolean {
   if (build?.storeId !== storeId || build.generation === unusable) return false;
   return build.rendering === RENDERING_VERSION;
 }
 
-/** Of a generation that is neither served nor being built. */
+/** The error for a generation that is neither served nor being built. */
 export function notInUse(): FuelError {
   return new FuelError('REFUSED', 'another view is served, or being built, by now');
 }

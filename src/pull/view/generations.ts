@@ -13,19 +13,19 @@ import {
 } from './stores.ts';
 
 const NAME = 'transactions';
-/** Numbers that are passed over because a store that was left behind has them. */
+/** The number of stores without an entry that may be passed over in search of a free number. */
 const MAX_PASSED = 1_000;
 
-/** What a generation is made with, and remains. */
+/** The part of a generation that is fixed when it is made. */
 export type Made = Pick<Checkpoint, 'generation' | 'storeId' | 'servesFrom' | 'rendering'>;
 
-/** Which generations there are. */
+/** The generations that there are. */
 export interface InUse {
   /** The highest number that was ever given: none is given twice, since a late writer may still have it open. */
   readonly last: number;
   readonly served: Made | undefined;
   readonly built: Made | undefined;
-  /** Neither served nor built any more, and to be removed. */
+  /** Generations that are no longer served or built, and are to be removed. */
   readonly leaving: readonly number[];
 }
 
@@ -38,9 +38,9 @@ export interface Generation extends GenerationTables {
 const NONE: InUse = { last: 0, served: undefined, built: undefined, leaving: [] };
 
 /**
- * The generations of the view, each a store of its own: the one that is served, and one that may be built beside it. One row
- * says which they are, and a write of it as it was read is all of a switch. A generation that has left is removed
- * afterwards, by this process or the next one that changes anything.
+ * The generations of the view, each with its own store: the one that is served, and possibly one that is being built. One
+ * row names them, and a switch is a single guarded write of that row. A generation that is no longer named is removed
+ * afterwards, by this process or by the next one that changes anything.
  */
 export class Generations {
   readonly #open: OpenTables;
@@ -59,8 +59,8 @@ export class Generations {
   }
 
   /**
-   * The store of a generation that was in use, open; `undefined` where it has left. Opening one makes what is missing, so
-   * that is looked at once more after it.
+   * Opens the store of a generation that was in use; returns `undefined` if it is no longer. Opening makes missing tables,
+   * so the row is read once more afterwards.
    */
   async store({ generation: number, rendering }: Made): Promise<Generation | undefined> {
     const known = this.#opened.get(number);
@@ -71,7 +71,10 @@ export class Generations {
     return opened;
   }
 
-  /** What has been written to a generation that has left meanwhile is removed: a server may have made its tables anew. */
+  /**
+   * Says whether a generation is served or being built. If it is not, anything that was written to it meanwhile is removed,
+   * since a server makes missing tables again.
+   */
   async isStillInUse(number: number): Promise<boolean> {
     const use = await this.inUse();
     if (madeIn(use, number) !== undefined) return true;
@@ -79,7 +82,7 @@ export class Generations {
     return false;
   }
 
-  /** Puts another generation, which is empty, in the place of the served one. */
+  /** Serves a new, empty generation instead of the present one. */
   async serveNew(place: Pick<Made, 'storeId' | 'servesFrom'>): Promise<Made> {
     return this.#make(place, (made, { served, leaving, ...rest }) => ({
       ...rest,
@@ -88,7 +91,7 @@ export class Generations {
     }));
   }
 
-  /** Puts another generation, which is empty, in the place of the one that was built; unless that is another one by now. */
+  /** Makes a new, empty generation the one that is built, unless the one being built is no longer `former`. */
   async buildNew(place: Pick<BuildPlace, 'storeId' | 'servesFrom'>, former: Made | undefined): Promise<Made> {
     return this.#make(place, (made, { built, leaving, ...rest }) => {
       if (built?.generation !== former?.generation) return built;
@@ -97,7 +100,7 @@ export class Generations {
     });
   }
 
-  /** Puts the build in the place of the served one; false where they are others by now. */
+  /** Serves the built generation instead of the present one. Returns false if either is another one by now. */
   async serveBuilt(built: Made, served: Made): Promise<boolean> {
     const row = await this.#read();
     const use = inUseIn(row);
@@ -107,7 +110,7 @@ export class Generations {
     return this.#write({ ...use, served: built, built: undefined, leaving }, row);
   }
 
-  /** Removes what has left. */
+  /** Removes the generations that are no longer in use. */
   async removeLeaving(): Promise<void> {
     for (;;) {
       const row = await this.#read();
@@ -133,7 +136,7 @@ export class Generations {
     return opened;
   }
 
-  /** A removed file would take its space for as long as it is open. */
+  /** Closes the stores of generations that are no longer in use: a removed file takes its space while it is open. */
   async #closeLeft(use: InUse): Promise<void> {
     for (const [number, { tables }] of this.#opened) {
       if (number > use.last || madeIn(use, number) !== undefined) continue;
@@ -142,14 +145,14 @@ export class Generations {
     }
   }
 
-  /** Of whichever rendering: its tables have the same names. */
+  /** Removes a generation of any rendering, since the names of its tables do not depend on it. */
   async #remove(number: number): Promise<void> {
     const { tables } = this.#openStore(number, RENDERING_VERSION);
     this.#opened.delete(number);
     await tables.destroy();
   }
 
-  /** `change` says what is in use with the new one, or which generation is taken instead. */
+  /** `change` returns the generations in use with the new one, or the generation to take instead of a new one. */
   async #make(
     { storeId, servesFrom }: Pick<Made, 'storeId' | 'servesFrom'>,
     change: (made: Made, before: InUse) => InUse | Made | undefined,
@@ -173,7 +176,7 @@ export class Generations {
     throw new Error(`${MAX_PASSED} generations of the view hold rows, and nothing names them: remove them`);
   }
 
-  /** It may have rows where the row that named it was removed. */
+  /** A store may have rows though nothing names it, if the row that named it was removed. */
   async #isEmpty(number: number): Promise<boolean> {
     const { tables, rows, progress } = this.#openStore(number, RENDERING_VERSION);
     const first = { index: 'key', limit: 1 } as const;
@@ -186,7 +189,7 @@ export class Generations {
     return row;
   }
 
-  /** False where it is not as it was read. */
+  /** Returns false if the row has changed since it was read. */
   async #write(use: InUse, before: RowOf<typeof VIEWS> | undefined): Promise<boolean> {
     const row = {
       name: NAME,

@@ -7,7 +7,7 @@ import {
 import { notSkipped } from '../../event-store/skipped-events.ts';
 import type { TransactionsView } from './transactions-view.ts';
 
-/** How many events the view has parked, without what was skipped, unless there are many. */
+/** Returns the number of events that the view has parked, without skipped ones unless there are many. */
 export async function countParkedByView(
   store: Pick<EventStore, 'readStream'>,
   view: Pick<TransactionsView, 'parked' | 'countParked'>,
@@ -17,7 +17,7 @@ export async function countParkedByView(
   return (await notSkipped(store, await view.parked())).length;
 }
 
-/** What of the event store is damaged. */
+/** Returns the damaged events of the store. */
 export async function damagedEvents(
   store: Pick<EventStore, 'findDamage'>,
   view: () => Pick<TransactionsView, 'parked'>,
@@ -27,8 +27,8 @@ export async function damagedEvents(
 }
 
 /**
- * The real damage. An event that is text and no JSON may have been recorded so: where the view has parked it, it never
- * could be read, and is a bad event.
+ * Leaves out events that were recorded with a text that is no JSON. The view has parked such an event, since it could never
+ * be read: it is a bad event and not a damaged one.
  */
 export async function withoutParked(
   damage: readonly Damage[],

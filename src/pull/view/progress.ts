@@ -7,10 +7,10 @@ import type { ProgressTable } from './stores.ts';
 
 const NAME = 'transactions';
 
-/** How far a generation is. */
+/** The place that a generation has reached. */
 export interface Progress {
   readonly checkpoint: Checkpoint;
-  /** Whether it is stored: before that nothing is served. */
+  /** Whether it is stored yet. Nothing is served before that. */
   readonly hasBegun: boolean;
 }
 
@@ -19,7 +19,7 @@ export async function readProgress(generation: Generation, made: Made): Promise<
   return { checkpoint: checkpointIn(row, made), hasBegun: row !== undefined };
 }
 
-/** Changes what is stored, whoever else does so at the same moment. */
+/** Changes the stored checkpoint; another process may change it at the same moment. */
 export async function changeProgress(
   generation: Generation,
   made: Made,

@@ -23,7 +23,10 @@ export const PROJECTOR_LEASE = 'projector-transactions';
 export const VIEW_NAME = 'transactions';
 
 const LEASE_MS = 3_000;
-/** What a view follows; events of one commit while so many wait: the more, the less often the indexes' pages are written. */
+/**
+ * The streams that a view follows, and the most events of one commit. The more events a commit has, the less often the
+ * pages of the indexes are written.
+ */
 export const FOLLOWED = { streams: [TRANSACTION_STREAMS], batchSize: 2_000 };
 
 export interface ProjectorOptions {
@@ -35,9 +38,9 @@ export interface ProjectorOptions {
   /** Names this projector among those that compete for the lease. */
   readonly holder: string;
   readonly signal: AbortSignal;
-  /** How long events are collected for the next write once the projector has caught up, where each write is a round trip. */
+  /** How long events are collected for the next write once the projector has caught up, since each write is a round trip. */
   readonly gatherMs?: number;
-  /** Called when the served records are of an older rendering: a new view must be built. This one is served until then. */
+  /** Called when the served records are of an older rendering. They are served until a new view was built. */
   readonly onOlderRendering?: () => void;
 }
 
@@ -109,7 +112,7 @@ function parkedChange(change: ViewChange, reason: string): ViewChange {
 }
 
 /**
- * The checkpoint to continue from. A view without one is reset. Throws `STORE_MISMATCH` for a checkpoint of another
+ * Returns the checkpoint to continue from. A view without one is reset. Throws `STORE_MISMATCH` for a checkpoint of another
  * store, or one ahead of the store's end, and `STORE_NEWER` for one of a newer rendering.
  */
 export async function prepareView(

@@ -10,11 +10,11 @@ import { VISIBLE_STATUSES, type VisibleStatus } from '../../domain/transaction-e
 import { type RowOf, type StorePlan, type TablePlan, tablePlan } from '../../tables/plan.ts';
 import { recordIn, storedRecord } from '../record/record.ts';
 
-/** So that a page, which takes two calls, is answered within 2 s where a server does not. */
+/** A page takes two calls, so it is refused within 2 s if a server does not answer. */
 const PAGE_MS = 900;
 const PATIENT_MS = 30_000;
 
-/** For whom a store is opened: who waits for a page, or whoever has time. */
+/** Who uses the store: a request that waits for a page, or work that has time. */
 export type Patience = 'page' | 'patient';
 
 /**
@@ -81,7 +81,7 @@ function parkedOf(generation: number) {
   });
 }
 
-/** One row: how far the generation is. */
+/** A table of one row: the place that the generation has reached. */
 function progressOf(generation: number) {
   return tablePlan({
     name: `transactions_progress_${generation}`,
@@ -162,7 +162,7 @@ export function stateOf(row: Row): RowState {
   return { revision: row.revision, accountId: row.account_id, shown: shownIn(row) };
 }
 
-/** Throws for a status that this version does not know, as of a later one. */
+/** Throws for a status that this version does not know, such as one of a later version. */
 function shownIn(row: Row): TransactionRow | null {
   const { id, account_id: accountId, status, created_at: createdAtMs, record } = row;
   if (status === null || createdAtMs === null || record === null) return null;

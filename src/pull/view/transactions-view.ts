@@ -6,7 +6,7 @@ import type { Anchor } from '../../event-store/store-identity.ts';
 import type { ViewChange } from '../record/project-event.ts';
 import type { BuildPlace, Checkpoint, ParkedTransactionEvent } from './checkpoint.ts';
 
-/** The place of a record in the list: newest first by `createdAtMs`, then by `id`. */
+/** The place of a record in the list, which is ordered by `createdAtMs` and then by `id`, the newest first. */
 export interface Place {
   readonly createdAtMs: number;
   readonly id: number;
@@ -17,9 +17,9 @@ export interface PageQuery {
   /** Both inclusive. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** Only records with this value, or one of these: distinct, and at least one. */
+  /** Only records that refer to this id, or to one of these ids, which are distinct and at least one. */
   readonly references?: Readonly<Partial<Record<Reference, number | readonly number[] | undefined>>>;
-  /** Distinct; at least one. */
+  /** They are distinct, and there is at least one. */
   readonly statuses: readonly VisibleStatus[];
   /** Only records after this place in the list. */
   readonly after?: Place | undefined;
@@ -31,7 +31,7 @@ export interface PageRow extends RenderedRecord, Place {}
 
 export interface ViewPage {
   readonly rows: readonly PageRow[];
-  /** Exact at the moment of the query. */
+  /** It is exact at the moment of the query. */
   readonly hasMore: boolean;
 }
 
@@ -42,19 +42,20 @@ export interface ParkedPage {
 }
 
 /**
- * Reads the visible transactions, rendered, and a tombstone for each one that was voided, cancelled or erased. With a
- * `generation` a read is of that one, served or being built; all reads but `page` also work before the view is complete.
+ * Reads the visible transactions, rendered, and a tombstone for each transaction that was voided, cancelled or erased. Reads
+ * are of the served generation unless a `generation` is given, which may be the one that is being built. All reads but
+ * `page` also work before the view is complete.
  *
  * - `page` reads one consistent snapshot of one account, and at most `limit` + 1 index entries for each
- *   corporate and status asked for. Rejects with `STORE_UNAVAILABLE` while the view is not complete enough to
- *   serve (see `Checkpoint.servesFrom`).
- * - `find` leaves out those that the view does not know.
- * - `rowsAfter` reads visible rows with an id above `afterId`, in ascending order of ids, at most `limit`: the last ones
- *   are those of a shorter answer. `idsAfter` reads the ids of the same rows.
- * - `parked` lists parked events by their position: the first ones, or those after a position. `countParked` counts what
- *   it lists without loading it: metrics read it often.
- * - `checkpoint` is that of the served view unless told otherwise: `undefined` before the first `reset`, or where no view is being
- *   built, by whichever process.
+ *   corporate and status asked for. It rejects with `STORE_UNAVAILABLE` until the view is complete enough to be
+ *   served (see `Checkpoint.servesFrom`), and for a reference that the served view, of an older rendering, lacks.
+ * - `find` returns the rows that the view has of these transactions.
+ * - `rowsAfter` reads at most `limit` visible rows with an id above `afterId`, in ascending order of ids. A shorter answer
+ *   ends the list. `idsAfter` reads the ids of the same rows.
+ * - `parked` lists parked events by their position: the first ones, or those after a position. `countParked` counts them
+ *   without loading them, since metrics read the number often.
+ * - `checkpoint` returns that of the served view or of the one being built, by whichever process, and `undefined` if there
+ *   is none.
  */
 export interface ViewReads {
   page(query: PageQuery): Promise<ViewPage>;
@@ -66,27 +67,27 @@ export interface ViewReads {
   checkpoint(of?: 'served' | 'built'): Promise<Checkpoint | undefined>;
 }
 
-/** How far the view is once changes are applied. */
+/** The place that the view has reached once changes are applied. */
 export interface AppliedTo extends Pick<Checkpoint, 'generation' | 'position'> {
-  /** The newest event of these changes; kept where it is not newer than the present one. */
+  /** The newest event of these changes. The stored one stays if it is newer. */
   readonly anchor?: Anchor | undefined;
 }
 
 /**
- * Changes the view. At most one more is built beside the served one: `apply` fills either, by its number.
+ * Changes the view. While one generation is served, at most one other is built; `apply` fills either, by its number.
  *
- * - `apply` is safe to repeat and to reorder: a change counts only when its revision is above the row's. That it may follow
- *   those before it was judged by its stream (`changesOf`). Each transaction changes atomically, and the checkpoint
- *   moves after all of them, never back. Returns what was parked; changes nothing and returns `reset` where the
+ * - `apply` is safe to repeat and to reorder: a change counts only if its revision is above the row's. Whether a change may
+ *   follow those before it was judged by its stream (`changesOf`). Each transaction changes atomically, and the checkpoint
+ *   moves after all of them, never back. It returns the events that were parked, or `reset`, with nothing changed, if the
  *   generation is neither served nor being built.
- * - `replace` replaces what the view has of a transaction with what all of its events change, in one that is being built too;
- *   `erasureOf` leaves the tombstone of a transaction that nothing follows.
- * - `reset` puts an empty view in place of the served one: it is at position 0 then, with the next generation.
- * - `startBuild` continues what is being built where it is usable, of the same store and rendering. Otherwise it is dropped, and
- *   another one begins at position 0, complete at `servesFrom`.
- * - `serveBuild` puts it in the place of the served one, which is removed: all processes see it within a second, and each
- *   page is of one of the two. True for one that is served already. False, and nothing changes, for one that was dropped,
- *   is not complete, or is behind the served one.
+ * - `replace` replaces everything that the view has of a transaction, in the generation being built too, with the result of
+ *   these changes. `erasureOf` makes the tombstone of an erased transaction.
+ * - `reset` serves an empty view, with the next generation and at position 0, instead of the present one.
+ * - `startBuild` continues the build if it is usable: of the same store and rendering. Otherwise the build is dropped, and
+ *   another one begins at position 0, which is complete at `servesFrom`.
+ * - `serveBuild` serves the built generation instead of the present one, which is removed. All processes see it within a
+ *   second, and each page is of one of the two. It returns true for a generation that is served already, and false, with
+ *   nothing changed, for one that was dropped, is not complete, or is behind the served one.
  */
 export interface ViewWriter {
   apply(changes: readonly ViewChange[], to: AppliedTo): Promise<readonly ParkedTransactionEvent[] | 'reset'>;

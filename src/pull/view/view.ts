@@ -21,7 +21,7 @@ import { changeProgress, readProgress } from './progress.ts';
 import { type Row, stateOf } from './stores.ts';
 import type { AppliedTo, PageQuery, ParkedPage, TransactionsView, ViewPage } from './transactions-view.ts';
 
-/** A view that is replaced this often while a page is read can't be served. */
+/** The number of times that a page is read again because the view was replaced meanwhile. */
 const MAX_READS = 3;
 type PickMade = (use: InUse) => Made | undefined;
 
@@ -36,7 +36,7 @@ class TablesView implements TransactionsView {
   readonly #pages: Generations;
   /** The generation that pages were last read from. */
   #paged: Generation | undefined;
-  /** How far a generation is, as far as this process knows: it is never moved back. */
+  /** The position that a generation has at least reached: it never moves back. */
   #reached: Pick<Checkpoint, 'generation' | 'position'> | undefined;
 
   constructor(open: OpenTables, clock: Clock) {
@@ -45,7 +45,7 @@ class TablesView implements TransactionsView {
     this.#pages = new Generations(open, 'page');
   }
 
-  /** A page counts only if its generation is still served once it has been read: so it was there all the time. */
+  /** A page counts only if its generation is still served after it was read, since it was then served all the time. */
   async page(query: PageQuery): Promise<ViewPage> {
     for (let reads = 0; reads < MAX_READS; reads++) {
       const known = this.#paged;
@@ -131,8 +131,8 @@ class TablesView implements TransactionsView {
   }
 
   /**
-   * In the build too, before it may be served. One that begins after the first look reads a log in which that is so
-   * already. Nor must a generation keep the former row that an interrupted switch has left.
+   * Replaces in the build first, before it may be served. A build that begins after the first look reads the log as it is
+   * now. Generations that an interrupted switch has left are removed, since they must not keep the former row either.
    */
   async replace(id: number, changes: readonly ViewChange[]): Promise<void> {
     const atMs = this.#clock.now();
@@ -183,7 +183,7 @@ class TablesView implements TransactionsView {
     return this.#in(pick, async (from, made) => (await readProgress(from, made)).checkpoint);
   }
 
-  /** Counts what is applied from here on. What is complete when it is empty has its indexes at once. */
+  /** Starts to count the applied events. A view that is complete while empty gets its indexes at once. */
   async #begin(made: Made): Promise<Checkpoint> {
     const atMs = this.#clock.now();
     const begun = await this.#in(
@@ -213,7 +213,7 @@ class TablesView implements TransactionsView {
     }
   }
 
-  /** Reads from the served generation, or from this one; `undefined` where none is served. */
+  /** Reads from this generation, or from the served one; returns `undefined` if none is served. */
   async #read<T>(read: (from: Generation) => Promise<T>, generation?: number): Promise<T | undefined> {
     const found = await this.#in(
       (use) => (generation === undefined ? use.served : madeIn(use, generation)),
@@ -223,7 +223,10 @@ class TablesView implements TransactionsView {
     return found;
   }
 
-  /** Works on one of those in use; again where it has left before the work was done. `undefined` where there is none. */
+  /**
+   * Works on one of the generations in use, and again if that one was replaced before the work was done. Returns
+   * `undefined` if there is none.
+   */
   async #in<T>(
     pick: PickMade,
     work: (generation: Generation, made: Made) => Promise<T>,

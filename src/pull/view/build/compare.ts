@@ -8,10 +8,10 @@ import type { ViewReads } from '../transactions-view.ts';
 const ROWS_PER_READ = 500;
 const MAX_NAMED = 100;
 
-/** Not shown, though it should be; shown, though it should not be; or shown with other content. */
+/** The served view lacks a record, shows one that it should not show, or shows one with other content. */
 export type DifferenceKind = 'missing' | 'surplus' | 'differing';
 
-/** How the served view differs from the new one. */
+/** A transaction that the served view shows otherwise than the new one. */
 export interface RowDifference {
   readonly transactionId: number;
   readonly accountId: number;
@@ -19,12 +19,12 @@ export interface RowDifference {
 }
 
 export interface ViewComparison {
-  /** Visible in the new view. */
+  /** The number of visible records in the new view. */
   readonly records: number;
   readonly differing: number;
-  /** The first hundred. */
+  /** The first hundred differences. */
   readonly named: readonly RowDifference[];
-  /** Judges the suspects whose last event both have applied: `reached` is how far both are. True when none is left. */
+  /** Judges the suspects whose last event both views have applied, up to `reached`. Returns true when none is left. */
   judgeSuspects(reached: Position): Promise<boolean>;
 }
 
@@ -82,12 +82,12 @@ export async function compareViews(
   }
 }
 
-/** Up to which id nothing is missing from what was read. */
+/** Returns the id up to which these rows are complete. */
 function endOf(rows: readonly TransactionRow[]): number {
   return rows.length < ROWS_PER_READ ? Infinity : (rows.at(-1)?.id ?? Infinity);
 }
 
-/** How what a view shows of a transaction differs from what it should; `undefined` where it does not. */
+/** Returns how the shown row differs from the expected one; `undefined` if it does not. */
 export function differenceOf(
   expected: TransactionRow | null | undefined,
   shown: TransactionRow | null | undefined,
@@ -97,7 +97,7 @@ export function differenceOf(
   return isSame(expected, shown) ? undefined : 'differing';
 }
 
-/** Member by member, the short ones first: of millions of rows a loop over their names takes the most time. */
+/** Compares each member by name, the short ones first: for millions of rows a loop over the names would take most of the time. */
 function isSame(one: TransactionRow, other: TransactionRow): boolean {
   return (
     one.id === other.id &&

@@ -27,24 +27,24 @@ const MAX_UNAVAILABLE_MS = 20_000;
 
 export interface RebuildOptions extends Omit<ProjectorOptions, 'gatherMs' | 'onOlderRendering'> {
   readonly author: Author;
-  /** Why, for the record. */
+  /** The reason, which is recorded. */
   readonly reason: string;
-  /** Serves the new view also where its records differ from those of the present one. */
+  /** Whether the new view is served even if its records differ from those of the present one. */
   readonly accept: boolean;
   readonly onProgress?: (progress: BuildProgress) => void;
 }
 
 export interface RebuildResult {
-  /** `differs`: the present view is still served. */
+  /** With `differs` the present view is still served. */
   readonly outcome: 'switched' | 'differs' | 'interrupted';
   readonly position: number;
-  /** `undefined` where there was nothing to compare with: an unusable view, or one of an older rendering. */
+  /** It is `undefined` if there was nothing to compare with: an unusable view, or one of an older rendering. */
   readonly comparison: Pick<ViewComparison, 'records' | 'differing' | 'named'> | undefined;
 }
 
 /**
- * Builds a new view beside the served one, compares the two, and serves the new one in its place. What was built stays:
- * the next call continues there. A view that can't be served (of another store, or ahead of this one) is reset first, and
+ * Builds a new view while the present one is served, compares the two, and serves the new one. An interrupted build is
+ * kept, and the next call continues it. A view that can't be served (of another store, or ahead of this one) is reset first, and
  * answers 503 until the new one is complete. Rejects with `REFUSED` while another process rebuilds.
  */
 export async function rebuildTransactions(options: RebuildOptions): Promise<RebuildResult> {
@@ -131,7 +131,7 @@ async function positionOf(view: TransactionsView, generation: number): Promise<P
   throw new FuelError('REFUSED', 'the view that was being built was dropped, or is served by now');
 }
 
-/** Of a damaged event the served view may be all that is left. */
+/** Refuses to replace the view while the log has a damaged event: the served view may be all that is left of it. */
 async function assertWhole({ store, view, signal }: RebuildOptions): Promise<void> {
   const [damage] = await damagedEvents(store, () => view, { signal });
   if (damage === undefined) return;
@@ -142,8 +142,8 @@ async function assertWhole({ store, view, signal }: RebuildOptions): Promise<voi
 }
 
 /**
- * The served view must follow the log to be compared: this process takes care of it where no projector works. Its failure
- * ends the work, and counts unless that is done by then.
+ * Works while the served view follows the log, which it must do to be compared: this process runs a projector that is on
+ * standby if another one is active. Its failure ends the work, and is thrown unless the work was done by then.
  */
 async function whileServedFollows(
   options: RebuildOptions,
@@ -178,7 +178,7 @@ async function fits(
   }
 }
 
-/** Whether a process builds a view now. */
+/** Says whether a process is building a view now. */
 export async function isBuilding(coordination: Pick<Coordination, 'holder'>): Promise<boolean> {
   return (await coordination.holder(BUILD_LEASE)) !== undefined;
 }
