@@ -180,7 +180,7 @@ function assertBound(binding: Binding, config: BindingConfig): void {
     'STORE_MISMATCH',
     `the store's master key is ${known}, and ${found}: restore ${config.FUEL_DATA_DIR}/master.key ` +
       'or put the key into FUEL_MASTER_KEY. Where it is lost for good, "fuel store trust-key" takes a new one: then ' +
-      'webhook secrets can not be read any more, and customers with a webhook need new keys',
+      'webhook secrets cannot be read any more, and customers with a webhook need new keys',
   );
 }
 

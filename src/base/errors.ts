@@ -8,11 +8,11 @@ export const errorCodes = {
   STORE_NEWER: 'a file was written by a newer version of this service',
   STORE_MISMATCH: 'a checkpoint belongs to another event store, or is ahead of its end',
   STORE_MOVED: 'the embedded store was moved into engines: nothing may change it here any more',
-  STORE_UNAVAILABLE: 'a store can not be reached',
+  STORE_UNAVAILABLE: 'a store cannot be reached',
   STORE_DAMAGED: 'an embedded file is damaged, or not a file of this service',
-  ITEM_REFUSED: 'a store can not take this item, and a retry does not change that',
+  ITEM_REFUSED: 'a store cannot take this item, and a retry does not change that',
   CONFIG_INVALID: 'one or more settings are not valid',
-  SECRET_UNREADABLE: 'a stored secret can not be decrypted with the configured master keys',
+  SECRET_UNREADABLE: 'a stored secret cannot be decrypted with the configured master keys',
   REFUSED: 'the command is not possible in the present state',
   OUTPUT_LOST: 'what a command prints could not be written to standard output',
   USAGE: 'the command line was used wrongly',
@@ -91,7 +91,7 @@ export function refusedConnectionString(
   const [, password = ''] = /:\/\/[^:]*:(.*)@/s.exec(url) ?? [];
   const isTold = password.split(/[:@/]/).some((part) => part !== '' && said.includes(part));
   const why = isTold
-    ? 'the driver can not read it; in a password @ : / % are written as %40 %3A %2F %25'
+    ? 'the driver cannot read it; in a password @ : / % are written as %40 %3A %2F %25'
     : said.replace(/\.$/, '');
   return new FuelError('CONFIG_INVALID', `${setting}: ${why}`);
 }

@@ -135,7 +135,7 @@ class LogOutput implements pino.DestinationStream {
       this.#retry = setTimeout(() => this.#writeNext(), BUSY_MS);
     } else {
       if (!this.#isFailing) {
-        process.stderr.write(`fuel: can not write the log, retrying: ${error.message}\n`);
+        process.stderr.write(`fuel: cannot write the log, retrying: ${error.message}\n`);
       }
       this.#isFailing = true;
       this.#retry = setTimeout(() => this.#writeNext(), RETRY_MS).unref();

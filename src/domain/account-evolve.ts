@@ -2,7 +2,7 @@ import { type Account, type AccountKey, profileAccess } from './account.ts';
 import type { AccountEvent } from './account-events.ts';
 import { parseDateTime } from './values/date-time.ts';
 
-/** An event that can not follow those before it, such as one about a key that was never issued. */
+/** An event that cannot follow those before it, such as one about a key that was never issued. */
 export class EventOrderFault extends Error {
   constructor(problem: string) {
     super(problem);

@@ -7,7 +7,7 @@ export const RESTORE_EVENTS =
 
 export function describeDamage({ position, event, reason }: Damage): string {
   if (event === undefined) return `the event store is damaged: ${reason}`;
-  return `event ${event.revision} of ${event.stream} (position ${position}) can not be read: ${reason}`;
+  return `event ${event.revision} of ${event.stream} (position ${position}) cannot be read: ${reason}`;
 }
 
 /** Returns the damage of an event that can't be read; `undefined` if it can. */

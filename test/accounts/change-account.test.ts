@@ -185,7 +185,7 @@ test('an erased account takes no command', async () => {
   await expect(change([open])).rejects.toMatchObject({ code: 'REFUSED', message: 'account 7 was erased' });
 });
 
-test('an account with an event that can not be read, or not follow, takes no command, and the event is named', async () => {
+test('an account with an event that cannot be read, or not follow, takes no command, and the event is named', async () => {
   for (const bad of [
     { type: 'AccountGuessed', data: { account_id: 7 } },
     { type: 'TransactionErased', data: { transaction_id: 1, account_id: 7, reason: 'x' } },

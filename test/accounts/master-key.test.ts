@@ -56,7 +56,7 @@ describe('a webhook secret', () => {
     );
   });
 
-  test('encrypted for one prefix can not be decrypted for another', () => {
+  test('encrypted for one prefix cannot be decrypted for another', () => {
     const keys = new MasterKeys([oldKey]);
     const encrypted = keys.encryptSecret({ prefix, secret });
     expect(() => keys.decryptSecret('klmnopqrst', encrypted)).toThrow(
@@ -139,7 +139,7 @@ describe('the generated master key', () => {
     },
   );
 
-  test('is refused when the file can not be read', () => {
+  test('is refused when the file cannot be read', () => {
     const dataDir = temporaryFolder();
     mkdirSync(join(dataDir, 'master.key'));
     expect(() => openMasterKeys(staging(dataDir))).toThrow(

@@ -203,7 +203,7 @@ test('a master key may be one of the store’s unless others are recorded', () =
   expect(mayHaveHad([{ fingerprint: 'x', id: 'a' }], 'a')).toBe(true);
 });
 
-describe('a webhook secret that can not be read', () => {
+describe('a webhook secret that cannot be read', () => {
   /** Starts with the second master key, after these events and changes to the store. Returns the refusal, if any. */
   async function startWith(
     events: readonly AccountEvent[],

@@ -101,7 +101,7 @@ describeWithMongodb('MongoDB', () => {
     ).rejects.toMatchObject(refused);
   });
 
-  test('refuses what can not be written as a document, and hands on what is no error of it', async () => {
+  test('refuses what cannot be written as a document, and hands on what is no error of it', async () => {
     const connection = mongodb();
     const circular: Record<string, unknown> = {};
     circular.self = circular;

@@ -140,5 +140,5 @@ test('a full disk is reported once, stops nothing, and does not keep the process
   await within(works, 10_000, () => `it hangs: ${said}`);
   child.stdin?.write('x');
   expect(await within(once(child, 'close'), 10_000, 'it does not end')).toEqual([0, null]);
-  expect(said).toBe('fuel: can not write the log, retrying: ENOSPC: no space left on device, write\nworks\n');
+  expect(said).toBe('fuel: cannot write the log, retrying: ENOSPC: no space left on device, write\nworks\n');
 });

@@ -211,7 +211,7 @@ test.each<[string, AccountEvent[], string]>([
     [opened(), keyIssued(), webhookSet({ secret: null })],
     'WebhookUrlSet brings no secret, and key abcdefghij has none',
   ],
-])('%s can not follow', (_, events, reason) => {
+])('%s cannot follow', (_, events, reason) => {
   expect(() => fold(...events)).toThrow(new EventOrderFault(reason));
 });
 

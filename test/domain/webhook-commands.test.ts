@@ -63,7 +63,7 @@ describe('a webhook secret', () => {
       .thenEvents(secretRewrapped(SECRET));
   });
 
-  test('can not be rewrapped where the key has none', () => {
+  test('cannot be rewrapped where the key has none', () => {
     given(...issued)
       .when(rewrap)
       .thenRefused(/has no webhook secret: .*fuel webhook set/);

@@ -30,7 +30,7 @@ describe.skipIf(onServers)('a service whose events are damaged', () => {
     await service.stop();
     damage(join(service.dataDir, 'events.db'), '{"transaction_id":50,');
 
-    const named = /event 0 of transaction-\d+ \(position \d+\) can not be read/;
+    const named = /event 0 of transaction-\d+ \(position \d+\) cannot be read/;
     const { code, lines } = await fuel(['doctor', '--json'], { dataDir: service.dataDir });
     const store = lines.find(({ check }) => check === 'store');
     expect([code, store]).toMatchObject([1, { ok: false, detail: expect.stringMatching(named) }]);

@@ -65,7 +65,7 @@ describe.runIf(isMounted && !onServers)('a service whose disk is full', () => {
     expect(refused.code).toBe(1);
   });
 
-  it('goes on answering pulls, though it can not report itself to other processes', async () => {
+  it('goes on answering pulls, though it cannot report itself to other processes', async () => {
     const startMs = performance.now();
     const statuses = new Set<number>();
     await until(async () => {

@@ -8,7 +8,7 @@ import { until } from '../support/waiting.ts';
 
 /** How it is used is test/e2e-long/guide.test.ts; what it does is test/customers/mock. */
 it.skipIf(onServers)(
-  'fuel mock says where it is, and leaves nothing when it ends, or can not start',
+  'fuel mock says where it is, and leaves nothing when it ends, or cannot start',
   async () => {
     const temporary = join(folder(), 'tmp'); // in place of the system's temporary folder
     mkdirSync(temporary);

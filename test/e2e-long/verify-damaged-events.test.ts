@@ -61,7 +61,7 @@ describe('an event whose bytes are damaged', () => {
     for (const args of what === 'its data' ? each : each.slice(1, 2)) {
       const { code, stderr, json } = await fuel(...args, '--json');
       expect(code).toBe(1);
-      expect(stderr).toMatch(/damaged: event \d+ of transaction-\d+ \(position \d+\) can not be read: /);
+      expect(stderr).toMatch(/damaged: event \d+ of transaction-\d+ \(position \d+\) cannot be read: /);
       expect(stderr).toContain(RESTORE);
       expect(json).toMatchObject({ damaged: expect.any(Number) });
       expect(stderr).not.toMatch(/surplus|missing|differing|repaired \d/);
@@ -96,7 +96,7 @@ describe('an event whose bytes are damaged', () => {
     const [delivery] = await withEngines((engines) => listed(engines.queue(), { transactionIds: [30] }));
     flipData(events, '{"transaction_id":30,');
     const redelivered = await fuel('delivery', 'redeliver', delivery?.id ?? '', '--force');
-    expect([redelivered.code, redelivered.stderr]).toEqual([1, expect.stringContaining('can not be read')]);
+    expect([redelivered.code, redelivered.stderr]).toEqual([1, expect.stringContaining('cannot be read')]);
     const rebuilt = await fuel('projection', 'rebuild', 'transactions', '--accept');
     expect([rebuilt.code, rebuilt.stderr]).toEqual([1, expect.stringContaining(RESTORE)]);
     expect(await withEngines((engines) => rowIn(engines.view(), 30))).toMatchObject({ id: 30 });

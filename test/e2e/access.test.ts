@@ -90,7 +90,7 @@ describe('access in staging', () => {
     expect(codeOf(await pull(guessed))).toBe('401 INVALID_API_KEY');
   });
 
-  it('ends for the one account that has an event which can not be read', async () => {
+  it('ends for the one account that has an event which cannot be read', async () => {
     const [unreadable, other] = [
       await openAccount(service, { id: 77 }),
       await openAccount(service, { id: 78 }),

@@ -102,7 +102,7 @@ describe('fuel doctor', () => {
     expect(of('disk-space')?.ok).toBe(true);
   });
 
-  it('says which engine can not be reached, in some seconds, and no password', async () => {
+  it('says which engine cannot be reached, in some seconds, and no password', async () => {
     const port = await closedPort();
     const env = {
       EVENTSTORE_URL: `esdb://user:first-word@127.0.0.1:${port}?tls=false`,

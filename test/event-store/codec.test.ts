@@ -70,7 +70,7 @@ describe('an event that nests too deep', () => {
     });
   });
 
-  test('is not printed where it can not be serialized', () => {
+  test('is not printed where it cannot be serialized', () => {
     expect(printableData(recorded({ data: nested(200_000) }))).toBeNull();
     expect(printableData(recorded({ data: new Unreadable('not JSON') }))).toBeNull();
     const readable = { extra: nested(500) };
@@ -78,7 +78,7 @@ describe('an event that nests too deep', () => {
   });
 });
 
-test('a reason that quotes the event is shortened, and there is one even where the event can not be quoted', () => {
+test('a reason that quotes the event is shortened, and there is one even where the event cannot be quoted', () => {
   expect(reasonOf({ type: 'x'.repeat(100_000) })).toHaveLength(1_000);
   expect(reasonOf({ metadata: { schema_version: 'x'.repeat(100_000) } })).toHaveLength(1_000);
   const name = Array.from({ length: 100_000 }, () => 'x');

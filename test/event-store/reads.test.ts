@@ -4,7 +4,7 @@ import { readToEnd } from '../../src/event-store/reads.ts';
 import { openPushStores } from '../support/deliveries/push-stores.ts';
 import { storeWith } from '../support/event-store/store-with.ts';
 
-test('a read to the end of a log that can not be reached rejects, and does not wait as a subscription would', async () => {
+test('a read to the end of a log that cannot be reached rejects, and does not wait as a subscription would', async () => {
   const { store } = openPushStores();
   const unavailable = () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'no server answers'));
   const away = storeWith(store, { head: unavailable });

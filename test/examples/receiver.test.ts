@@ -100,7 +100,7 @@ describe('the example receiver', () => {
     reader.close();
   });
 
-  test('answers 503 where it can not store, so that the event is sent again', async () => {
+  test('answers 503 where it cannot store, so that the event is sent again', async () => {
     const ledger = new Ledger(':memory:');
     ledger.close();
     const receiver = await startReceiver({ ledger });

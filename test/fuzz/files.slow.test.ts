@@ -86,7 +86,7 @@ async function judgeFile(
   if (bad !== undefined) throw new Error(`no reason: ${bad}`);
   for (const { stream } of log.after(0))
     for (const event of await store.readStream(stream))
-      if (!isReadable(event)) throw new Error(`recorded, and can not be read: ${JSON.stringify(event)}`);
+      if (!isReadable(event)) throw new Error(`recorded, and cannot be read: ${JSON.stringify(event)}`);
   await store.close();
   return log.head;
 }

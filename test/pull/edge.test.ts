@@ -21,7 +21,7 @@ describe('the embedded edge', () => {
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
   });
 
-  test('check 1: an address with a port is the address, and one that can not be read is named in one warning a second', async () => {
+  test('check 1: an address with a port is the address, and one that cannot be read is named in one warning a second', async () => {
     const api = await startTestApi(production);
     expect((await api.get(RANGE, from('203.0.113.77:51234, 127.0.0.1:443'))).status).toBe(200);
     const warnings = () => api.logLines.filter(({ level }) => level === 40);

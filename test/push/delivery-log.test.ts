@@ -56,7 +56,7 @@ test('of two processes that start at once with a log each, one starts and the ot
   expect(await store.readStream('operations')).toHaveLength(1);
 });
 
-test('the log that was recorded last counts, and events that can not be read are ignored', async () => {
+test('the log that was recorded last counts, and events that cannot be read are ignored', async () => {
   const { clock, store } = open();
   const record = async (type: string, data: object): Promise<void> => {
     const event = newEvent(

@@ -148,7 +148,7 @@ describe('a forged log', () => {
     });
   });
 
-  test('whose seals can not be read is not taken for one that was never sealed', async () => {
+  test('whose seals cannot be read is not taken for one that was never sealed', async () => {
     const { file, store } = await sealedLog();
     await store.close();
     forge(file, "UPDATE events SET data = '{}' WHERE stream = 'seals'");

@@ -49,7 +49,7 @@ async function started(
   return { report, standing, coordination, live, seen, pass, logLines, isKnown };
 }
 
-test('a process that can not report is unknown to the others after a while, and joins them again when it can', async () => {
+test('a process that cannot report is unknown to the others after a while, and joins them again when it can', async () => {
   let fails = false;
   const joined: number[] = [];
   const { isKnown, pass } = await started(

@@ -134,7 +134,7 @@ describe('a service', () => {
     await until(async () => (await page()).includes('they agreed'));
   });
 
-  test('whose webhooks can not be signed fails with what is missing', async () => {
+  test('whose webhooks cannot be signed fails with what is missing', async () => {
     const { start, configWith, env, engines } = await machine();
     const both = `${OTHER},${FIRST}`;
     await new Operator({ ...env, FUEL_MASTER_KEY: FIRST }).provision(7, openForUse(7), {

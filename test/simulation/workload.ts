@@ -150,7 +150,7 @@ export class Workload {
         const forMs = chance.between(200, 20_000);
         outages.set(`${whose}${store}`, timeline.nowMs + forMs);
         this.#of.faultsAtMs.push(timeline.nowMs, timeline.nowMs + forMs);
-        history.add('', `${whose}${store} can not be reached for ${forMs} ms`);
+        history.add('', `${whose}${store} cannot be reached for ${forMs} ms`);
       }
       if (this.#of.has('clocks') && chance.is(0.2)) this.#of.stepClock();
       if (chance.is(0.05)) this.#begin(() => this.#deploy());
@@ -268,7 +268,7 @@ export class Workload {
     const { operator, stores, timeline } = this.#of;
     const sinceMs = timeline.nowMs - SEALED_WITHIN_MS;
     const proven = await this.#changes.certainly('prove', () => operator.prove());
-    if (proven.kind !== 'done') return void this.#of.violation(`the log can not be proven: ${proven.kind}`);
+    if (proven.kind !== 'done') return void this.#of.violation(`the log cannot be proven: ${proven.kind}`);
     const { fault, size, sealedSize } = proven.value;
     if (fault !== undefined) this.#of.violation(`the log is not what was sealed: ${JSON.stringify(fault)}`);
     const recent = stores.log.after(0).filter(({ recordedAtMs }) => recordedAtMs > sinceMs).length;

@@ -147,7 +147,7 @@ export class LiveDirectory {
     const { reason, checkpoint } = loading;
     log.warn(
       { reason },
-      'the stored directory can not be used: reading every account event, and replacing it',
+      'the stored directory cannot be used: reading every account event, and replacing it',
     );
     this.#saver?.foundUnusable(checkpoint.mac);
     return undefined;

@@ -96,7 +96,7 @@ function endOnLostOutput(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
     const what =
-      'standard output can not be written: what was printed is not complete, what was recorded stays';
+      'standard output cannot be written: what was printed is not complete, what was recorded stays';
     process.exit(report(new FuelError('OUTPUT_LOST', what, { cause: error })));
   });
 }

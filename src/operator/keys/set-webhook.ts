@@ -15,7 +15,7 @@ export interface WebhookOptions {
 
 export interface WebhookSet {
   readonly changed: boolean;
-  /** Only where it was generated now: it can not be read later. */
+  /** Only where it was generated now: it cannot be read later. */
   readonly webhookSecret: string | null;
   readonly warning: string | null;
   readonly account: Account;

@@ -56,7 +56,7 @@ export function judge(
   try {
     return { kind: 'send', request: requestFor(delivery, { url: key.webhook.url, key, atMs }) };
   } catch (error) {
-    log.error({ err: error, ...linesOf(delivery) }, 'webhook can not be signed');
+    log.error({ err: error, ...linesOf(delivery) }, 'webhook cannot be signed');
     return end(`it could not be signed: ${(error as Error).message}`);
   }
 }

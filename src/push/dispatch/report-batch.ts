@@ -116,7 +116,7 @@ export class ReportBatch {
     const next = [...this.#waiting].slice(0, MAX_TOGETHER);
     for (const { item, error } of await isolateFailures(next, store)) {
       const fields = { err: error, delivery: item.report.id };
-      log.error(fields, 'an outcome can not be stored: it is recorded without the receiver’s answer');
+      log.error(fields, 'an outcome cannot be stored: it is recorded without the receiver’s answer');
       await store([item], [inShort(item.report, reasonOf(error))]); // refused too: a fault of the program
     }
   }

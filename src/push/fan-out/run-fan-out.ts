@@ -106,7 +106,7 @@ async function acknowledge(
       );
     } else {
       await consumer.retry(event, { reason, delayMs: result.delayMs });
-      log.warn({ position, stream, reason }, 'deliveries wait: their account can not be read');
+      log.warn({ position, stream, reason }, 'deliveries wait: their account cannot be read');
     }
   }
 }

@@ -194,7 +194,7 @@ class Notifier {
     if (isOld(event, clock)) return this.#waitForClock(waiting);
     const skipped = await readSkipped(store);
     const read = readAccountEvent(event, skipped);
-    if (!read.ok) throw new Error(`the event can not be read: ${read.reason}`);
+    if (!read.ok) throw new Error(`the event cannot be read: ${read.reason}`);
     if (!isNoticeType(read.event.type)) return true; // skipped by the operator
     const account = await this.#account(event, skipped);
     const recorded = await this.#recorded(account.now.id, event.id);
@@ -251,7 +251,7 @@ class Notifier {
     const until = events.findIndex(({ revision }) => revision === at.revision) + 1;
     const [now, atEvent] = [events, events.slice(0, until)].map((history) => foldRecorded(history, skipped));
     if (now === undefined || 'fault' in now || now.account === undefined)
-      throw new Error(`the stream ${at.stream} can not be read to its end`);
+      throw new Error(`the stream ${at.stream} cannot be read to its end`);
     return { now: now.account, atEvent: atEvent && 'account' in atEvent ? atEvent.account : undefined };
   }
 

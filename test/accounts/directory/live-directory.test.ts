@@ -223,7 +223,7 @@ describe('a process that starts', () => {
     expect((await m.rows.checkpoint())?.position).toBe(checkpoint.position); // from now on as usual, a minute later
   });
 
-  test('waits while the stored directory can not be reached, rather than read a long log', async () => {
+  test('waits while the stored directory cannot be reached, rather than read a long log', async () => {
     const m = machine();
     await m.record('account-9', opened('Other', 9));
     const position = await saveAs(m, () => true);
@@ -253,7 +253,7 @@ describe('an account that was closed by an event which the process that saved co
     expect(told.map(({ event }) => event.type)).toEqual(['KeySwitchedOff']);
   });
 
-  test('stays closed where this process can not read it either', async () => {
+  test('stays closed where this process cannot read it either', async () => {
     const m = machine();
     await m.record('account-7', opened(), onKey('KeySwitchedOn'), keyIssued());
     await saveAs(m, () => true);
@@ -383,7 +383,7 @@ describe('a command', () => {
     expect(contentOf(directory)).toEqual(contentOf(await loadDirectory(m.store)));
   });
 
-  test('reads the events where the stored directory can not be reached', async () => {
+  test('reads the events where the stored directory cannot be reached', async () => {
     const m = machine();
     await m.record('account-7', opened());
     const away = () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away'));

@@ -103,7 +103,7 @@ test('a prefix that someone moved to another account’s row is found where its 
   expect((await loadKey(store, stored, prefixOf(1)))?.entry.id).toBe(7);
 });
 
-test('where the stored directory can not be reached a key is found in the log', async () => {
+test('where the stored directory cannot be reached a key is found in the log', async () => {
   const { store, stored, record } = machine();
   await record([opened(), keyIssued({ prefix: prefixOf(1) })]);
   const away = () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away'));

@@ -215,7 +215,7 @@ describe('in production', () => {
     expect(faulty({ ...env, FUEL_TLS: 'terminated', FUEL_TRUSTED_PROXIES: '10.0.0.1' })).toEqual([]);
   });
 
-  test('webhooks can not be let into the own network, by a command neither', () => {
+  test('webhooks cannot be let into the own network, by a command neither', () => {
     const env = { ...production, FUEL_WEBHOOK_ALLOW_PRIVATE: 'true' };
     expect(faulty(env)).toEqual(['FUEL_WEBHOOK_ALLOW_PRIVATE']);
     expect(faulty(env, 'command')).toEqual(['FUEL_WEBHOOK_ALLOW_PRIVATE']);

@@ -16,7 +16,7 @@ test('a process of another machine may be alive, whatever its id means on this o
   expect(mayBeAlive({ host: 'elsewhere', pid })).toBe(true);
 });
 
-test('a process of another user may be alive, though it can not be signalled', () => {
+test('a process of another user may be alive, though it cannot be signalled', () => {
   const signalling = vi.spyOn(process, 'kill').mockImplementation(() => {
     throw Object.assign(new Error('kill EPERM'), { code: 'EPERM' });
   });

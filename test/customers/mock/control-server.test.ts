@@ -96,7 +96,7 @@ describe('the control listener of a mock', () => {
     expect(asked).toEqual([]);
   });
 
-  it('refuses a body that it can not read, or that is too long', async () => {
+  it('refuses a body that it cannot read, or that is too long', async () => {
     const { asked, ask } = await start();
     const asJson = { headers: { 'Content-Type': 'application/json' } };
     expect((await ask('/void', '{', asJson))[0]).toBe(400);

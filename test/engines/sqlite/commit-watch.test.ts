@@ -151,7 +151,7 @@ describe('the poll for commits', () => {
     expect([one.count, other.count]).toEqual([0, 1]);
   });
 
-  test('notifies the listeners where the file can not be read any more', () => {
+  test('notifies the listeners where the file cannot be read any more', () => {
     useFakeTimers();
     const { watch, openings } = file();
     const listener = new CountingListener();
@@ -224,7 +224,7 @@ describe.runIf(process.platform === 'linux')('a watched file', () => {
     expect(listener.count).toBe(0);
   });
 
-  test('is polled for where the log can not be watched', async () => {
+  test('is polled for where the log cannot be watched', async () => {
     class WithoutLog extends Database {
       override get path(): string {
         return join(super.path, 'nowhere');

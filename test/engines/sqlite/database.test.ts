@@ -118,7 +118,7 @@ describe('a write', () => {
     expect(db.prepare('PRAGMA busy_timeout').get()).toEqual({ timeout: 1_000 });
   });
 
-  test('rejects with the error where it can not begin, instead of waiting', async () => {
+  test('rejects with the error where it cannot begin, instead of waiting', async () => {
     const { db } = opened();
     db.exec('BEGIN');
     await expect(db.write(() => add(db, 'nested'))).rejects.toThrow('within a transaction');

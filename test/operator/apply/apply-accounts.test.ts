@@ -174,7 +174,7 @@ describe('accounts that are applied', () => {
     ]);
   });
 
-  test('are left alone where their stream can not be read', async () => {
+  test('are left alone where their stream cannot be read', async () => {
     const { run, append, typesOf } = startApplying();
     await append('account-7', { type: 'AccountFrozen', data: {} });
     await append('account-8', { type: 'IntegrationEnabled', data: { account_id: 8 } });

@@ -212,7 +212,7 @@ describe('the view in a backup', () => {
     });
   });
 
-  test('that can not be copied ends the backup, which has no checksums', async () => {
+  test('that cannot be copied ends the backup, which has no checksums', async () => {
     const [folder, target] = [temporaryFolder(), temporaryFolder()];
     eventsIn(folder);
     writeFileSync(

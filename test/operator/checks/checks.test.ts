@@ -201,7 +201,7 @@ describe('what the overview says', () => {
           { position: 0, event: undefined, reason: 'malformed', isCertain: true },
         ],
       },
-      `act: damaged: event 0 of transaction-5 (position 9) can not be read: gone, and 1 more: ${RESTORE_EVENTS}`,
+      `act: damaged: event 0 of transaction-5 (position 9) cannot be read: gone, and 1 more: ${RESTORE_EVENTS}`,
     ],
     [{ failing: [STREAK] }, `look: deliveries to key ${PREFIX} fail: 4 in a row, the last answer 503`],
   ])('of %j is %s', async (given, text) => {

@@ -24,7 +24,7 @@ function engine({
   clockMs = NOW_MS,
   failing,
 }: Engine = {}): ServerKind & Server {
-  const away = new FuelError('STORE_UNAVAILABLE', 'it can not be reached');
+  const away = new FuelError('STORE_UNAVAILABLE', 'it cannot be reached');
   return {
     ...kind,
     ping: async () => {
@@ -47,7 +47,7 @@ describe('an engine', () => {
     [eventStore('23.10.6.0', 'EventStoreDB'), true, 'EventStoreDB 23.10.6.0 answers'],
     [eventStore('23.9.1', 'EventStoreDB'), false, 'EventStoreDB 23.9.1 answers'],
     [eventStore('25.0.0', 'KurrentDB'), true, 'KurrentDB 25.0.0 answers'],
-    [engine({ failing: 'ping' }), false, 'it can not be reached'],
+    [engine({ failing: 'ping' }), false, 'it cannot be reached'],
     [engine({ failing: 'describe' }), true, 'does not tell its version'],
   ])('%o is right: %s', async (given, ok, detail) => {
     expect(await said(checkEngine(given))).toMatchObject({ ok, detail: expect.stringContaining(detail) });

@@ -12,7 +12,7 @@ test('a mail server that takes connections is right, and gets no mail', async ()
   expect(mails).toEqual([]);
 });
 
-test('a mail server that can not be reached is wrong, and its password is not named', async () => {
+test('a mail server that cannot be reached is wrong, and its password is not named', async () => {
   const url = `smtp://user:secret-word@127.0.0.1:${await closedPort()}`;
   const finding = await said(checkMail(url));
   expect(finding).toMatchObject({ ok: false, detail: expect.stringContaining('ECONNREFUSED') });

@@ -185,7 +185,7 @@ describe('a secret that can’t be written', () => {
       const { code, stderr } = await run(dataDir, args, full);
       closeSync(full);
       expect(code).toBe(1);
-      expect(stderr).toMatch(/^fuel: OUTPUT_LOST: standard output can not be written: .*ENOSPC.*\n$/);
+      expect(stderr).toMatch(/^fuel: OUTPUT_LOST: standard output cannot be written: .*ENOSPC.*\n$/);
     },
   );
 

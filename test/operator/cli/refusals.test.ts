@@ -139,7 +139,7 @@ describe('nothing is answered with silence', () => {
   });
 });
 
-test('an engine that can not be reached is said once', async () => {
+test('an engine that cannot be reached is said once', async () => {
   const unreachable = commandLine({ EVENTSTORE_URL: 'esdb://127.0.0.1:9?tls=false' });
   const { code, stderr } = await unreachable.fuel('account', 'list');
   expect(code).toBe(1);

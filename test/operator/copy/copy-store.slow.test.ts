@@ -223,7 +223,7 @@ test('no copy leaves a reader in either log, whatever it found', async () => {
   expect([from.openSubscriptions, lost.openSubscriptions]).toEqual([0, 0]);
 });
 
-test('a record of a copy that can not be read is none: the events are compared, and it is named', async () => {
+test('a record of a copy that cannot be read is none: the events are compared, and it is named', async () => {
   const [source, target] = [await sample(), newEnd()];
   const [first] = await operations(source);
   const { id, type, data, metadata } = first as RecordedEvent;
@@ -291,7 +291,7 @@ describe('events that the target should not have', () => {
 test('a copy that was interrupted after it was recorded is ended by the next run, which only compares', async () => {
   const [source, target] = [await sample(), newEnd()];
   const release: Coordination['release'] = async (lease, holder) => {
-    if (lease === 'store copy') throw new FuelError('STORE_UNAVAILABLE', 'MongoDB can not be reached');
+    if (lease === 'store copy') throw new FuelError('STORE_UNAVAILABLE', 'MongoDB cannot be reached');
     await target.coordination.release(lease, holder);
   };
   const interrupted = { ...target, coordination: { ...target.coordination, release } };

@@ -112,7 +112,7 @@ describe('redelivering by id', () => {
     });
   });
 
-  test('refuses a transaction of which an event can not be read: it may be a void', async () => {
+  test('refuses a transaction of which an event cannot be read: it may be a void', async () => {
     const { options, ended, refused, append, store } = await start();
     const ids = [await ended(1, 'failed'), await ended(2, 'failed')];
     await append('transaction-1', voided(1));

@@ -107,7 +107,7 @@ test('the time at which it was recorded is that of its metadata, which a copy ke
   });
 });
 
-test('of what can not be judged the deliveries are shown all the same, and no reasons', async () => {
+test('of what cannot be judged the deliveries are shown all the same, and no reasons', async () => {
   const { show, record, append, queue, account } = await start();
   await append('transaction-501', { type: 'TransactionConfirmed', data: { transaction_id: 501 } });
   await append('transaction-502', voided(502));

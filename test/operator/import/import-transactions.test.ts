@@ -133,7 +133,7 @@ describe('an import', () => {
     expect(await typesOf(1)).toEqual([]);
   });
 
-  test('records nothing after an event that it can not read', async () => {
+  test('records nothing after an event that it cannot read', async () => {
     const { append, run, typesOf } = startImports();
     await append('transaction-1', ...[confirmed(1), { type: 'TransactionGuessed', data: {} }]);
     expect(await run([confirmed(1), voided(1), confirmed(2)])).toMatchObject({

@@ -86,7 +86,7 @@ describe('the void of an import', () => {
     expect(await typesOf(2)).toEqual(['TransactionConfirmed', 'TransactionCancelled']);
   });
 
-  test('leaves out what was erased, and names what can not be judged', async () => {
+  test('leaves out what was erased, and names what cannot be judged', async () => {
     const { store, voidAll, refused } = await started();
     await store.erase('transaction-1');
     const unreadable = { id: crypto.randomUUID(), type: 'AccountFrozen', data: {}, metadata: {} as never };

@@ -72,7 +72,7 @@ describe('webhook secrets', () => {
     expect(await store.readStream('account-7')).toHaveLength(length);
   });
 
-  test('that can not be read are named and left, and the others are rewrapped', async () => {
+  test('that cannot be read are named and left, and the others are rewrapped', async () => {
     const { account, append, withWebhook, rewrap, secretOf } = start();
     await account(opened());
     const lost = new MasterKeys([LOST]).encryptSecret({ prefix: PREFIX, secret: 'first' });

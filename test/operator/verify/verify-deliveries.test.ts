@@ -146,7 +146,7 @@ describe('verifying deliveries', () => {
     expect(await verify({ accountId: 8 })).toMatchObject({ owed: 0, missing: [], surplus: [], notJudged: 0 });
   });
 
-  test('does not judge an account that can not be read', async () => {
+  test('does not judge an account that cannot be read', async () => {
     const { confirm, verify, append, repairMissing } = await startVerifying();
     await confirm(1);
     await repairMissing();

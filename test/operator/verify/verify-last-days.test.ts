@@ -144,7 +144,7 @@ test('nothing that depends on a damaged event is repaired, and the damage is tol
   ]);
 });
 
-test('what an event that can not be read has left in the view is told, also where that is no damage for sure', async () => {
+test('what an event that cannot be read has left in the view is told, also where that is no damage for sure', async () => {
   const { store, project, verify, lines } = await start();
   await project(1, 2, 3, 4);
   const readable = (await store.readStream('transaction-3'))[0];

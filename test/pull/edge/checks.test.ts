@@ -91,7 +91,7 @@ describe('the embedded edge', () => {
     expect(await checkEdge(none, ADDRESS, windows)).toEqual({ code: 'IP_NOT_ALLOWED' });
   });
 
-  test('trusts nothing of an account that can not be read, its allow-list neither', async () => {
+  test('trusts nothing of an account that cannot be read, its allow-list neither', async () => {
     const { windows, hits } = windowsWith();
     const unreadable = { reason: 'unknown event type Foo' };
     for (const address of [ADDRESS, parseAddress('198.51.100.1')]) {

@@ -46,7 +46,7 @@ test('a transaction recorded again with other content, or voided for another acc
   ]);
 });
 
-test('an event that can not be read changes nothing of those after it', async () => {
+test('an event that cannot be read changes nothing of those after it', async () => {
   const { stream, judge } = await recorded(
     confirmed(1),
     confirmed(1, { created_at: 'yesterday' }),

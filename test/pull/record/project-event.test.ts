@@ -60,7 +60,7 @@ describe('what an event does to the view', () => {
       confirmed(5, { images: { pump: null, odometer: '\ud800' } }),
       /images.odometer: must be Unicode/,
     ],
-    ['with a value that can not be shown', confirmed(5, { fuel: null }), /fuel/],
+    ['with a value that cannot be shown', confirmed(5, { fuel: null }), /fuel/],
   ])('%s is to park it, with its place and the reason', (_, event, reason) => {
     const projected = projectEvent(recorded(event));
     const { position, stream, type, revision } = recorded(event);

@@ -10,7 +10,7 @@ import { rowIn } from '../../support/transactions/row-in.ts';
 const isOf = (id: number) => (change: ViewChange) =>
   change.stream === `transaction-${id}` && !('parkReason' in change);
 
-test('a record that the view can not store is parked with the reason; the others of its batch are shown', async () => {
+test('a record that the view cannot store is parked with the reason; the others of its batch are shown', async () => {
   const { append, start, shows, view, store } = openProjection();
   for (let id = 1; id <= 5; id++) await append(`transaction-${id}`, confirmed(id));
   const apply = view.apply.bind(view);

@@ -70,7 +70,7 @@ describe('a projector', () => {
     await shows(3);
   });
 
-  test('parks an event that can not be shown, logs it once with its position, and continues', async () => {
+  test('parks an event that cannot be shown, logs it once with its position, and continues', async () => {
     const { append, start, shows, view } = openProjection();
     await append('transaction-1', { type: 'TransactionGuessed', data: {} }, confirmed(1));
     const { lines } = start();
@@ -209,7 +209,7 @@ describe('of several projectors', () => {
     expect(one.said('is active', 2)).toBe(true);
   });
 
-  test('one that can not renew its lease continues, and renews it with the next try', async () => {
+  test('one that cannot renew its lease continues, and renews it with the next try', async () => {
     const { start, shows, append, coordination } = openProjection();
     let calls = 0;
     const failing = beforeCall(coordination, 'acquire', () => (++calls === 2 ? unavailable() : undefined));
@@ -221,7 +221,7 @@ describe('of several projectors', () => {
     expect([one.said('lost its lease'), one.said('is active', 2)]).toEqual([false, false]);
   });
 
-  test('one that can not release its lease ends nevertheless', async () => {
+  test('one that cannot release its lease ends nevertheless', async () => {
     const { start, coordination } = openProjection();
     const one = start({ coordination: beforeCall(coordination, 'release', unavailable) });
     await until(() => one.said('is active'));

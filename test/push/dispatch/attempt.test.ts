@@ -46,7 +46,7 @@ describe('an attempt', () => {
     expect(check([...READY, moved])).toMatchObject({ url: 'https://example.com/new' });
   });
 
-  test('is held while its account can not be read: what was last known of its keys may be wrong', () => {
+  test('is held while its account cannot be read: what was last known of its keys may be wrong', () => {
     expect(check([...READY, UNKNOWN])).toBe('held');
     expect(check([...READY, onKey('KeySwitchedOff'), UNKNOWN])).toBe('held');
     expect(check([...READY, UNKNOWN], { prefix: 'bbbbbbbbbb' })).toBe('held');
@@ -58,7 +58,7 @@ describe('an attempt', () => {
     expect(check([...READY, profileSet('2026-01-01T00:00:00.000Z', at(1))])).toHaveProperty('url');
   });
 
-  test('ends for a key that can not be sent to, also without access', () => {
+  test('ends for a key that cannot be sent to, also without access', () => {
     const closed = [...READY, INTEGRATION_OFF];
     const reasons = [READY, closed].map((events) => [
       check([...events, onKey('KeySwitchedOff')]),

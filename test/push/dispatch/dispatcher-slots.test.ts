@@ -220,15 +220,15 @@ describe('an attempt', () => {
     expect((await deliveryOf(m, 501)).reason).toBe('attempt 3, the last, failed: timeout: no answer');
   });
 
-  test('that can not be signed is not made: the delivery ends with the reason, and others continue', async () => {
+  test('that cannot be signed is not made: the delivery ends with the reason, and others continue', async () => {
     const m = await pushMachine();
-    m.unsigned = 'the secret can not be decrypted';
+    m.unsigned = 'the secret cannot be decrypted';
     await m.push(501);
     await m.scheduler.advance(10);
     expect(await deliveryOf(m, 501)).toMatchObject({
       state: 'failed',
       attempts: [],
-      reason: 'it could not be signed: the secret can not be decrypted',
+      reason: 'it could not be signed: the secret cannot be decrypted',
     });
     expect((await m.queue.health(PREFIX)).failedInARow).toBe(0);
     m.unsigned = undefined;

@@ -192,7 +192,7 @@ describe('an outcome that the store refuses', () => {
     const detail = 'not stored: too large';
     expect(stored).toContainEqual(failure('large', { ...status, detail, answer: silent }));
     expect([heard.length, faults]).toEqual([12, []]);
-    const msg = 'an outcome can not be stored: it is recorded without the receiver’s answer';
+    const msg = 'an outcome cannot be stored: it is recorded without the receiver’s answer';
     expect(lines).toMatchObject([{ level: 50, delivery: 'large', err: { message: 'too large' }, msg }]);
   });
 

@@ -93,7 +93,7 @@ test('the answer is the same whether or not the directory is far enough to give 
   await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 8 }), agrees), { numRuns: 30 });
 });
 
-test('an event that can not be read makes the account unreadable for all that comes later, not before', async () => {
+test('an event that cannot be read makes the account unreadable for all that comes later, not before', async () => {
   const store = await openStore();
   await append(store, { type: 'KeySwitchedOff', data: { account_id: 7, prefix: 'neverthere' } });
   const history = new AccountHistory({ store, directory: new Directory() });
@@ -165,7 +165,7 @@ test('a directory that knows the account as unreadable is not asked: the stream 
   expect(await readsAt(history, [4, 5, 6])).toEqual(['on', 'unreadable', 'unreadable']);
 });
 
-test('a stream that opens another account can not be read, as in the directory', async () => {
+test('a stream that opens another account cannot be read, as in the directory', async () => {
   const store = await openStore(opened('Eight', 8), keyIssued(), webhookSet());
   const history = new AccountHistory({ store, directory: new Directory() });
   expect(await readsAt(history, [2, 4])).toEqual(['unreadable', 'unreadable']);

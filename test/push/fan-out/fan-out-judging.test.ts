@@ -41,7 +41,7 @@ describe('the time at which an event was recorded is that of its metadata, which
     expect(await find(m, 502)).toBeUndefined();
   });
 
-  test('for the retention also where the account can not be read: what is too old waits for nothing', async () => {
+  test('for the retention also where the account cannot be read: what is too old waits for nothing', async () => {
     const m = await pushMachine();
     await m.record('account-7', { type: 'AccountFrozen', data: { account_id: 7 } } as never);
     const edge = await copied(m, 501, 90 * DAY_MS);
@@ -54,7 +54,7 @@ describe('the time at which an event was recorded is that of its metadata, which
   });
 });
 
-test('deliveries of an account that can not be read wait for a second, then twice as long each time, a minute at most, and others continue', async () => {
+test('deliveries of an account that cannot be read wait for a second, then twice as long each time, a minute at most, and others continue', async () => {
   const m = await pushMachine();
   await m.record('account-9', { type: 'IntegrationEnabled', data: { account_id: 9 } });
   const event = await m.confirm(501, { account_id: 9 });

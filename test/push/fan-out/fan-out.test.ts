@@ -82,7 +82,7 @@ test('a transaction that is voided is never sent, whichever of its events comes 
   expect((await find(m, 502))?.state).toBe('withdrawn');
 });
 
-test('an event that can not be shown is parked with the reason, and does not stop the others beside it', async () => {
+test('an event that cannot be shown is parked with the reason, and does not stop the others beside it', async () => {
   const m = await pushMachine();
   const broken = await m.record('transaction-501', {
     type: 'TransactionConfirmed',

@@ -67,7 +67,7 @@ describe('a warning', () => {
     expect(await recorded()).toHaveLength(4);
   });
 
-  test('that can not be read counts for none: the account that holds it is refused another event', async () => {
+  test('that cannot be read counts for none: the account that holds it is refused another event', async () => {
     const { warn, append } = await start();
     await append('account-7', { type: 'WebhookFailing', data: { prefix: PREFIX } });
     await expect(warn()).rejects.toMatchObject({

@@ -64,7 +64,7 @@ describe('a warning', () => {
     expect(appended).toEqual(['warn aaaaaaaaaa', 'warn bbbbbbbbbb', 'warn aaaaaaaaaa']);
   });
 
-  test('that can not be recorded, nor what came meanwhile, waits for the next failure', async () => {
+  test('that cannot be recorded, nor what came meanwhile, waits for the next failure', async () => {
     const { ended, store, appended, lines, fail } = watching();
     const { promise, resolve } = Promise.withResolvers<void>();
     Object.assign(store, { failing: true, waiting: promise });

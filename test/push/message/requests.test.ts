@@ -76,7 +76,7 @@ test('a request goes to the given URL and is signed with the decrypted secret', 
   expect(signed(keyWith({ secret: 'T'.repeat(43) }))).not.toBe(before);
 });
 
-test('a secret that can not be decrypted, or that there is none of, is an error and not an unsigned request', () => {
+test('a secret that cannot be decrypted, or that there is none of, is an error and not an unsigned request', () => {
   const requestFor = createRequests(masterKeys, presigner);
   const ask = (key: AccountKey) => () => requestFor(delivery, { url: URL, key, atMs: NOW_MS });
   const unreadable = expect.objectContaining({ code: 'SECRET_UNREADABLE' });

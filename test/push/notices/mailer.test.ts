@@ -74,7 +74,7 @@ describe('a mail', () => {
 });
 
 describe('encryption', () => {
-  test('is used where the server offers it, also with a certificate that can not be verified', async () => {
+  test('is used where the server offers it, also with a certificate that cannot be verified', async () => {
     const smtp = await startSmtpServer();
     expect(await mailerTo(smtp.url).send(MAIL)).toEqual({ kind: 'sent', rejected: 0 });
     expect(smtp.mails).toMatchObject([{ secure: true }]);

@@ -101,13 +101,13 @@ describe('a notice that could not be mailed', () => {
     expect(smtp.mails.slice(2).every(({ raw }) => raw.includes('Webhook was switched off'))).toBe(true);
   });
 
-  test('of an account that can not be read to its end waits until the operator has skipped what closed it', async () => {
+  test('of an account that cannot be read to its end waits until the operator has skipped what closed it', async () => {
     const { smtp, run, record, logged, store, clock, lines, isDone } = await withServer();
     await record(DISABLED, UNKNOWN);
     run();
     await logged(RETRYING);
     expect(lines.find(({ msg }) => String(msg).includes(RETRYING))).toMatchObject({
-      err: { message: 'the stream account-7 can not be read to its end' },
+      err: { message: 'the stream account-7 cannot be read to its end' },
     });
     const unknown = (await store.readStream('account-7')).at(-1);
     await skipEvent(store, unknown?.position ?? 0, { author: AUTHOR, reason: 'by hand', clock });
@@ -116,7 +116,7 @@ describe('a notice that could not be mailed', () => {
     await vi.waitUntil(isDone, WAIT);
   });
 
-  test('of an event that can not be read is given up after a day, or when the operator has skipped it', async () => {
+  test('of an event that cannot be read is given up after a day, or when the operator has skipped it', async () => {
     for (const isSkipped of [false, true]) {
       const { smtp, run, record, logged, store, clock, givenUp, isDone } = await withServer();
       await record({ type: 'WebhookDisabled', data: { account_id: 7 } } as unknown as AccountEvent);

@@ -129,7 +129,7 @@ describe('the notifier', () => {
     expect(JSON.stringify(lines)).not.toMatch(/Harbour Freight|example/);
   });
 
-  test('leaves alone what it does not mail, also where it can not be read, and its checkpoint moves on', async () => {
+  test('leaves alone what it does not mail, also where it cannot be read, and its checkpoint moves on', async () => {
     const { run, record, isDone, lines } = await withServer();
     run();
     await record(onKey('KeySwitchedOff'), {

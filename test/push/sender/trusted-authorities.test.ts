@@ -76,7 +76,7 @@ describe('of a chain of root, intermediate and receiver', () => {
   });
 });
 
-test('a file without a certificate is refused, and one of several that can not be read is named by its number', () => {
+test('a file without a certificate is refused, and one of several that cannot be read is named by its number', () => {
   const broken = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
   for (const extraCa of ['', 'no certificate', broken])
     expect(() => trusting(extraCa)).toThrow('FUEL_WEBHOOK_CA');

@@ -13,7 +13,7 @@ function counted() {
   return { metrics, values };
 }
 
-test('a request that can not be signed counts as a failed attempt without a time', async () => {
+test('a request that cannot be signed counts as a failed attempt without a time', async () => {
   const { metrics, values } = counted();
   expect(metrics.signed(() => 'request')).toBe('request');
   const unsigned = () => {

@@ -93,7 +93,7 @@ describe('the figures that are the same in every process', () => {
     });
   });
 
-  test('are the accounts with an event that can not be read', async () => {
+  test('are the accounts with an event that cannot be read', async () => {
     const directory = directoryOf(opened7());
     const { figures } = opened({ directory });
     expect(await figures()).toMatchObject({ fuel_accounts_unreadable: 0 });
@@ -102,7 +102,7 @@ describe('the figures that are the same in every process', () => {
     expect(await figures()).toMatchObject({ fuel_accounts_unreadable: 1 });
   });
 
-  test('are no numbers while they can not be read, and the others are', async () => {
+  test('are no numbers while they cannot be read, and the others are', async () => {
     const status = (): Promise<never> => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away'));
     const { figures } = opened({ subscriptions: { ...none, status } });
     expect(await figures()).toMatchObject({

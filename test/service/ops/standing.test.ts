@@ -97,7 +97,7 @@ test('a process that ends while the end of the log is asked for becomes no membe
   }
 });
 
-test('an end of the log that can not be read is a line, and no request is served', async () => {
+test('an end of the log that cannot be read is a line, and no request is served', async () => {
   const { join, standing, lines } = member(() => Promise.reject(new TypeError('a fault')));
   join();
   await until(() => lines.length === 1);

@@ -26,7 +26,7 @@ describe('a master key that is not given any more', () => {
     await m.settled('delivered');
   });
 
-  test('and that this store never had: the role starts, and what can not be signed for that key ends as failed', async () => {
+  test('and that this store never had: the role starts, and what cannot be signed for that key ends as failed', async () => {
     const m = await machine();
     await bindStore(m.engines.store(), m.config, { clock: systemClock });
     await m.provision();
@@ -67,7 +67,7 @@ describe('a master key that is not given any more', () => {
     expect([await m.logged(), await m.attempts()]).toMatchObject([[{ state: 'pending' }], before]);
   });
 
-  test('and was said to be lost: the role starts, and what can not be signed ends as failed', async () => {
+  test('and was said to be lost: the role starts, and what cannot be signed ends as failed', async () => {
     const m = await machine();
     await m.provision();
     await m.record(501);

@@ -69,5 +69,5 @@ export class CommitGate {
 
 /** The error of a queue whose store can't be reached. */
 export function unavailable(): FuelError {
-  return new FuelError('STORE_UNAVAILABLE', 'the store can not be reached');
+  return new FuelError('STORE_UNAVAILABLE', 'the store cannot be reached');
 }

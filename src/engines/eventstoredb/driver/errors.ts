@@ -8,12 +8,12 @@ const UNAVAILABLE_TEXT = /^Failed to discover|Channel has been shut down|Server 
 
 /** No node can do it now. */
 export function storeUnavailable(reason: string, cause?: unknown): FuelError {
-  return new FuelError('STORE_UNAVAILABLE', `EventStoreDB or KurrentDB can not be reached: ${reason}`, {
+  return new FuelError('STORE_UNAVAILABLE', `EventStoreDB or KurrentDB cannot be reached: ${reason}`, {
     cause,
   });
 }
 
-/** The server can not take this event, however often it is given. */
+/** The server cannot take this event, however often it is given. */
 export function itemRefused(reason: string, cause?: unknown): FuelError {
   return new FuelError('ITEM_REFUSED', `the event store does not take it: ${reason}`, { cause });
 }

@@ -64,7 +64,7 @@ function isUnavailable(error: unknown): boolean {
 
 function unavailable(cause: Error): FuelError {
   if (cause instanceof MongoServerSelectionError && isWithoutConfig(cause.reason)) return notInitiated(cause);
-  return new FuelError('STORE_UNAVAILABLE', `MongoDB can not be reached: ${cause.message}`, { cause });
+  return new FuelError('STORE_UNAVAILABLE', `MongoDB cannot be reached: ${cause.message}`, { cause });
 }
 
 function isWithoutConfig(topology: MongoServerSelectionError['reason']): boolean {

@@ -48,7 +48,7 @@ export function whileConnecting(error: unknown): unknown {
 }
 
 export function unavailable(cause: Error): FuelError {
-  return new FuelError('STORE_UNAVAILABLE', `PostgreSQL can not be reached: ${cause.message}`, { cause });
+  return new FuelError('STORE_UNAVAILABLE', `PostgreSQL cannot be reached: ${cause.message}`, { cause });
 }
 
 function has({ code = '' }: DatabaseError, states: readonly string[]): boolean {

@@ -78,7 +78,7 @@ describe('a search for damage', () => {
     ]);
   });
 
-  test('names whatever readers can not read, and nothing else, though SQLite alone judges nearly all', async () => {
+  test('names whatever readers cannot read, and nothing else, though SQLite alone judges nearly all', async () => {
     const text = JSON.stringify({ a: [1, -0.5, 1e3, true, null, 'b\u00e9\n'], n: { m: {} } });
     const odd = [
       '\0',
@@ -148,7 +148,7 @@ describe('a search for damage', () => {
     expect(without.length).toBeLessThan(unreadable.length);
   });
 
-  test('names the rows that can not be looked up, though they follow the one before', async () => {
+  test('names the rows that cannot be looked up, though they follow the one before', async () => {
     const bytes = readFileSync(path);
     const pages = Array.from({ length: bytes.length / PAGE_BYTES }, (_, n) => n * PAGE_BYTES);
     const inner = pages.find((from) => bytes[from] === TABLE_INNER) ?? 0;

@@ -101,7 +101,7 @@ describe('fuel account apply', () => {
     expect(existsSync(process.env.FUEL_DATA_DIR ?? '')).toBe(false);
   });
 
-  test('is refused for a file that can not be read', async () => {
+  test('is refused for a file that cannot be read', async () => {
     const { fuel } = commandLine({}, { hasStore: false });
     expect(await fuel('account', 'apply', '/nowhere/file')).toMatchObject({
       code: 1,
@@ -145,7 +145,7 @@ describe('fuel account export', () => {
     expect((await fuel('account', 'export', 'seven')).code).toBe(2);
   });
 
-  test('names an account that can not be read, or not be applied, prints the others, and ends with 1', async () => {
+  test('names an account that cannot be read, or not be applied, prints the others, and ends with 1', async () => {
     const { fuel, append } = commandLine();
     await append('account-8', [opened('Eight', 8), { type: 'AccountGuessed', data: {} }]);
     await append('account-9', [opened('Nine', 9)]);

@@ -82,7 +82,7 @@ describe('a command that changes something', () => {
   });
 
   test.each(['transaction import', 'account apply'])(
-    'may begin a store, and does not for a file that can not be read: fuel %s',
+    'may begin a store, and does not for a file that cannot be read: fuel %s',
     async (line) => {
       const { fuel, file } = commandLine({}, { hasStore: false });
       const refused = await fuel(...line.split(' '), '/nowhere/file');

@@ -159,7 +159,7 @@ describe('fuel account list and show', () => {
     });
   });
 
-  test('say why an account can not be read, and show nothing else of it', async () => {
+  test('say why an account cannot be read, and show nothing else of it', async () => {
     const { fuel, done, append, account } = commandLine();
     await account(opened(), keyIssued(), integrationOn);
     await append('account-7', [guessed]);
@@ -368,7 +368,7 @@ describe('fuel key', () => {
     );
   });
 
-  test('lists and shows keys while what they were used for can not be read, and says so', async () => {
+  test('lists and shows keys while what they were used for cannot be read, and says so', async () => {
     const { fuel, account } = commandLine();
     await account(opened(), keyIssued());
     mkdirSync(join(process.env.FUEL_DATA_DIR ?? '', 'requests.db')); // no database can be opened there

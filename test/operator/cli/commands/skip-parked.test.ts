@@ -36,7 +36,7 @@ function parkAgain({ withEngines }: Parts): Promise<void> {
     const { signal } = new AbortController();
     const consumer = subscriptions.consume(DELIVERIES_GROUP, { bufferSize: 9, signal });
     for await (const event of consumer) {
-      await consumer.park(event, 'it can not be read');
+      await consumer.park(event, 'it cannot be read');
       break;
     }
     await expect.poll(async () => (await subscriptions.parked(DELIVERIES_GROUP)).length).toBe(1);

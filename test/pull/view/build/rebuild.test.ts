@@ -229,7 +229,7 @@ describe('a rebuild', () => {
     expect(await holder()).toBeUndefined();
   });
 
-  test('ends with the error with which the view that it compares with can not be followed', async () => {
+  test('ends with the error with which the view that it compares with cannot be followed', async () => {
     const { rebuild, start, shows, append, view, operations } = await recorded();
     const { stop } = start();
     await shows(3);
