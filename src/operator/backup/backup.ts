@@ -16,28 +16,28 @@ import { backupFile } from '../../engines/sqlite/driver/backup-file.ts';
 import { numberedFiles } from '../../engines/sqlite/driver/numbered-files.ts';
 
 /**
- * In the order in which they are copied. What was made from the events comes before them, so that no checkpoint of
- * the copy is ahead of the copied log. Acknowledgements (`subscriptions.db`) come before the deliveries that they
- * confirm, so that none of these is missing.
+ * The databases in the order in which they are copied. Those made from the events come before the events, so that no
+ * checkpoint of the copy is ahead of the copied log. Acknowledgements (`subscriptions.db`) come before the deliveries that they
+ * confirm, so that no such delivery is missing.
  */
 const DATABASES = ['requests.db', 'subscriptions.db', 'deliveries.db', 'events.db'];
-/** Copied before them. While it is rebuilt there are two files, and another one is served in the end. */
+/** The view is copied before the databases. It has two files while it is rebuilt, and is served from another file afterwards. */
 const VIEW = 'transactions.db';
-/** The key that secrets are encrypted with, and the certificate that customers may trust. */
+/** The keys and the certificate that the service has generated. */
 const PLAIN_FILES = ['master.key', 'seal.key', 'tls-cert.pem', 'tls-key.pem'];
 
-/** To be kept elsewhere too: it proves what the log was. */
+/** The newest checkpoint, which proves what the log was. Operators should keep it elsewhere too. */
 const CHECKPOINT = 'checkpoint.txt';
-/** What the backup is. */
+/** Describes the backup. */
 const MANIFEST = 'backup.json';
-/** The SHA-256 of each file, as `sha256sum -c` reads it. Written last. */
+/** The SHA-256 of each file in the format of `sha256sum -c`. It is written last. */
 const CHECKSUMS = 'SHA256SUMS';
 
 export interface BackupManifest {
   readonly made_at: string;
-  /** The version of this program. */
+  /** The version of the program that made the backup. */
   readonly program: string;
-  /** The last event of the log, and the last that the view has applied. */
+  /** The positions of the last event of the log and of the last event in the view. */
   readonly positions: CopiedPositions;
   readonly files: readonly string[];
 }
@@ -45,8 +45,8 @@ export interface BackupManifest {
 /**
  * Copies the embedded files of `dataDir` into `target`, a new or empty folder, while the service runs, and checks the
  * copies. The folder can then be used as `FUEL_DATA_DIR`. The checksums are written last: a copy without them is
- * incomplete. Throws `REFUSED` where the target is not empty or not this user's alone, or there is nothing to copy;
- * `STORE_DAMAGED` for a damaged file; `STORE_MISMATCH` where the view is ahead of the log.
+ * incomplete. Throws `REFUSED` if the target is not empty, if other users can write to it, or if there is nothing to copy;
+ * `STORE_DAMAGED` for a damaged file; `STORE_MISMATCH` if the view is ahead of the log.
  */
 export async function backupDataDir(
   dataDir: string,
@@ -89,7 +89,7 @@ export async function backupDataDir(
   return manifest;
 }
 
-/** Has SQLite look through the copied databases, when all are copied, and compares how far they are. */
+/** Has SQLite check the copied databases once all are copied, and compares their positions. */
 function checkCopies(
   names: readonly string[],
   { dataDir, target }: { readonly dataDir: string; readonly target: string },
@@ -104,13 +104,13 @@ function checkCopies(
   if (transactions !== null && transactions > (events ?? 0)) {
     throw new FuelError(
       'STORE_MISMATCH',
-      `the view stands at ${transactions}, ahead of the log, which ends at ${events ?? 0}: run fuel projection rebuild transactions, then make the backup`,
+      `the view is at position ${transactions}, ahead of the log, which ends at ${events ?? 0}: run fuel projection rebuild transactions, then make the backup`,
     );
   }
   return positions;
 }
 
-/** All files of the view; once more if others took their place meanwhile. */
+/** Copies all files of the view, and starts again if others have replaced them meanwhile. */
 async function copyView(dataDir: string, target: string): Promise<string[]> {
   for (;;) {
     const names = numberedFiles(dataDir, VIEW);
@@ -130,7 +130,7 @@ async function copyDatabase(
   { dataDir, target }: { readonly dataDir: string; readonly target: string },
 ): Promise<void> {
   const partial = join(target, `${name}.partial`);
-  await (await open(partial, 'wx', 0o600)).close(); // never a file, or a link, that somebody put there
+  await (await open(partial, 'wx', 0o600)).close(); // fails if somebody put a file or a link there
   await backupFile(join(dataDir, name), partial);
   await syncFile(partial);
   await rename(partial, join(target, name));

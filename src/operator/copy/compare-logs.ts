@@ -5,40 +5,40 @@ import { type Position, textOfRef } from '../../event-store/recorded-event.ts';
 import { type Leaf, leavesAfter } from '../../seals/leaves.ts';
 import type { Gaps } from '../../seals/seals.ts';
 
-/** Missing events that are named; the others are counted. */
+/** This many missing events are named. The others are counted. */
 const MAX_NAMED = 10;
 
 export interface LogComparison {
-  /** Events that are the same in both, in the same order. */
+  /** The number of events that are the same in both logs, in the same order. */
   readonly events: number;
-  /** In the source, of the last of them. */
+  /** The position of the last of them in the source. */
   readonly copiedTo: Position;
-  /** What the target has otherwise; nothing behind it was compared. */
+  /** The first difference, if there is one. Nothing after it was compared. */
   readonly fault: string | undefined;
-  /** Events of the source that come after the target's end. */
+  /** The number of events of the source that come after the target's end. */
   readonly missing: number;
-  /** The first of them, one line each. */
+  /** The first of these events, one line each. */
   readonly missingNamed: readonly string[];
 }
 
 export interface LogComparisonOptions {
   readonly source: EventStore;
   readonly target: EventStore;
-  /** What was erased, by the log of one that has all of it. */
+  /** Everything that was erased, read from a log that has all of it. */
   readonly gaps: Gaps;
-  /** Where the target's log ended when it was copied; its end unless given. */
+  /** The end of the target's log when it was copied (default: its present end). */
   readonly copyEnd?: Position | undefined;
   readonly onProgress: (events: number) => void;
 }
 
 /**
- * Compares two logs leaf by leaf, as they are sealed: stream, revision, id, type, data and metadata, and the order of all. Left
- * out are the name of the store, which a target has first, and marks that it was moved.
+ * Compares two logs leaf by leaf, as they are sealed: stream, revision, id, type, data, metadata and order of all events. It
+ * leaves out the name of the store, which comes first in a target, and the marks of a moved store.
  */
 export async function compareLogs(options: LogComparisonOptions): Promise<LogComparison> {
   const { source, target, gaps, copyEnd = Number.POSITIVE_INFINITY, onProgress } = options;
   const [ours, theirs] = [leavesOf(source, gaps), leavesOf(target, gaps, copyEnd)];
-  // Both have the name of the store.
+  // Both logs have the name of the store, which counts as one event.
   const found = { events: 1, copiedTo: 0, missing: 0, missingNamed: [] as string[] };
   try {
     let other = await nextOf(theirs);

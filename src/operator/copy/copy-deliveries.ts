@@ -9,28 +9,28 @@ import { DELIVERIES, LANES, LOG, type StoredRow, WITHDRAWALS } from '../../push/
 import type { AnyRow, Key, TablePlan } from '../../tables/plan.ts';
 import { put, type Tables } from '../../tables/tables.ts';
 
-/** Of a delivery whose transaction was erased: before everything; it is never attempted again. */
+/** The position of a delivery whose transaction was erased. It comes before everything, since it is never attempted again. */
 const NOWHERE: Position = 0;
-/** Rows of one read: with their records, and what receivers said, some MiB. */
+/** The number of rows per read. With records and answers they take a few MiB. */
 const BLOCK = 100;
 
 export interface DeliveryCopyOptions {
   readonly source: Tables;
-  /** Has the source's name. */
+  /** It has the source's name. */
   readonly target: Tables;
-  /** Where the copied events are: deliveries get their positions there. */
+  /** The store with the copied events, which gives the deliveries their new positions. */
   readonly targetStore: Pick<EventStore, 'readStreams'>;
   readonly onProgress: (step: 'deliveries copied', done: number) => void;
 }
 
 export interface DeliveryCopy {
-  /** Deliveries that are the same in the target as in the source. */
+  /** The number of deliveries that are the same in both logs. */
   readonly deliveries: number;
-  /** What differs, one line each. */
+  /** The differences, one line each. */
   readonly faults: readonly string[];
 }
 
-/** Gives the target the source's name. Throws `REFUSED` where it has another one, and deliveries. */
+/** Gives the target the source's name. Throws `REFUSED` if it has another name and deliveries. */
 export async function nameLog({
   source,
   target,
@@ -46,8 +46,8 @@ export async function nameLog({
 }
 
 /**
- * Copies the delivery log row by row and reads it back. What the target has already is not stored again, so that a copy
- * that was interrupted continues quickly. Nothing is delivered from either meanwhile: a claim is copied as ended.
+ * Copies the delivery log row by row and reads it back. Rows that the target already has are not stored again, so that an
+ * interrupted copy continues quickly. Nothing is delivered from either log meanwhile, so claims are copied as ended.
  */
 export async function copyDeliveries(options: DeliveryCopyOptions): Promise<DeliveryCopy> {
   const { targetStore, onProgress } = options;
@@ -70,7 +70,7 @@ export async function copyDeliveries(options: DeliveryCopyOptions): Promise<Deli
 
 interface TableCopy {
   readonly nameOf: (row: AnyRow) => string;
-  /** The rows as the target is to have them. */
+  /** Returns the rows as the target should have them. */
   readonly convert?: (rows: readonly AnyRow[]) => Promise<readonly AnyRow[]>;
   readonly onCopied?: (equal: number) => void;
 }
@@ -109,7 +109,7 @@ async function copyTable(
   return { equal, faults };
 }
 
-/** Each at the position that its transaction's event has in `store`, and without its claim. */
+/** The rows with the positions that their transactions' events have in `store`, and without claims. */
 export async function relocated(
   rows: readonly StoredRow[],
   store: DeliveryCopyOptions['targetStore'],
@@ -125,7 +125,7 @@ export async function relocated(
   }));
 }
 
-/** The rows of the keys in the range; without `to` all that are left. */
+/** The rows whose keys are in the range, or without `to` all remaining rows. */
 async function rowsBetween(
   tables: Tables,
   table: TablePlan,

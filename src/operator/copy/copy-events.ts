@@ -1,9 +1,16 @@
 import { FuelError } from '../../base/errors.ts';
+import type { EventMetadata } from '../../domain/events.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
-import type { Append, AppendResult, EventStore } from '../../event-store/event-store.ts';
+import { parseDateTime } from '../../domain/values/date-time.ts';
+import { membersOf } from '../../event-store/codec.ts';
+import type { Append, AppendResult, EventStore, NewEvent } from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/reads.ts';
-import { type Position, type RecordedEvent, textOfRef } from '../../event-store/recorded-event.ts';
-import { toCopied } from './copied-event.ts';
+import {
+  type Position,
+  type RecordedEvent,
+  textOfRef,
+  Unreadable,
+} from '../../event-store/recorded-event.ts';
 
 const ERASED_AT_ONCE = 50;
 const MAX_NAMED = 10;
@@ -11,12 +18,12 @@ const MAX_NAMED = 10;
 export interface EventCopyOptions {
   readonly source: EventStore;
   readonly target: EventStore;
-  /** What is copied already. */
+  /** Everything up to this position has been copied. */
   readonly after: Position;
   readonly onCopied: (events: number) => void;
 }
 
-/** Appends what the source's log has after a position to the target's. */
+/** Appends the events after a position of the source's log to the target's log. */
 export async function copyEvents({ source, target, after, onCopied }: EventCopyOptions): Promise<void> {
   for await (const { events } of readToEnd(source, { prefixes: [], after })) {
     await appendCopies(events, target);
@@ -25,12 +32,12 @@ export async function copyEvents({ source, target, after, onCopied }: EventCopyO
 }
 
 /**
- * Appends events in the order of their log, each at its own revision; those that are there already change nothing. Rejects with
- * `REFUSED` where another event has the place.
+ * Appends events in the order of their log, each at its own revision. Events that are already there change nothing. Rejects with
+ * `REFUSED` if another event has the place.
  *
- * Who is owed a delivery depends on which of the account's events come before the transaction's in the log, and what was
- * sealed is proven by the order of all. So a stretch of events of transactions is appended before the next stretch of others
- * begins, and the reverse, and in a stretch each stream has one event: an engine records these as they were sent.
+ * The order must be kept: who is owed a delivery depends on which events of the account come before the transaction's, and seals
+ * prove the order of all events. So a stretch of transaction events is appended before the next stretch of other events begins,
+ * and vice versa. A stretch has one event of each stream, which an engine records in the order in which they were sent.
  */
 export async function appendCopies(events: readonly RecordedEvent[], target: EventStore): Promise<void> {
   for (const stretch of stretchesOf(events)) {
@@ -38,12 +45,15 @@ export async function appendCopies(events: readonly RecordedEvent[], target: Eve
     const refused = stretch.flatMap((event, index) => refusal(event, results[index]));
     if (refused.length > 0) {
       const named = refused.slice(0, MAX_NAMED).join('; ');
-      throw new FuelError('REFUSED', `the target took ${refused.length} events otherwise: ${named}`);
+      throw new FuelError(
+        'REFUSED',
+        `the target already has other events in place of ${refused.length} events: ${named}`,
+      );
     }
   }
 }
 
-/** Cut wherever events of transactions and others meet, and before a stream comes again. */
+/** Cuts events wherever transaction events and other events meet, and before a stream is repeated. */
 export function stretchesOf(events: readonly RecordedEvent[]): RecordedEvent[][] {
   const stretches: RecordedEvent[][] = [];
   let ofTransactions: boolean | undefined;
@@ -61,7 +71,7 @@ export function stretchesOf(events: readonly RecordedEvent[]): RecordedEvent[][]
   return stretches;
 }
 
-/** One event each: an interruption can't leave half of an append that the next run repeats. */
+/** Each append has one event, so that an interruption can't leave half of an append that the next run repeats. */
 function toAppend(event: RecordedEvent): Append {
   const { stream, revision } = event;
   return { stream, expected: revision === 0 ? 'none' : revision - 1, events: [toCopied(event)] };
@@ -75,7 +85,7 @@ function refusal(event: RecordedEvent, result: AppendResult | undefined): string
   return result?.kind === 'appended' ? [] : [`${textOfRef(event)}, whose stream is erased there`];
 }
 
-/** Streams that are erased in the source are erased in the target too, whether it has them or not. */
+/** Erases the streams that are erased in the source, whether the target has them or not. */
 export async function eraseStreams(streams: readonly string[], target: EventStore): Promise<void> {
   for (let at = 0; at < streams.length; at += ERASED_AT_ONCE) {
     await Promise.all(
@@ -84,4 +94,19 @@ export async function eraseStreams(streams: readonly string[], target: EventStor
       }),
     );
   }
+}
+
+/**
+ * The event as it is appended to the target, unchanged. Throws `REFUSED` for an event that is not JSON or does not say when it
+ * happened: by the target's own time it would look new to webhooks and notices.
+ */
+export function toCopied(event: RecordedEvent): NewEvent {
+  const { id, type, data, metadata } = event;
+  const fault = [data, metadata].find((part) => part instanceof Unreadable);
+  const refused = (why: string) => new FuelError('REFUSED', `${textOfRef(event)} can't be copied: ${why}`);
+  if (fault !== undefined) throw refused(fault.reason);
+  const { at } = membersOf(metadata);
+  if (typeof at !== 'string' || parseDateTime(at) === undefined)
+    throw refused('it does not say when it happened');
+  return { id, type, data, metadata: metadata as EventMetadata };
 }

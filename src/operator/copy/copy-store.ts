@@ -13,14 +13,13 @@ import { storeIdentity } from '../../event-store/store-identity.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
 import { Gaps } from '../../seals/seals.ts';
 import { compareLogs, type LogComparison } from './compare-logs.ts';
-import { toCopied } from './copied-event.ts';
 import { copyDeliveries, type DeliveryCopy, nameLog } from './copy-deliveries.ts';
-import { copyEvents, eraseStreams } from './copy-events.ts';
+import { copyEvents, eraseStreams, toCopied } from './copy-events.ts';
 
-/** What EventStoreDB records for itself. */
+/** EventStoreDB keeps records of its own in these streams. */
 const SYSTEM_STREAMS = '$';
 
-/** What is copied from, or to. */
+/** The source or the target of a copy. */
 export interface CopyEnd {
   readonly store: EventStore;
   readonly queue: Pick<DeliveryQueue, 'logId' | 'tables'>;
@@ -32,7 +31,7 @@ export interface CopyStoreOptions {
   readonly target: CopyEnd;
   readonly author: Author;
   readonly clock: Clock;
-  /** Marks the source as moved; called again where that may have been interrupted. */
+  /** Marks the source as moved. It is called again if the first call may have been interrupted. */
   readonly markMoved: () => Promise<void>;
   readonly onProgress: (progress: CopyProgress) => void;
 }
@@ -43,13 +42,13 @@ export interface CopyProgress {
 }
 
 export interface CopyReport {
-  /** Events that are the same in the target as in the source. */
+  /** The number of events that are the same in both stores. */
   readonly events: number;
-  /** Likewise deliveries; the number on record where they were copied before, `null` where the events differ. */
+  /** The same for deliveries: the number on record if they were copied before, or `null` if the events differ. */
   readonly deliveries: number | null;
-  /** Everything was copied before: this time the events were only compared. */
+  /** True if everything was copied before. Then the events were only compared. */
   readonly copiedBefore: boolean;
-  /** What differs, one line each; the copy is complete where there is none. */
+  /** The differences, one line each. The copy is complete if there are none. */
   readonly faults: readonly string[];
 }
 
@@ -58,10 +57,10 @@ export interface CopyReport {
  * delivery log with its positions in the new event store. Views, leases and the positions of subscriptions are not
  * copied but recreated there; the copied delivery log prevents a second delivery of anything.
  *
- * It can be interrupted anywhere and run again: it continues where it was. When everything was read back and found
- * equal, it records `StoreCopied` and marks the source as moved; a run after that only compares. Rejects with `REFUSED`
- * where a process is live on either side, the target is another store, or the source changes during the copy, and with
- * `STORE_MOVED` where the source was moved to another target.
+ * It can be interrupted anywhere and continues when it is run again. Once everything was read back and found equal, it records
+ * `StoreCopied` and marks the source as moved; a run after that only compares. Rejects with `REFUSED` if a process is live on
+ * either side, the target is another store, or the source changes during the copy, and with `STORE_MOVED` if the source was
+ * moved to another target.
  */
 export async function copyStore(options: CopyStoreOptions): Promise<CopyReport> {
   const { source, target, clock } = options;
@@ -78,7 +77,7 @@ export async function copyStore(options: CopyStoreOptions): Promise<CopyReport> 
   await nameTarget(first, target.store);
   const { events, fault, missingNamed } = await compare(options, before.position);
   const faults = fault === undefined ? missingNamed : [fault];
-  // Where the former run was interrupted right before these.
+  // The former run may have been interrupted right before these two steps.
   if (faults.length === 0) await options.markMoved();
   await endCopy(target.coordination, storeId);
   return { events, deliveries: before.deliveries, copiedBefore: true, faults };
@@ -93,7 +92,7 @@ async function copyAll(
   await nameTarget(first, target.store);
   await source.queue.logId(); // a log without a name gets one
   await nameLog({ source: source.queue.tables, target: target.queue.tables });
-  // Keeps a service from starting there. Last of the three, so that a target that is refused stays usable.
+  // This keeps a service from starting there. It comes last, so that a target that is refused stays usable.
   await beginCopy(target.coordination, storeId);
   await eraseStreams(await source.erasedStreams(), target.store);
   const sourceEnd = await source.store.head();
@@ -123,7 +122,7 @@ async function copyAll(
   return { ...report, faults: late };
 }
 
-/** What a command has recorded in the last moment before the source was marked, one line each. */
+/** The events that a command recorded in the last moment before the source was marked, one line each. */
 async function recordedAfter(copied: Position, source: EventStore): Promise<string[]> {
   const late: string[] = [];
   for await (const { events } of readToEnd(source, { prefixes: [], after: copied }))
@@ -132,13 +131,13 @@ async function recordedAfter(copied: Position, source: EventStore): Promise<stri
   return late;
 }
 
-/** The source's log with the target's; `copyEnd` is where the target's ended when it was copied whole. */
+/** Compares the two logs. `copyEnd` is the end of the target's log when the copy was completed. */
 async function compare(
   { source, target, onProgress }: CopyStoreOptions,
   copyEnd?: Position,
 ): Promise<LogComparison> {
   const gaps = new Gaps();
-  await gaps.read(copyEnd === undefined ? source.store : target.store); // the target may have erased more since
+  await gaps.read(copyEnd === undefined ? source.store : target.store); // since then the target may have erased more
   return compareLogs({
     ...{ source: source.store, target: target.store, gaps, copyEnd },
     onProgress: (done) => onProgress({ step: 'events compared', done }),
@@ -155,9 +154,8 @@ function copyLog({ source, target, onProgress }: CopyStoreOptions): Promise<Deli
 }
 
 /**
- * Gives an empty target the event that names the source, before any other: from then on it is known whose copy
- * it is. Throws `REFUSED`, with nothing changed, where the target is another store or holds events without a
- * name.
+ * Gives an empty target the event that names the source, before any other event, so that it is known whose copy it is. Throws
+ * `REFUSED` without a change if the target is another store, or has events but no name.
  */
 async function nameTarget(first: RecordedEvent, target: EventStore): Promise<void> {
   const [named] = await target.readStream(OPERATIONS_STREAM);
@@ -207,7 +205,7 @@ async function assertNoLiveProcess(coordination: Coordination, what: string): Pr
   throw new FuelError('REFUSED', `${processes} still works on ${what}: stop the service first`);
 }
 
-/** What `StoreCopied` says and where it is in the log, `undefined` while no copy was completed. */
+/** The data and the position of `StoreCopied`, or `undefined` if no copy was completed. */
 async function recordOfCopy(
   store: EventStore,
 ): Promise<{ readonly position: Position; readonly deliveries: number } | undefined> {

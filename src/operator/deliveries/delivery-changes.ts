@@ -1,11 +1,11 @@
 import type { DeliverySummary } from '../../push/queue/delivery.ts';
 import type { DeliveryFilter, DeliveryReads } from '../../push/queue/delivery-queue.ts';
 
-/** The newest of a filter whose changes are seen; of what is new nothing is left out, however much it is. */
+/** Changes are noticed in this many of the newest deliveries. New deliveries are all noticed, however many there are. */
 const FOLLOWED = 10_000;
 const PAGE = 1_000;
 
-/** What is new or has changed among the newest deliveries of a filter, from look to look. */
+/** Finds what is new or has changed among the newest deliveries of a filter since the last look. */
 export class DeliveryChanges {
   readonly #queue: Pick<DeliveryReads, 'page'>;
   readonly #filter: DeliveryFilter;
@@ -16,7 +16,7 @@ export class DeliveryChanges {
     this.#filter = filter;
   }
 
-  /** Oldest first; all of them at the first look. */
+  /** Returns the changes, oldest first. At the first look these are all deliveries. */
   async look(): Promise<readonly DeliverySummary[]> {
     const known = this.#known;
     const found = await this.#newest();

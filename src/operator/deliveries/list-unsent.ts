@@ -10,7 +10,7 @@ export interface UnsentOptions extends TransactionDeliveriesOptions {
   readonly queue: Pick<DeliveryReads, 'page'>;
 }
 
-/** Transactions that customers see and of which the key has no delivery, with the reason: the newest first. */
+/** Yields the transactions that customers see but that the key has no delivery of, with the reason, newest first. */
 export async function* listUnsent(
   {
     accountId,
@@ -31,7 +31,7 @@ export async function* listUnsent(
       if (sent.has(row.id)) continue;
       const events = await store.readStream(transactionStream(row.id));
       const { notSent } = await transactionDeliveries(row.id, events, options);
-      yield { row, reason: notSent.find(({ key }) => key === prefix)?.reason ?? 'it is not known why' };
+      yield { row, reason: notSent.find(({ key }) => key === prefix)?.reason ?? 'the reason is unknown' };
     }
     after = rows.at(-1);
     if (!hasMore) return;

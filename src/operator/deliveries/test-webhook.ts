@@ -17,9 +17,9 @@ export interface WebhookTest extends SendResult {
 }
 
 /**
- * Makes one attempt to send a `webhook.test` and returns its outcome. It is recorded in the account's stream, not in
- * the delivery log, and does not count in the webhook's health. Throws `REFUSED`, without an attempt, where nothing
- * would be sent to the webhook now.
+ * Makes one attempt to send a `webhook.test` and returns its outcome. It is recorded in the account's stream, not in the delivery
+ * log, and does not count towards the webhook's health. Throws `REFUSED` without an attempt if nothing would be sent to the
+ * webhook now.
  */
 export async function testWebhook(
   { writer, masterKeys, sender }: WebhookTestParts,

@@ -11,7 +11,7 @@ import type { DeliveryReads } from '../../push/queue/delivery-queue.ts';
 
 export interface TransactionDeliveries {
   readonly deliveries: readonly DeliverySummary[];
-  /** Every key of the account that has no delivery, with the reason. */
+  /** The keys of the account that have no delivery, each with the reason. */
   readonly notSent: readonly { readonly key: string; readonly reason: string }[];
 }
 
@@ -23,7 +23,7 @@ export interface TransactionDeliveriesOptions {
   readonly retentionMs: number;
 }
 
-/** The deliveries of a transaction, and why its account's other keys have none; `events` are its stream. */
+/** Returns the deliveries of a transaction, and why the other keys of its account have none. `events` are its stream. */
 export async function transactionDeliveries(
   transactionId: number,
   events: readonly RecordedEvent[],

@@ -6,14 +6,14 @@ import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts, readToEnd } from '../../event-store/reads.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 
-/** Whose transactions are looked for. */
+/** The driver whose transactions are searched for. */
 export interface DriverQuery {
   readonly accountId?: number | undefined;
-  /** Its id; or a text that is its id, or a part of its name or number. */
+  /** The driver's id, or a text that is its id or a part of its name or number. */
   readonly driver: number | string;
 }
 
-/** A transaction of the driver: its stream as it is now, and those of its events that name the driver. */
+/** A transaction of the driver: its present stream, and the events of it that name the driver. */
 export interface DriverTransaction {
   readonly id: number;
   readonly accountId: number;
@@ -26,13 +26,13 @@ export type DriverEvent = RecordedEvent & { readonly data: WithDriver & { readon
 export interface FindOptions {
   readonly store: Pick<EventStore, 'head' | 'subscribe' | 'readStreams'>;
   readonly signal: AbortSignal;
-  /** Called with how many events were looked at. */
+  /** Called with the number of events that were read. */
   readonly onProgress: (looked: number) => void;
 }
 
 /**
- * Reads the whole log, since nothing else knows drivers. A former event may still be in it, where an engine can't
- * change what it holds: what counts is what the transaction's stream has.
+ * Finds a driver's transactions by reading the whole log, since nothing else has drivers. On an engine that can't change events
+ * the log may still contain a former event, so the transaction's stream decides.
  */
 export async function* findDriver(
   { accountId, driver }: DriverQuery,
@@ -61,10 +61,7 @@ export function isRedactedEvent({ data }: DriverEvent): boolean {
   return isWithoutDriver(data);
 }
 
-/**
- * Whether the event records a transaction of the driver, in a form of which the driver can be told. A text is
- * `searchable` here.
- */
+/** True if the event records a transaction of the driver. A text to search for must be `searchable` here. */
 export function isOfDriver(event: RecordedEvent, { accountId, driver }: DriverQuery): event is DriverEvent {
   if (!isRecordingType(event.type)) return false;
   const { account_id, driver: recorded } = membersOf(event.data);

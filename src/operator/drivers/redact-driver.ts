@@ -38,12 +38,12 @@ export interface RedactionOptions {
   readonly reason: string;
   /** Counts what would change, and changes nothing. */
   readonly dryRun?: boolean | undefined;
-  /** Ends the work between two transactions; the same call, given again, continues with the rest. */
+  /** Ends the work between two transactions. Repeating the call continues with the rest. */
   readonly signal: AbortSignal;
   readonly onProgress: (figures: object) => void;
 }
 
-/** What was changed. */
+/** The numbers of events, rows and deliveries that were changed. */
 export interface RedactionFigures {
   readonly events: number;
   readonly rows: number;
@@ -51,7 +51,7 @@ export interface RedactionFigures {
 }
 
 export interface Redaction extends RedactionFigures {
-  /** What the changed events had, to be searched for: each is of one record only. */
+  /** Former texts of the changed events, for `removeErasedBytes`. Each belongs to one record only. */
   readonly texts: readonly string[];
 }
 
@@ -61,26 +61,29 @@ interface Driver {
 }
 
 const IDS_PER_READ = 200;
-/** Of some 120 bytes each, far from what an event may have. */
+/** Each leaf has about 120 bytes, so an event with this many is far below its limit. */
 const LEAVES_AN_EVENT = 1_000;
 const CHECK_EVERY_MS = 50;
 /** Another writer may append to a transaction meanwhile. */
 const MAX_TRIES = 10;
 
 /**
- * Takes a driver's name and number out of every transaction of an account: records `DriverRedacted`, then changes stream
- * and row of each transaction, and the deliveries at last, when none of the former text can come any more. In this
- * order it can be repeated after a kill. Rejects with `REFUSED` where no transaction has the driver.
+ * Removes a driver's name and number from every transaction of an account: records `DriverRedacted`, then changes the stream and
+ * the row of each transaction, and finally the deliveries, once no former text can arrive any more. This order lets it be
+ * repeated after a kill. Rejects with `REFUSED` if no transaction has the driver.
  */
-export async function redactDriver(driver: Driver, options: RedactionOptions): Promise<Redaction> {
-  const { store, dryRun, signal, onProgress } = options;
-  const query = { accountId: driver.accountId, driver: driver.driverId };
-  const progress = (looked: number): void => onProgress({ 'events read': looked });
+export async function redactDriver(
+  { accountId, driverId }: Driver,
+  options: RedactionOptions,
+): Promise<Redaction> {
+  const { store, clock, dryRun, signal, onProgress } = options;
+  const query = { accountId, driver: driverId };
   const ids: number[] = [];
   const texts: string[] = [];
   let last: Position = 0;
   let named = 0;
-  for await (const found of findDriver(query, { store, signal, onProgress: progress })) {
+  const onRead = (looked: number): void => onProgress({ 'events read': looked });
+  for await (const found of findDriver(query, { store, signal, onProgress: onRead })) {
     ids.push(found.id);
     for (const event of found.named) {
       last = Math.max(last, event.position);
@@ -90,20 +93,18 @@ export async function redactDriver(driver: Driver, options: RedactionOptions): P
     }
   }
   if (signal.aborted) return { events: 0, rows: 0, deliveries: 0, texts };
-  if (ids.length === 0) {
-    const { accountId, driverId } = driver;
+  if (ids.length === 0)
     throw new FuelError(
       'REFUSED',
       `no transaction of account ${accountId} has the driver ${driverId}: fuel driver find`,
     );
-  }
   if (dryRun) {
     const [rows, deliveries] = [await countRows(ids, options), await countDeliveries(ids, options)];
     return { events: named, rows, deliveries, texts: [] };
   }
-  const streams = ids.map(transactionStream);
-  const naming = new NamedEvents(driver, options);
-  if (named > 0) for await (const [, history] of readInParts(store, streams)) naming.add(history);
+  const naming = new EventNaming({ accountId, driverId }, options);
+  if (named > 0)
+    for await (const [, history] of readInParts(store, ids.map(transactionStream))) naming.add(history);
   await naming.record();
   let [events, rows, deliveries] = [0, 0, 0];
   for (const id of ids) {
@@ -116,7 +117,7 @@ export async function redactDriver(driver: Driver, options: RedactionOptions): P
   await fannedOut(last, options);
   for await (const id of withDeliveries(ids, options)) {
     if (signal.aborted) break;
-    deliveries += await options.queue.change({ kind: 'redact', transactionId: id }, options.clock.now());
+    deliveries += await options.queue.change({ kind: 'redact', transactionId: id }, clock.now());
     onProgress({ events, rows, deliveries });
   }
   return { events, rows, deliveries, texts };
@@ -124,11 +125,11 @@ export async function redactDriver(driver: Driver, options: RedactionOptions): P
 
 interface Redacting {
   readonly query: DriverQuery;
-  readonly naming: NamedEvents;
+  readonly naming: EventNaming;
 }
 
-/** The events that are to be replaced: each is named in a `DriverRedacted`, before that, by what is left of it. */
-class NamedEvents {
+/** Names the events that will be replaced in a `DriverRedacted` beforehand, each by its leaf without the name. */
+class EventNaming {
   readonly #driver: Driver;
   readonly #options: RedactionOptions;
   readonly #seen = new Set<Position>();
@@ -160,7 +161,7 @@ class NamedEvents {
   }
 }
 
-/** Its stream, then its row: also one that the view has not reached, since the projector may hold the former event. */
+/** Redacts the stream, then the row, even if the view is behind: the projector may already hold the former event. */
 async function redactTransaction(
   id: number,
   how: Redacting,
@@ -172,7 +173,7 @@ async function redactTransaction(
   if (hasView && (events > 0 || isNamed) && !(await repairRow(id, { store, view })))
     throw new FuelError(
       'STORE_BUSY',
-      `the view's transaction ${id} changes without end: run the same command again`,
+      `transaction ${id} of the view keeps changing: run the same command again`,
     );
   return { events, rows: isNamed ? 1 : 0 };
 }
@@ -189,10 +190,13 @@ async function rewriteStream(id: number, { query, naming }: Redacting, store: Ev
     );
     if (await store.rewrite(events)) return named.size;
   }
-  throw new FuelError('STORE_BUSY', `transaction ${id} gets events without end: run the same command again`);
+  throw new FuelError('STORE_BUSY', `transaction ${id} keeps changing: run the same command again`);
 }
 
-/** Waits until nobody makes a delivery of a former event any more: all are fanned out, or each process knows better. */
+/**
+ * Waits until no process can make a delivery of a former event any more: all events are fanned out, or every process has had time
+ * to learn of the redaction.
+ */
 async function fannedOut(
   last: Position,
   { coordination, subscriptions }: Pick<RedactionOptions, 'coordination' | 'subscriptions'>,
@@ -229,7 +233,7 @@ async function countDeliveries(ids: readonly number[], { queue }: RedactionOptio
   return count;
 }
 
-/** Those of which the log has a delivery. */
+/** Yields the transactions that the log has a delivery of. */
 async function* withDeliveries(
   ids: readonly number[],
   { queue }: Pick<RedactionOptions, 'queue'>,
@@ -244,7 +248,7 @@ function partsOf(ids: readonly number[]): Generator<number[], void> {
   return batchesOf(ids, { maxItems: IDS_PER_READ, bytesOf: () => 0 });
 }
 
-/** The ends of what is stored of the record, up to its driver: they name the driver, and no other record has them. */
+/** The end of the stored record up to its driver. It names the driver, and no other record has the same text. */
 function textsOf(event: DriverEvent): string[] {
   const [data, driver] = [JSON.stringify(event.data), JSON.stringify(event.data.driver)];
   const projected = projectEvent(event);

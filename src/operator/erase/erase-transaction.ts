@@ -22,9 +22,9 @@ export interface ErasureOptions {
 }
 
 /**
- * Erases a transaction: records `TransactionErased`, then removes the events, the deliveries and the row of the view. In this
- * order it can be repeated after a crash. Returns texts of it, for `removeErasedBytes`: that comes last. Rejects with
- * `REFUSED` where the transaction was never recorded.
+ * Erases a transaction: records `TransactionErased`, then removes the events, the deliveries and the row of the view. This order
+ * lets it be repeated after a crash. Returns texts of the transaction for `removeErasedBytes`, which must follow. Rejects with
+ * `REFUSED` if the transaction was never recorded.
  */
 export async function eraseTransaction(id: number, options: ErasureOptions): Promise<readonly string[]> {
   const { store, queue, view, clock } = options;
@@ -48,7 +48,7 @@ export async function eraseTransaction(id: number, options: ErasureOptions): Pro
     .map((text) => text.slice(0, SEARCHED_CHARACTERS));
 }
 
-/** As it is stored; empty where there is no text to search for. */
+/** The event's data as stored, or an empty text if there is nothing to search for. */
 function textOf(event: RecordedEvent): string {
   const data = printableData(event);
   return data === null ? '' : JSON.stringify(data);

@@ -6,23 +6,23 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isLocked } from '../../engines/sqlite/driver/errors.ts';
 import { embeddedFiles } from '../../engines/sqlite/embedded-files.ts';
 
-/** Files up to this size are always rewritten: it takes about a second, in which others wait to write. */
+/** Files up to this size are always rewritten. That takes about a second, during which other writers wait. */
 const REWRITTEN_BYTES = 64 * 1024 * 1024;
 const LOCK_WAIT_MS = 100;
 const MAX_WAIT_MS = 10_000;
-/** A search takes longer with each text. */
+/** Each text makes the search slower. */
 export const MAX_TEXTS = 200;
-/** Of a record's text: more than it has in common with other records, and less than a page of the file. */
+/** This much of a record's text is searched for: more than records have in common, and less than a page of a file. */
 export const SEARCHED_CHARACTERS = 800;
 const CHUNK_BYTES = 4 * 1024 * 1024;
 
 export interface ErasedBytesOptions {
   readonly folder: string;
-  /** The names of the files; those of the embedded stores unless given. Some may not exist. */
+  /** The names of the databases (default: those of the embedded stores). Some may not exist. */
   readonly databases?: readonly string[];
-  /** No file in the folder may contain these, of which the first 200 are looked for; each is of an erased record only. */
+  /** Texts that no file in the folder may contain. Each occurs in an erased record only; the first 200 are searched for. */
   readonly texts: readonly string[];
-  /** How long to wait for readers and writers: 10 s unless given. */
+  /** How long to wait for readers and writers (default: 10 s). */
   readonly withinMs?: number;
   /** Rewrites files of any size, which may take minutes. */
   readonly compact: boolean;
@@ -36,8 +36,8 @@ export interface Remainder {
 
 /**
  * Removes erased text from the embedded files' write-ahead logs and unused pages, then searches the whole folder for it.
- * SQLite overwrites what it deletes, but may leave a copy from an earlier move within a page; only rewriting the file
- * is sure to leave none. Returns the files that may still contain it.
+ * SQLite overwrites what it deletes, but a page may hold an older copy of a row that was moved. Only rewriting the file surely
+ * removes that. Returns the files that may still contain the text.
  */
 export async function removeErasedBytes(options: ErasedBytesOptions): Promise<readonly Remainder[]> {
   const { folder, databases = embeddedFiles(folder), texts, withinMs = MAX_WAIT_MS } = options;
@@ -59,7 +59,7 @@ export async function removeErasedBytes(options: ErasedBytesOptions): Promise<re
   return [...remainders].map(([file, reason]) => ({ file, reason }));
 }
 
-/** Retries while others use the file. Returns `done`, or why not. */
+/** Retries while others use the file. Returns `done` or the reason for giving up. */
 async function until(deadlineMs: number, step: () => 'done' | 'busy'): Promise<string> {
   for (;;) {
     try {
@@ -77,7 +77,7 @@ function rewrite(file: string): 'done' {
   return 'done';
 }
 
-/** Moves the log into the file and empties it, which needs a moment without readers. */
+/** Moves the write-ahead log into the file and empties it. This needs a moment without readers. */
 function truncateLog(file: string): 'done' | 'busy' {
   return withDatabase(file, (db) =>
     db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 0 ? 'done' : 'busy',
@@ -94,7 +94,7 @@ function withDatabase<T>(file: string, work: (db: DatabaseSync) => T): T {
   }
 }
 
-/** None where there is no such folder: with engines there need not be one. */
+/** All files in the folder and below. The folder need not exist if all stores are on servers. */
 async function filesBelow(folder: string): Promise<string[]> {
   if (!existsSync(folder)) return [];
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
@@ -111,7 +111,7 @@ async function containsAny(file: string, needles: readonly Buffer[]): Promise<bo
       rest = bytes.subarray(Math.max(0, bytes.length - overlap));
     }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error; // a write-ahead log that its last reader removed
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error; // the last reader of a write-ahead log has removed it
   }
   return false;
 }

@@ -10,17 +10,17 @@ export interface KeyRequest extends Omit<IssueKey, 'type' | 'prefix' | 'secretSh
   readonly webhook: WebhookOptions | null;
 }
 
-/** Key and webhook secret can be read only here: their hash and ciphertext are kept. */
+/** An issued key. Its text and its webhook's secret can be read only here: a hash and a ciphertext are stored. */
 export interface IssuedKey {
   readonly key: string;
   readonly prefix: string;
   readonly account: Account;
   readonly webhookSecret: string | null;
-  /** What the operator should know about the webhook's URL. */
+  /** A warning about the webhook's URL, such as a name that does not resolve. */
   readonly warning: string | null;
 }
 
-/** Issues a key and, where asked for, its webhook at once. Throws `REFUSED` with the reason. */
+/** Issues a key and sets its webhook if one is given, in one step. Throws `REFUSED` with the reason. */
 export async function issueKey(
   writer: AccountWriter,
   { webhook, ...request }: KeyRequest,

@@ -15,15 +15,15 @@ export interface WebhookOptions {
 
 export interface WebhookSet {
   readonly changed: boolean;
-  /** Only where it was generated now: it cannot be read later. */
+  /** The secret if it was generated now, otherwise `null`. It can't be read later. */
   readonly webhookSecret: string | null;
   readonly warning: string | null;
   readonly account: Account;
 }
 
 /**
- * The command that sets a key's webhook URL, with a new secret in case the key has none. Throws `REFUSED` where the URL
- * may not be called.
+ * Prepares the command that sets a key's webhook URL, with a new secret in case the key has none. Throws `REFUSED` if the URL may
+ * not be called.
  */
 export async function planWebhook(
   ref: { readonly accountId: number; readonly prefix: string },
@@ -37,7 +37,7 @@ export async function planWebhook(
   return {
     command,
     warning,
-    /** The new secret, or `null` where the key had one already. */
+    /** The new secret, or `null` if the key already had one. */
     newSecretOf: (account: Account) =>
       account.keys.get(ref.prefix)?.webhookSecret?.nonce === newSecret.nonce ? secret : null,
   };

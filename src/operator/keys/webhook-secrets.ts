@@ -6,7 +6,7 @@ import type { Account, AccountKey } from '../../domain/account.ts';
 import type { Ciphertext } from '../../domain/account-events.ts';
 import type { WebhookCommand } from '../../domain/webhook-commands.ts';
 
-/** Of webhook secrets, one a key at most; those of switched-off keys and removed webhooks too. */
+/** Numbers of webhook secrets. A key has at most one, even if it is switched off or its webhook was removed. */
 export interface RewrapCounts {
   readonly rewrapped: number;
   readonly unchanged: number;
@@ -18,7 +18,7 @@ export interface RewrapOptions {
   readonly masterKeys: MasterKeys;
   readonly onUnreadable: (prefix: string, reason: string) => void;
   readonly onProgress: (counts: RewrapCounts) => void;
-  /** Ends the work between two accounts; it can be done again. */
+  /** Ends the work between two accounts. It can be repeated. */
   readonly signal: AbortSignal;
 }
 
@@ -29,7 +29,7 @@ interface KeptSecret {
   readonly secret: Ciphertext;
 }
 
-/** How many webhook secrets are encrypted with each master key, by its id: as long as there are any it is needed. */
+/** The number of webhook secrets that are encrypted with each master key, by its id. A key with any is still needed. */
 export function secretsByMasterKey(directory: Pick<Directory, 'accounts'>): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { keys } of directory.accounts()) {
@@ -41,9 +41,9 @@ export function secretsByMasterKey(directory: Pick<Directory, 'accounts'>): Map<
 }
 
 /**
- * Encrypts every webhook secret anew that is not under the first master key. The secrets themselves stay, and so do
- * the signatures. One that can't be read is reported and left as it is. Beside a `fuel webhook set` or another rewrap
- * it is safe, since the change is decided on the account's present state.
+ * Re-encrypts every webhook secret that is not encrypted with the first master key. The secrets themselves and the signatures
+ * do not change. A secret that can't be read is reported and left as it is. A simultaneous `fuel webhook set` or rewrap does no
+ * harm, since each change is decided on the account's present state.
  */
 export async function rewrapSecrets(writer: AccountWriter, options: RewrapOptions): Promise<RewrapCounts> {
   const { directory, masterKeys, onUnreadable, onProgress, signal } = options;
@@ -88,7 +88,7 @@ function readSecret(
   }
 }
 
-/** Another rewrap may have been first. */
+/** False if another rewrap was first. */
 function isRecorded({ prefix, secret }: RewrapCommand, account: Account): boolean {
   return account.keys.get(prefix)?.webhookSecret?.nonce === secret.nonce;
 }

@@ -10,8 +10,8 @@ import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import { repairRow } from '../verify/repair-view.ts';
 
 /**
- * Makes the rows of the transactions anew that have parked events, but of none that was skipped: of all, or of the one at
- * position `only`. What still does not fit stays parked. Records `ParkedRetried` for each page of them.
+ * Renders the rows of the transactions that have parked events again: of all that were not skipped, or of the one at position
+ * `only`. What still can't be applied stays parked. Records `ParkedRetried` for each page of events.
  */
 export async function retryParked(
   store: EventStore,
@@ -27,7 +27,7 @@ export async function retryParked(
     if (last === undefined || (only !== undefined && last !== only)) return counts;
     const positions: Position[] = [];
     for (const { stream, position } of await notSkipped(store, page)) {
-      if ((await store.readStream(stream)).length === 0) continue; // it was erased: there is nothing to apply
+      if ((await store.readStream(stream)).length === 0) continue; // it was erased, so there is nothing to apply
       const id = transactionIdOf(stream);
       if (id !== undefined) await repairRow(id, { store, view });
       positions.push(position);

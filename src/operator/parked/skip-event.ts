@@ -10,9 +10,9 @@ import { type EventRef, isDamaged } from '../../event-store/recorded-event.ts';
 import { isSkipped, readSkipped } from '../../event-store/skipped-events.ts';
 
 /**
- * Has an account judged without the event that made it unreadable, or nobody bothered again by an event that is parked: `parked`,
- * if one is at this position. Returns whether that is new: an event is skipped once. Rejects with `REFUSED` where there
- * is neither, or its bytes are damaged.
+ * Skips the event at this position for good: an event that made its account unreadable, which is then served without it, or an
+ * event that is `parked`, which is then no longer listed. Returns false if it was skipped before. Rejects with `REFUSED` if there
+ * is no such event, or if its bytes are damaged.
  */
 export async function skipEvent(
   store: EventStore,
@@ -36,7 +36,7 @@ export async function skipEvent(
   if (place === undefined) {
     throw new FuelError(
       'REFUSED',
-      `no account is unreadable because of an event at position ${position}, and none of a transaction is parked there: fuel ` +
+      `the event at position ${position} makes no account unreadable, and no event of a transaction is parked there: fuel ` +
         'account show and fuel projection parked name the positions',
     );
   }
@@ -45,7 +45,7 @@ export async function skipEvent(
   if (event !== undefined && isDamaged(event)) {
     throw new FuelError(
       'REFUSED',
-      `its bytes are damaged, and it may have switched something off: ${RESTORE_EVENTS}`,
+      `the bytes of the event are damaged, and it may have switched something off: ${RESTORE_EVENTS}`,
     );
   }
   const data = { position, stream, revision, reason };
@@ -62,7 +62,7 @@ async function closingEvent(store: EventStore, position: number): Promise<EventR
   return events.find((event) => event.position === position);
 }
 
-/** An account that it made unreadable is served again. */
+/** True if the event was skipped before, even if it does not make its account unreadable any longer. */
 async function isOfSkipped(store: EventStore, position: number): Promise<boolean> {
   const operations = await readOperations(store);
   return operations.some(({ type, data }) => type === 'ParkedSkipped' && data.position === position);

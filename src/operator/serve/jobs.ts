@@ -3,7 +3,7 @@ import type { Jobs } from '../../service/threads/job.ts';
 /** The file that runs in each thread of a process. */
 export const THREAD_ENTRY = new URL('./thread.ts', import.meta.url);
 
-/** What the threads of a process do. */
+/** The jobs of a process's threads. */
 export const JOBS: Jobs = {
   projector: async () => (await import('../../service/roles/projector.ts')).projector,
   rebuild: async () => (await import('../../service/roles/rebuild.ts')).rebuild,

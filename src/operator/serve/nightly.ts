@@ -1,29 +1,32 @@
 import { schedule as cron } from 'node-cron';
+import { retentionMs } from '../../base/config/config.ts';
 import type { Coordination } from '../../base/coordination/coordination.ts';
 import type { Log } from '../../base/log.ts';
+import { gently } from '../../base/pause.ts';
 import { world } from '../../base/world.ts';
-import type { Repaired } from '../verify/verify-last-days.ts';
+import type { RunningProcess } from '../../service/service.ts';
+import { proveLog } from '../audit/prove-log.ts';
+import { type Repaired, verifyLastDays } from '../verify/verify-last-days.ts';
 
 const LEASE = 'agreement';
-/** Of several processes one verifies a night: the lease is kept after it is done. */
+/** The lease is kept after the work is done, so that only one of several processes verifies each night. */
 const LEASE_MS = 6 * 3_600_000;
 
 export type Schedule = (expression: string, work: () => Promise<void>) => { destroy(): unknown };
 
 export interface NightlyOptions {
   readonly coordination: Pick<Coordination, 'acquire'>;
-  /** Names this process among those that may take the work. */
+  /** Identifies this process as the holder of the lease. */
   readonly holder: string;
   readonly log: Log;
-  /** Judges and repairs; stops when the signal aborts. */
+  /** Verifies and repairs. It stops when the signal aborts. */
   readonly verify: (signal: AbortSignal) => Promise<Repaired>;
   readonly onRepaired: (repaired: Repaired) => void;
   readonly schedule?: Schedule | undefined;
 }
 
 /**
- * Has the last two days judged every night between three and four by the machine's clock, at a minute that each process
- * draws. Returns what stops it.
+ * Verifies the last two days every night between three and four by the machine's clock, at a random minute in each process.
  */
 export function startNightly(options: NightlyOptions): { stop(): Promise<void> } {
   const { schedule = (expression, work) => cron(expression, work, { noOverlap: true }) } = options;
@@ -52,4 +55,32 @@ async function verifyOnce(options: NightlyOptions, signal: AbortSignal): Promise
     if (!signal.aborted)
       log.warn({ err: error }, 'the last two days could not be verified; trying next night');
   }
+}
+
+/**
+ * Verifies once and proves what was sealed since the last time. It uses at most half of the main thread, in steps of a few
+ * milliseconds. Rejects when the signal aborts.
+ */
+export async function verifyNight(
+  {
+    engines,
+    config,
+    directory,
+    clock,
+    log,
+  }: Pick<RunningProcess, 'engines' | 'config' | 'directory' | 'clock' | 'log'>,
+  signal: AbortSignal,
+): Promise<Repaired> {
+  const author = { actor: 'system', command: 'nightly verification' };
+  const work = { store: engines.store(), clock, log, author, signal, rest: gently(signal) };
+  const repaired = await verifyLastDays({
+    ...work,
+    view: () => engines.view(),
+    queue: () => engines.queue(),
+    accountIds: Iterator.from(directory.accounts()).map(({ id }) => id),
+    environment: config.FUEL_ENVIRONMENT,
+    retentionMs: retentionMs(config),
+  });
+  await proveLog({ ...work, config });
+  return repaired;
 }

@@ -3,12 +3,11 @@ import type { Config } from '../../base/config/config.ts';
 import type { OperatorSide } from '../../service/service.ts';
 import { createConsole } from '../console/console.ts';
 import { consoleParts, type Proof } from '../console/figures/console-parts.ts';
-import { verifyNight } from './night.ts';
-import { type Schedule, startNightly } from './nightly.ts';
+import { type Schedule, startNightly, verifyNight } from './nightly.ts';
 
 /**
- * What operators have in every process: the console, and where the view is written also the nightly verification, since
- * what it repairs there; the deliveries that it stores are sent by whoever has the webhooks.
+ * The operator's parts of a process: the console, and with the role projector also the nightly verification, which repairs the
+ * view there. The deliveries that it stores are sent by the processes with the role webhooks.
  */
 export function operatorSide(config: Config, clock: Clock, schedule?: Schedule): OperatorSide {
   let console: ReturnType<typeof createConsole> | undefined;

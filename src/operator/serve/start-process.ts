@@ -3,7 +3,7 @@ import { type Service, type ServiceOptions, startService } from '../../service/s
 import { THREAD_ENTRY } from './jobs.ts';
 import { operatorSide } from './operator-side.ts';
 
-/** Starts a process of the service with the engines that its configuration selects, and with what operators need in it. */
+/** Starts a process of the service with the engines that its configuration selects and the operator's parts. */
 export function startProcess(
   options: Omit<ServiceOptions, 'openEngines' | 'entry' | 'operator'>,
 ): Promise<Service> {

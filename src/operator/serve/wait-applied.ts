@@ -8,7 +8,7 @@ import { FuelError } from '../../base/errors.ts';
 import { world } from '../../base/world.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 
-/** Without any progress. */
+/** The longest wait without any progress. */
 const MAX_STILL_MS = 10_000;
 const CHECK_EVERY_MS = 20;
 
@@ -16,22 +16,22 @@ export interface WaitOptions {
   readonly coordination: Coordination;
   readonly view: TransactionsView;
   readonly clock?: Clock;
-  /** Of the last event recorded. */
+  /** The position of the last event that was recorded. */
   readonly position: number;
   readonly onProgress?: (text: string) => void;
 }
 
-/** Who has not applied the log up to the position yet. */
+/** A process, or the projector, that has not yet applied the log up to the position. */
 interface Behind {
   readonly name: string;
-  /** `undefined` before it has caught up once. */
+  /** `undefined` until it has caught up once. */
   readonly position: number | undefined;
 }
 
 /**
- * Waits until every live process has applied the log up to `position`: each directory, and the view if one of them is a
- * projector. Resolves with `no process` as soon as no process is alive. Rejects with `REFUSED` when none of those that are
- * behind has come further for 10 s, and says how far each is.
+ * Waits until every live process has applied the log up to `position`: its directory, and the view if one of them is a
+ * projector. Resolves with `no process` as soon as no process is alive. Rejects with `REFUSED` after 10 s without progress, and
+ * says how far each process is.
  */
 export async function waitUntilApplied(options: WaitOptions): Promise<'applied' | 'no process'> {
   const { coordination, clock = sinceBoot, position, onProgress } = options;
@@ -60,7 +60,7 @@ function placeOf({ position: at }: Behind, position: number): string {
   return at === undefined ? 'it has not caught up yet' : `at position ${at} of ${position}`;
 }
 
-/** Whether one of them has come further, or is done. */
+/** True if one of them has made progress or is done. */
 function isFurther(behind: readonly Behind[], before: readonly Behind[]): boolean {
   const now = new Map(behind.map(({ name, position }) => [name, position]));
   return before.some(({ name, position }) => !now.has(name) || (now.get(name) ?? -1) > (position ?? -1));

@@ -294,7 +294,7 @@ describe('the check of a backup', () => {
     const target = temporaryFolder();
     await expect(backupDataDir(folder, target, MADE_AT)).rejects.toMatchObject({
       code: 'STORE_MISMATCH',
-      message: expect.stringMatching(/the view stands at 9, ahead of the log, which ends at 1/),
+      message: expect.stringMatching(/the view is at position 9, ahead of the log, which ends at 1/),
     });
     expect(existsSync(join(target, 'SHA256SUMS'))).toBe(false);
   });

@@ -11,12 +11,12 @@ import type { EventStore } from '../../../src/event-store/event-store.ts';
 import { recordOperations } from '../../../src/event-store/operations.ts';
 import { type RecordedEvent, Unreadable } from '../../../src/event-store/recorded-event.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
-import { toCopied } from '../../../src/operator/copy/copied-event.ts';
 import {
   appendCopies,
   copyEvents,
   eraseStreams,
   stretchesOf,
+  toCopied,
 } from '../../../src/operator/copy/copy-events.ts';
 import type { CopyProgress } from '../../../src/operator/copy/copy-store.ts';
 import { namedLeaves } from '../../../src/seals/named-leaves.ts';
@@ -203,7 +203,7 @@ describe('copies of events', () => {
     await expect(appendCopies(events, target.store)).rejects.toMatchObject({
       code: 'REFUSED',
       message: expect.stringMatching(
-        /^the target took 12 events otherwise: transaction-1@0, whose stream is erased/,
+        /^the target already has other events in place of 12 events: transaction-1@0, whose stream is erased/,
       ),
     });
     const { message } = (await appendCopies(events, target.store).catch((error) => error)) as Error;

@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { loadConfig } from '../../../src/engines/engines.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
-import { verifyNight } from '../../../src/operator/serve/night.ts';
+import { verifyNight } from '../../../src/operator/serve/nightly.ts';
 import { claimDeliveryLog } from '../../../src/push/delivery-log.ts';
 import type { Engines } from '../../../src/service/engines/engines.ts';
 import { keyIssued, opened, webhookSet } from '../../support/accounts/account-samples.ts';
