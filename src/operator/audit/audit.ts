@@ -28,19 +28,6 @@ export interface AuditFilter {
   readonly untilMs?: number | undefined;
 }
 
-/** An event as an auditor reads it. A member that the metadata lacks is `null`. */
-export interface AuditLine {
-  readonly stream: string;
-  readonly revision: number;
-  readonly at: string;
-  readonly type: string;
-  readonly actor: string | null;
-  readonly os_user: string | null;
-  readonly command: string | null;
-  readonly correlation_id: string | null;
-  readonly data: unknown;
-}
-
 export interface AuditOptions {
   readonly follow: boolean;
   /** True to read the newest events first. Can't be combined with `follow`. */
@@ -131,7 +118,10 @@ function matches(event: RecordedEvent, filter: AuditFilter): boolean {
   return (sinceMs === undefined || atMs >= sinceMs) && (untilMs === undefined || atMs <= untilMs);
 }
 
-export function auditLine(event: RecordedEvent): AuditLine {
+export type AuditLine = ReturnType<typeof auditLine>;
+
+/** An event as an auditor reads it. A member that the metadata lacks is `null`. */
+export function auditLine(event: RecordedEvent) {
   const metadata = membersOf(event.metadata);
   const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
   return {

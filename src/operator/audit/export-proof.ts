@@ -22,17 +22,8 @@ export const EXPORT = {
   consistency: 'consistency.json',
 } as const;
 
-/** One line of `events.jsonl`. Data and metadata are the stored texts; the proof's hashes are in base64. */
-export interface ExportedEvent {
-  readonly index: number;
-  readonly stream: string;
-  readonly revision: number;
-  readonly id: string;
-  readonly type: string;
-  readonly data: string;
-  readonly metadata: string;
-  readonly proof: readonly string[];
-}
+/** One line of `events.jsonl`. The proof's hashes are in base64. */
+export type ExportedEvent = ReturnType<typeof exported> & { readonly proof: readonly string[] };
 
 export interface ExportOptions {
   readonly store: EventStore;
@@ -119,6 +110,7 @@ async function addProofs(from: string, to: string, proofs: readonly (readonly Ha
   await rm(from);
 }
 
+/** An event as it is exported. Data and metadata are the stored texts. */
 function exported(index: number, { stream, revision, id, type, data, metadata }: RecordedEvent) {
   const text = (part: unknown): string => (part instanceof Uint8Array ? storedText(part) : '');
   return { index, stream, revision, id, type, data: text(data), metadata: text(metadata) };

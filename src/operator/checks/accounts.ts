@@ -30,7 +30,9 @@ export const ACCOUNT_CHECKS: readonly Check[] = [
     stores: 'required',
     alerts: ['FuelWebhookSwitchedOff'],
     async find(facts) {
-      if ((await facts.engines.state('queue')) === 'damaged') return notChecked(['data-directory']);
+      // A running process has it open, and could not if it were damaged.
+      if (facts.process === undefined && (await facts.engines.state('queue')) === 'damaged')
+        return notChecked(['data-directory']);
       const [lists, failing, backlog] = await Promise.all([facts.lists(), facts.failing(), facts.backlog()]);
       const disabled = lists.disabled.map(({ prefix }) => prefix);
       const counts = `${lists.webhooks.length} webhooks, ${disabled.length} switched off, ${failing.length} failing`;

@@ -47,7 +47,7 @@ const MACHINE_CHECKS: readonly Check[] = [
     find: (facts) => unready(facts, (name) => !FOLLOWING.includes(name)),
   },
   {
-    name: 'heard',
+    name: 'connections',
     madeBy: 'overview',
     isConsequence: true,
     find: (facts) => unready(facts, (name) => FOLLOWING.includes(name)),

@@ -74,12 +74,13 @@ function factsOnce(given: {
     if ((await engines.state(name)) !== 'current') return undefined;
     return engines[name]() as ReturnType<Engines[typeof name]>;
   };
-  const directory = once(async () => {
-    const store = await find('store');
-    if (store === undefined) throw new Error('there is no event store');
-    return loadDirectory(store, await find('directory'));
-  });
-  const sources = { ...given, find, directory };
+  const store = async () => {
+    const found = await find('store');
+    if (found === undefined) throw new Error('there is no event store, which the check did not require');
+    return found;
+  };
+  const directory = once(async () => loadDirectory(await store(), await find('directory')));
+  const sources = { ...given, find, store, directory };
   const reads = Object.entries(factReads(sources)).map(([name, read]) => [name, once<unknown>(read)]);
   return { ...sources, ...Object.fromEntries(reads) };
 }

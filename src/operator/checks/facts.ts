@@ -5,7 +5,7 @@ import { PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
 import { readDisk } from '../../base/disk/disk.ts';
 import { trustedTime } from '../../base/time/trusted-clock.ts';
 import { readThroughSoon } from '../../engines/sqlite/embedded-files.ts';
-import type { Damage } from '../../event-store/event-store.ts';
+import type { Damage, EventStore } from '../../event-store/event-store.ts';
 import { damagedEvents } from '../../pull/view/parked-events.ts';
 import type { Engines, StoreName } from '../../service/engines/engines.ts';
 import { MAX_BACKLOG_COUNTED } from '../../service/ops/shared-figures.ts';
@@ -24,7 +24,9 @@ export interface FactSources {
   readonly engines: Engines;
   /** Returns a store; `undefined` if opening it would create or update it. */
   readonly find: <Name extends StoreName>(name: Name) => Promise<ReturnType<Engines[Name]> | undefined>;
-  /** Returns all accounts. There are none without an event store. */
+  /** Returns the event store. Only checks that require it may call this. */
+  readonly store: () => Promise<EventStore>;
+  /** Returns all accounts, by the events. */
   readonly directory: () => Promise<Directory>;
   /** The process that asks about itself; `undefined` for doctor. */
   readonly process?: OwnProcess | undefined;
@@ -47,14 +49,9 @@ const NO_SUBSCRIPTIONS = { status: nothing, parked: none };
 const NO_COORDINATION = { holder: nothing, live: none, checkpoint: nothing };
 
 /** The reads of everything that a check may need from more than one place. Each call reads anew. */
-export function factReads({ config, clock, engines, find, directory, process }: FactSources) {
+export function factReads({ config, clock, engines, find, store, directory, process }: FactSources) {
   let lists: ReturnType<typeof accountLists> | undefined;
   let tail: ReturnType<typeof operationsTail> | undefined;
-  const events = async () => {
-    const store = await find('store');
-    if (store === undefined) throw new Error('the event store is missing, and a check did not ask for it');
-    return store;
-  };
   const coordination = async () => (await find('coordination')) ?? NO_COORDINATION;
   return {
     disk: async () => (process === undefined ? readDisk(config.FUEL_DATA_DIR) : process.disk?.()),
@@ -63,7 +60,7 @@ export function factReads({ config, clock, engines, find, directory, process }: 
       followerStatus(
         {
           clock,
-          store: await events(),
+          store: await store(),
           view: (await find('view')) ?? NO_VIEW,
           subscriptions: (await find('subscriptions')) ?? NO_SUBSCRIPTIONS,
           coordination: await coordination(),
@@ -87,14 +84,14 @@ export function factReads({ config, clock, engines, find, directory, process }: 
     },
     /** The newest events of the stream `operations`, newest first. */
     operations: async () => {
-      tail ??= operationsTail(await events());
+      tail ??= operationsTail(await store());
       return tail();
     },
     /** Damaged events. If looking for them takes too long, those of the last nightly verification. */
     damage: async () => {
       if (!readThroughSoon(config, engines)) return process?.lastDamage() ?? [];
       const view = (await find('view')) ?? NO_VIEW;
-      return damagedEvents(await events(), () => view);
+      return damagedEvents(await store(), () => view);
     },
   };
 }

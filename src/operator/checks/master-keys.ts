@@ -7,10 +7,9 @@ import { type Finding, right, wrong } from './check.ts';
 import type { Facts } from './facts.ts';
 
 /** Checks that no master key is missing which webhook secrets need, and names those that can be removed. */
-export async function checkMasterKeys({ config, find, directory }: Facts): Promise<Finding> {
-  const store = await find('store');
+export async function checkMasterKeys({ config, store, directory }: Facts): Promise<Finding> {
   return judgeMasterKeys(await directory(), findMasterKeys(config)?.identities() ?? [], {
-    recorded: store === undefined ? [] : await recordedMasterKeys(store),
+    recorded: await recordedMasterKeys(await store()),
     otherFile: otherKeyFile(config),
   });
 }

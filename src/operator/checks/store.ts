@@ -62,10 +62,7 @@ export const STORE_CHECKS: readonly Check[] = [
     name: 'proof',
     madeBy: 'doctor',
     stores: 'required',
-    async find({ find, clock }) {
-      const store = await find('store');
-      return store === undefined ? right('') : checkProof(store, clock.now());
-    },
+    find: async (facts) => checkProof(await facts.store(), facts.clock.now()),
   },
   {
     name: 'master-keys',

@@ -25,6 +25,7 @@ export function figuresOf({ config, clock, engines, directory, lastProof, ...par
   const sources: FactSources = {
     ...{ config, clock, engines },
     find: async (name) => engines[name]() as ReturnType<Engines[typeof name]>,
+    store: async () => engines.store(),
     directory: async () => directory,
     process: { roles, readiness, disk, lastDamage: () => lastProof()?.damage ?? [] },
   };
