@@ -11,9 +11,9 @@ import type { DeliveryQueue } from './queue/delivery-queue.ts';
 const AUTHOR = { actor: 'system', command: 'webhooks start' };
 
 /**
- * Makes sure that the delivery log belongs to the event store, and records it there where no log is recorded yet.
- * Throws `STORE_MISMATCH` where another log is: only that one knows what receivers have got, and continuing without
- * it would send them everything again.
+ * Makes sure that the delivery log belongs to the event store, and records it there if no log is recorded yet. Throws
+ * `STORE_MISMATCH` if another log is recorded: only that one knows what receivers have got, and continuing without it
+ * would send them everything again.
  */
 export async function claimDeliveryLog(
   store: EventStore,
@@ -34,20 +34,20 @@ export async function claimDeliveryLog(
     }
     const data = { log_id: id, started_at: formatDateTime(startedAtMs) };
     const event = newEvent({ type: 'DeliveryLogStarted', data }, AUTHOR, clock.now());
-    const expected = events.at(-1)?.revision ?? 'none'; // of several processes that start at once, one records it
+    const expected = events.at(-1)?.revision ?? 'none'; // if several processes start at once, one of them records it
     await store.append([{ stream: OPERATIONS_STREAM, expected, events: [event] }]);
   }
 }
 
-/** What the stream `operations` says of the delivery log. */
+/** The delivery log as the stream `operations` records it. */
 export interface StartedLog {
-  /** The log that was started last: the only one that may be used. */
+  /** The log that was started last, which is the only one that may be used. */
   readonly id: string;
   /** When the first log of this event store was started, in milliseconds. */
   readonly firstStartedAtMs: number;
 }
 
-/** The delivery log that belongs to the event store; `undefined` where none was ever started. */
+/** The delivery log that belongs to the event store; `undefined` if none was ever started. */
 export async function readStartedLog(store: EventStore): Promise<StartedLog | undefined> {
   return startedLogIn(await store.readStream(OPERATIONS_STREAM));
 }

@@ -3,19 +3,19 @@ import type { AccountEventPlace } from '../../accounts/directory/live-directory.
 import type { AccountEvent } from '../../domain/account-events.ts';
 import type { QueueChange } from '../queue/delivery-queue.ts';
 
-/** What the dispatcher does after an account's event. */
+/** What the dispatcher has to do after an account's event. */
 export type Reaction =
-  /** An enabling also starts the ramp of the webhook. */
+  /** Ends a lane, or forgets its failures. Enabling a webhook also starts its ramp. */
   | Extract<QueueChange, { readonly kind: 'end lane' | 'enabled' }>
-  /** Access checks 4 or 5 may pass now. */
+  /** Checks whether access checks 4 and 5 pass now. */
   | { readonly kind: 'access'; readonly accountId: number };
 
 /**
- * What the account events so far mean for deliveries. It gets the whole history, so that events that no process saw
- * when they happened count too.
+ * Derives from account events what happens to deliveries. It gets the whole history, so that events count even if no
+ * process was running when they happened.
  */
 export class AccountReactions {
-  /** By prefix: the last event that ends pending deliveries. */
+  /** The last event of each webhook that ends pending deliveries. */
   readonly #ends = new Map<string, { readonly position: number; readonly reason: string }>();
   readonly #enabledAtMs = new Map<string, number>();
 
@@ -34,15 +34,18 @@ export class AccountReactions {
     return isAccess ? { kind: 'access', accountId: event.data.account_id } : undefined;
   }
 
-  /** Why deliveries of the position end; `undefined` where no event since then ends them. */
+  /** Why a delivery of an event at this position ends; `undefined` if no later event ends it. */
   endedSince(prefix: string, position: number): string | undefined {
     const end = this.#ends.get(prefix);
     return end !== undefined && end.position > position ? end.reason : undefined;
   }
 
-  /** What a process that starts does again, since nobody knows whether it was done; `isOff`: the webhook takes no deliveries. */
+  /**
+   * Reactions that a starting process repeats, since it does not know whether they were completed. `isOff` says whether a
+   * webhook takes no deliveries.
+   */
   *atStart(isOff: (prefix: string) => boolean): Iterable<Reaction> {
-    // What was redelivered since it is back is none of what ended.
+    // If the webhook is on again, its redelivered deliveries may be newer than the end.
     for (const [prefix, { reason, position: before }] of this.#ends)
       yield { kind: 'end lane', prefix, reason, before, ...(!isOff(prefix) && { redelivered: false }) };
     for (const [prefix, atMs] of this.#enabledAtMs) yield { kind: 'enabled', prefix, atMs };

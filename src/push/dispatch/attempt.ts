@@ -11,24 +11,24 @@ import type { ClaimedDelivery, DeliveryReport } from '../queue/delivery.ts';
 import { answerOf } from '../queue/failure-streak.ts';
 import type { Sender, SendRequest } from '../sender/sender.ts';
 
-/** How attempts are judged and made, and when they are repeated. */
+/** Everything that judging, making and repeating attempts needs. */
 export interface AttemptTerms {
   readonly directory: Pick<Directory, 'account'>;
   readonly environment: Environment;
   readonly sender: Sender;
   readonly requestFor: RequestFor;
-  /** The wait between this failed attempt and the next; `undefined` where it was the last. */
+  /** The time from this failed attempt to the next one; `undefined` if it was the last. */
   readonly retryDelayMs: (delivery: ClaimedDelivery) => number | undefined;
   readonly scheduler: Scheduler;
   readonly log: Log;
 }
 
-/** What is sent now, or what is reported instead. */
+/** The request to send now, or the report to make instead. */
 export type Judged = { readonly kind: 'send'; readonly request: SendRequest } | DeliveryReport;
 
 /**
- * Judges a delivery right before its attempt. It ends where its key takes none, and is held while access checks 4 or 5 fail.
- * `ended` is why it has to end, where the directory does not say it.
+ * Judges a delivery right before its attempt. It ends if its key takes no deliveries, and is held while access check 4 or 5
+ * fails. `ended` is a reason to end it that the directory does not know.
  */
 export function judge(
   delivery: ClaimedDelivery,
@@ -47,7 +47,7 @@ export function judge(
   if (ended !== undefined) return end(ended);
   const atMs = scheduler.now();
   const entry = directory.account(delivery.accountId);
-  if (entry?.unreadable) return hold(); // what is known of its keys may be wrong
+  if (entry?.unreadable) return hold(); // the keys as they are known may be wrong
   const key = entry?.account?.keys.get(delivery.prefix);
   if (key === undefined) return end('the key is not known');
   const reason = keyIneligibleReason(key, environment);
@@ -61,7 +61,7 @@ export function judge(
   }
 }
 
-/** Makes the attempt: what came of it, and what is reported. */
+/** Makes the attempt. Returns its result and the report to make. */
 export async function attempt(
   delivery: ClaimedDelivery,
   request: SendRequest,
@@ -102,7 +102,7 @@ export async function attempt(
   return { result, askedMs, report };
 }
 
-/** Gives up the claim: the delivery is due again. */
+/** The report that gives up the claim, so that the delivery is due again. */
 export function released(delivery: ClaimedDelivery): DeliveryReport {
   return { kind: 'released', ...claimOf(delivery) };
 }

@@ -6,9 +6,9 @@ import type { Pace } from '../pace/pace.ts';
 import type { ClaimedDelivery, NewDelivery } from '../queue/delivery.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 
-/** After this the claims of a killed process are due again. */
+/** The deliveries that a killed process had claimed are due again after this time. */
 export const LEASE_MS = 5_000;
-/** New deliveries of one commit: a few milliseconds of the event loop. */
+/** New deliveries in one commit, which takes a few milliseconds of the event loop. */
 const MAX_STORED = 100;
 
 export interface ClaimsOptions {
@@ -16,17 +16,17 @@ export interface ClaimsOptions {
   readonly pace: Pick<Pace, 'grant'>;
   readonly owners: Pick<HostOwners, 'look'>;
   readonly scheduler: Scheduler;
-  /** A clock that never steps, for the pace. */
+  /** A clock that never steps, used for the pace. */
   readonly elapsed: Clock;
   readonly holder: string;
   /** Starts the attempts of deliveries that were claimed. */
   readonly start: (deliveries: readonly ClaimedDelivery[]) => void;
   readonly onWaiting: (webhooks: number) => void;
-  /** While it is false, new deliveries are stored and none is claimed. */
+  /** While this returns false, new deliveries are stored but none are claimed. */
   readonly mayClaim: () => boolean;
 }
 
-/** Claims as many deliveries as the pace has room for, one claim after the other: each relies on what it was granted. */
+/** Claims as many deliveries as the pace has room for. Claims run one after the other, since each relies on its grant. */
 export class Claims {
   readonly #options: ClaimsOptions;
   readonly #serial = new SerialWork();
@@ -35,7 +35,7 @@ export class Claims {
     this.#options = options;
   }
 
-  /** Stores new deliveries, and claims those of them that the pace has room for. Rejects as the queue does. */
+  /** Stores new deliveries, and claims as many of them as the pace has room for. Rejects as the queue does. */
   async accept(deliveries: readonly NewDelivery[]): Promise<void> {
     for (let from = 0; from < deliveries.length; from += MAX_STORED) {
       if (from > 0) await world.nextTurn();
@@ -44,8 +44,8 @@ export class Claims {
   }
 
   /**
-   * Claims until nothing more is due that has room; returns how long nothing will be, in milliseconds. Lanes without
-   * room are left out: they continue when one of their attempts ends.
+   * Claims until nothing more is due that has room. Returns the time until the next claim in milliseconds. Lanes without room
+   * do not count: they continue when one of their attempts ends.
    */
   async claimDue(): Promise<number> {
     const { queue, pace, owners, scheduler, elapsed, onWaiting, mayClaim } = this.#options;
@@ -63,7 +63,7 @@ export class Claims {
         onWaiting(grant.waiting());
         return Math.min((nextAtMs ?? Infinity) - nowMs, grant.waitMs());
       }
-      await world.nextTurn(); // claims are synchronous work: let answers in
+      await world.nextTurn(); // claims are synchronous work, so answers are read in between
     }
   }
 

@@ -2,14 +2,14 @@ import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import { accessOf } from '../../domain/account.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 
-/** How often held deliveries are looked for that another process held before it died, or a wrong clock. */
+/** How often it looks for deliveries that another process has held before it died, or that a wrong clock has kept on hold. */
 const LOOK_EVERY_MS = 60_000;
 
-/** Accounts whose deliveries are held, each with the time when a charging profile gives access again. */
+/** The accounts whose deliveries are held, each with the time at which a charging profile gives access again. */
 export class HeldAccounts {
   readonly #queue: Pick<DeliveryQueue, 'change' | 'heldAccounts'>;
   readonly #directory: Pick<Directory, 'account'>;
-  /** Accounts to check: their access may have changed. */
+  /** The accounts whose access may have changed. */
   readonly #changed = new Set<number>();
   readonly #opensAtMs = new Map<number, number>();
   #lookAtMs = Number.NEGATIVE_INFINITY;
@@ -22,19 +22,19 @@ export class HeldAccounts {
     this.#directory = options.directory;
   }
 
-  /** Deliveries of the account were held, or its access may have changed. */
+  /** Notes that deliveries of the account were held, or that its access may have changed. */
   changed(accountId: number): void {
     this.#changed.add(accountId);
   }
 
-  /** When `resume` must be called next. */
+  /** When `resume` has to be called next. */
   nextAtMs(): number {
     let nextMs = this.#lookAtMs;
     for (const opensAtMs of this.#opensAtMs.values()) nextMs = Math.min(nextMs, opensAtMs);
     return nextMs;
   }
 
-  /** Makes held deliveries of accounts that have access now due. Rejects as the queue does. */
+  /** Makes the held deliveries of accounts with access due. Rejects as the queue does. */
   async resume(nowMs: number): Promise<void> {
     if (nowMs >= this.#lookAtMs || nowMs < this.#lookAtMs - LOOK_EVERY_MS) {
       for (const accountId of await this.#queue.heldAccounts()) this.#changed.add(accountId);

@@ -5,7 +5,7 @@ import { retryWhileUnavailable } from '../../base/retry.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 
 const LOOK_EVERY_MS = 2_000;
-/** Of each kind in one look. */
+/** The most deliveries of each kind in one look. */
 const LIMIT = 500;
 
 export interface LateDeliveriesOptions {
@@ -13,15 +13,15 @@ export interface LateDeliveriesOptions {
   readonly clock: Clock;
   /** How long a claim lasts. */
   readonly leaseMs: number;
-  /** No attempt is put off for longer than this. */
+  /** The longest time that an attempt may have to wait. */
   readonly longestWaitMs: number;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Milliseconds that run on evenly when the clock is set. */
+  /** A clock that is not affected when the time is set. */
   readonly elapsed?: Clock;
 }
 
-/** Looks for deliveries that a clock that was ahead has put off, until the signal aborts. Rejects as the queue does. */
+/** Looks for deliveries that a fast clock has put off, until the signal aborts. Rejects as the queue does. */
 export async function watchLateDeliveries(options: LateDeliveriesOptions): Promise<void> {
   const { log, signal } = options;
   const late = new LateDeliveries(options);
@@ -32,21 +32,21 @@ export async function watchLateDeliveries(options: LateDeliveriesOptions): Promi
 }
 
 /**
- * Due times and the ends of claims are written by the clock of whoever writes them. Where that was ahead of the present
- * time, they are later than they could be.
+ * Finds deliveries whose due time or lease is later than it could be: they were written by a process whose clock was
+ * ahead of the present time.
  */
 export class LateDeliveries {
   readonly #options: LateDeliveriesOptions;
-  /** By token, since when a claim that ends too late is known. */
+  /** When each claim that ends too late was first seen, by its token. */
   #claims = new Map<string, number>();
-  /** The most that the clock was ahead of the elapsed time. */
+  /** The largest difference between the clock and the elapsed time. */
   #mostAheadMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: LateDeliveriesOptions) {
     this.#options = options;
   }
 
-  /** Makes due what is late, and gives up claims that lasted for their time though their end is far away. */
+  /** Makes late deliveries due, and ends claims that have lasted as long as a lease although they end much later. */
   async release(): Promise<void> {
     const { queue, clock, leaseMs, longestWaitMs, log, elapsed = sinceBoot } = this.#options;
     const nowMs = clock.now();
@@ -58,7 +58,7 @@ export class LateDeliveries {
     this.#claims = new Map();
     const released = late.filter(({ leaseToken }) => {
       if (leaseToken === null) return true;
-      // The process that has the claim may be alive: another clock is no reason to attempt a delivery twice.
+      // The process that has the claim may be alive, and a wrong clock is no reason to attempt a delivery twice.
       const sinceMs = before.get(leaseToken) ?? elapsedMs;
       this.#claims.set(leaseToken, sinceMs);
       return elapsedMs - sinceMs >= leaseMs;

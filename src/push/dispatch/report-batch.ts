@@ -8,7 +8,7 @@ import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import { withoutWords } from '../queue/next-state.ts';
 
 const TOGETHER_MS = 2;
-/** After a commit of so many, which one webhook alone never fills, each of the next shares its cost with more. */
+/** After a commit of this many outcomes, more than one webhook can have, the next commit waits for more of them. */
 const MANY = 48;
 const MANY_TOGETHER_MS = 10;
 const MAX_TOGETHER = 200;
@@ -26,18 +26,18 @@ interface Waiting extends PromiseWithResolvers<WebhookHealth | undefined> {
 }
 
 /**
- * Records outcomes in groups: those of two milliseconds, or of ten while there are many. While the store is unavailable
- * they are kept and retried; there are never more of them than claimed deliveries, and nothing is claimed meanwhile. An
- * outcome that the store refuses is recorded separately, without the receiver's answer, and does not delay the others.
+ * Records together the outcomes of two milliseconds, or of ten while there are many. While the store is unavailable they
+ * are kept and retried; nothing is claimed meanwhile, so there are never more of them than claimed deliveries. An outcome
+ * that the store refuses is recorded separately, without the receiver's answer, and does not delay the others.
  */
 export class ReportBatch {
   readonly #options: ReportBatchOptions;
   readonly #closing = new AbortController();
-  /** What is not recorded yet, in its order. */
+  /** The outcomes that are not recorded yet, in order. */
   readonly #waiting = new Set<Waiting>();
   #cancelTimer: (() => void) | undefined;
   #flushing: Promise<void> | undefined;
-  /** Of the last commit. */
+  /** The number of outcomes in the last commit. */
   #recordedTogether = 0;
 
   constructor(options: ReportBatchOptions) {
@@ -45,8 +45,8 @@ export class ReportBatch {
   }
 
   /**
-   * Resolves when the outcome is durable, or was given up at the close, with the health of its lane where the commit
-   * has changed that. Rejects with a fault of the program, after which nothing more is recorded.
+   * Resolves when the outcome is durable, or was given up at the close, with the health of its lane if the commit has
+   * changed it. Rejects with a fault of the program, after which nothing more is recorded.
    */
   record(report: DeliveryReport): Promise<WebhookHealth | undefined> {
     const waiting = { report, ...Promise.withResolvers<WebhookHealth | undefined>() };
@@ -55,7 +55,7 @@ export class ReportBatch {
     return waiting.promise;
   }
 
-  /** Records the rest with one try: the attempts of outcomes that can't be stored now are repeated. */
+  /** Tries once to record the rest. Attempts whose outcomes can't be recorded are repeated later. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#cancelTimer?.();
@@ -98,12 +98,12 @@ export class ReportBatch {
         this.#recordedTogether = outcomes;
       } while (this.#waiting.size >= (this.#areMany ? MAX_TOGETHER : 1) && !signal.aborted);
     } finally {
-      this.#flushing = undefined; // at once: outcomes added from here on need a timer
+      this.#flushing = undefined; // first, since outcomes that are added from here on need a timer
     }
     if (this.#waiting.size > 0) this.#flushSoon();
   }
 
-  /** Records the next of those that wait. A part of them may be recorded when it rejects; the others still wait. */
+  /** Records the next outcomes. If it rejects, some of them may be recorded, and the others still wait. */
   async #record(): Promise<void> {
     const { queue, log } = this.#options;
     const store = async (some: readonly Waiting[], reports = some.map(({ report }) => report)) => {
@@ -122,7 +122,7 @@ export class ReportBatch {
   }
 }
 
-/** The same report without what the receiver said, the only part of it that we did not write ourselves. */
+/** The report without the receiver's words, which are the only part of it that this program did not write. */
 function inShort(report: DeliveryReport, reason: string): DeliveryReport {
   if (!('attempt' in report) || report.attempt === null) return report;
   const short = withoutWords(report.attempt.outcome);

@@ -5,15 +5,15 @@ import type { ClaimedDelivery } from '../queue/delivery.ts';
 const JITTER = 0.1;
 const RANDOM_HEX_DIGITS = 12; // 48 bits, which a number holds exactly
 
-/** No attempt is put off for longer than this. */
+/** The longest time that an attempt may have to wait. */
 export function longestWaitMs(delaysMs: readonly number[]): number {
   return delaysMs.reduce((a, b) => Math.max(a, b), MAX_RETRY_AFTER_MS) * (1 + JITTER);
 }
 
 /**
- * How long to wait after a delivery's failed attempt, by the waits before attempts 2, 3, …; `undefined` when it was the
- * last. Spread by ±10 %, so that a receiver that is available again does not get everything at once; the spread is as good
- * as random, but always the same for the same attempt.
+ * How long to wait after a delivery's failed attempt, given the waits before attempts 2, 3, …; `undefined` if it was the
+ * last. The wait varies by ±10 %, so that a receiver that is available again does not get everything at once. The
+ * variation is pseudo-random, and always the same for the same attempt.
  */
 export function retryDelayMs(
   delaysMs: readonly number[],
