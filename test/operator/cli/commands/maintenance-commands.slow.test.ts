@@ -174,17 +174,11 @@ describe('fuel verify view', () => {
     return cli;
   }
 
-  test('ends with 0 where the view is what the events call for', async () => {
-    const { fuel, eventsOf } = await start();
-    const { code, json, stderr } = await fuel('verify', 'view', '--json');
-    expect([code, json, stderr]).toEqual([0, { view: { checked: 2, differences: 0 } }, '']);
-    const before = await eventsOf('operations');
-    expect((await fuel('verify', 'view', '--repair')).code).toBe(0);
-    expect(await eventsOf('operations')).toEqual(before);
-  });
-
-  test('names each difference, ends with 1 while one is left, and repairs on request, on record', async () => {
+  test('names each difference, ends with 1 while one is left, and repairs on request, which is recorded if anything was repaired', async () => {
     const { fuel, append, withEngines, eventsOf } = await start();
+    const right = await fuel('verify', 'view', '--repair', '--json');
+    expect([right.code, right.json, right.stderr]).toEqual([0, { view: { checked: 2, differences: 0 } }, '']);
+    expect((await eventsOf('operations')).map(({ type }) => type)).not.toContain('AgreementRepaired');
     await append('account-9', [opened('Nine', 9)]); // an account that no transaction's event names
     const surplus = projectTransaction('TransactionConfirmed', confirmed(9, { account_id: 9 }).data, 0);
     await withEngines(async (engines) => {
@@ -264,7 +258,7 @@ describe('fuel verify deliveries', () => {
     return cli;
   }
 
-  test('names what is missing and what is surplus, and stores what is missing on request', async () => {
+  test('names what is missing and what is surplus in the range given, and stores what is missing on request', async () => {
     const { fuel, withEngines } = await start();
     const surplus = newDelivery(9, { createdAtMs: Date.now(), recordedAtMs: Date.now() + 1_000 });
     await withEngines((engines) => engines.queue().enqueue([surplus]));
@@ -281,6 +275,12 @@ describe('fuel verify deliveries', () => {
     expect(repaired.json).toEqual({ deliveries: { ...judged, missing: 0, pending: 1 } });
     expect(repaired.stderr).toContain('deliveries: stored 1 that were missing\n');
     expect(repaired.code).toBe(1); // what is surplus is not removed
+    for (const [owed, ...range] of [
+      [1, '--account', '7'],
+      [0, '--since', '2100-01-01T00:00:00Z'],
+      [0, '--until', '2000-01-01T00:00:00Z'],
+    ] as const)
+      expect((await fuel('verify', 'deliveries', '--json', ...range)).json.deliveries.owed).toBe(owed);
   });
 
   test('says why what is not owed is not, by count, and one by one where that is asked for', async () => {
@@ -308,16 +308,6 @@ describe('fuel verify deliveries', () => {
       expect.stringMatching(/^ +The key is switched off +2$/m),
     ]);
     expect((await fuel('verify', 'view', '--explain')).code).toBe(2);
-  });
-
-  test('keeps to the account and the time given', async () => {
-    const { fuel } = await start();
-    const owedWith = async (...args: string[]) =>
-      (await fuel('verify', 'deliveries', '--json', ...args)).json.deliveries.owed;
-    expect(await owedWith('--account', '7')).toBe(1);
-    expect((await fuel('verify', 'deliveries', '--account', '8')).stderr).toMatch(/account 8 is not known/);
-    expect(await owedWith('--since', '2100-01-01T00:00:00Z')).toBe(0);
-    expect(await owedWith('--until', '2000-01-01T00:00:00Z')).toBe(0);
   });
 
   test('without a name goes with the view, of which a difference counts as well', async () => {

@@ -26,32 +26,11 @@ describe('fuel webhook', () => {
     const pace = { under_way: 0, answer_ms: null, waiting: 0, asked_to_wait_until: null };
     const url = 'https://example.com/hook';
     const set_at = '2026-09-01T00:00:00.000Z';
-    const on = {
-      prefix: PREFIX,
-      account: 7,
-      state: 'active',
-      reason: null,
-      since: null,
-      url,
-      set_at,
-      rate_per_second: null,
-      health,
-    };
+    const nothing = { reason: null, since: null, rate_per_second: null, health };
+    const on = { prefix: PREFIX, account: 7, state: 'active', url, set_at, ...nothing };
     expect(await done('webhook', 'show', PREFIX)).toEqual({ ...on, pace });
-    expect(await done('webhook', 'show', other)).toEqual({
-      pace,
-      ...{
-        prefix: other,
-        account: 7,
-        state: 'none',
-        reason: null,
-        since: null,
-        url: null,
-        set_at: null,
-        rate_per_second: null,
-        health,
-      },
-    });
+    const none = { prefix: other, account: 7, state: 'none', url: null, set_at: null, ...nothing };
+    expect(await done('webhook', 'show', other)).toEqual({ ...none, pace });
     const off = await done('webhook', 'disable', PREFIX);
     const reason = 'switched off by the operator';
     expect(off).toEqual({ ...on, changed: true, state: 'disabled', reason, since: expect.any(String) });
