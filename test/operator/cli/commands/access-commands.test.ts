@@ -35,36 +35,16 @@ describe('fuel account list and show', () => {
         data: { account_id: 8, profile: 'p', from: daysFromNow(-2), to: daysFromNow(-1) },
       },
     ]);
+    const none = { closed: null, webhooks: 0, webhook_state: 'none', unreadable: null };
     expect(await done('account', 'list')).toEqual([
       {
-        id: 7,
-        name: 'Harbour Freight',
-        closed: null,
-        integration: true,
-        charging_profile_active: true,
-        access: true,
-        access_until: ends,
-        no_access_reason: null,
-        answered: null,
-        keys: 2,
-        webhooks: 0,
-        webhook_state: 'none',
-        unreadable: null,
+        ...{ id: 7, name: 'Harbour Freight', integration: true, charging_profile_active: true, keys: 2 },
+        ...{ access: true, access_until: ends, no_access_reason: null, answered: null, ...none },
       },
       {
-        id: 8,
-        name: 'Eight',
-        closed: null,
-        integration: false,
-        charging_profile_active: false,
-        access: false,
-        access_until: null,
-        no_access_reason: 'the integration is off',
-        answered: OFF,
-        keys: 0,
-        webhooks: 0,
-        webhook_state: 'none',
-        unreadable: null,
+        ...{ id: 8, name: 'Eight', integration: false, charging_profile_active: false, keys: 0 },
+        ...{ access: false, access_until: null, no_access_reason: 'the integration is off', answered: OFF },
+        ...none,
       },
     ]);
     expect(cellsOf((await fuel('account', 'list')).stdout)).toEqual([
@@ -119,22 +99,13 @@ describe('fuel account list and show', () => {
           return { type, data: { ...data, account_id: id } };
         }),
       ]);
-    await onIn(
-      12,
-      profileSet(past, null),
-      keyIssued({ prefix: 'cccccccccc' }),
-      webhookSet({ prefix: 'cccccccccc' }),
-    );
+    const third = { prefix: 'cccccccccc' };
+    await onIn(12, profileSet(past, null), keyIssued(third), webhookSet(third));
     await onIn(10, profileSet(later, null, 'b'), profileSet(tomorrow, null, 'a'));
     await onIn(9);
     await onIn(11, profileSet(daysFromNow(-9), daysFromNow(-8), 'b'), profileSet(daysFromNow(-2), past, 'a'));
-    await account(
-      opened(),
-      keyIssued(),
-      webhookSet(),
-      keyIssued({ prefix: other }),
-      webhookSet({ prefix: other }),
-    );
+    const second = { prefix: other };
+    await account(opened(), keyIssued(), webhookSet(), keyIssued(second), webhookSet(second));
     await account(onKey('WebhookDisabled'));
     const listed = (await done('account', 'list')) as Record<string, unknown>[];
     expect(listed.map(({ id, no_access_reason }) => [id, no_access_reason])).toEqual([
@@ -145,18 +116,10 @@ describe('fuel account list and show', () => {
       [12, null],
     ]);
     expect(listed.at(0)).toMatchObject({ webhooks: 2, webhook_state: 'disabled' });
-    expect(listed.at(-1)).toMatchObject({
-      access: true,
-      access_until: null,
-      webhooks: 1,
-      webhook_state: 'active',
-    });
+    const one = { webhooks: 1, webhook_state: 'active' };
+    expect(listed.at(-1)).toMatchObject({ access: true, access_until: null, ...one });
     await account(onKey('KeySwitchedOff'));
-    expect((await done('account', 'list'))[0]).toMatchObject({
-      keys: 1,
-      webhooks: 1,
-      webhook_state: 'active',
-    });
+    expect((await done('account', 'list'))[0]).toMatchObject({ keys: 1, ...one });
   });
 
   test('say why an account cannot be read, and show nothing else of it', async () => {
@@ -164,20 +127,11 @@ describe('fuel account list and show', () => {
     await account(opened(), keyIssued(), integrationOn);
     await append('account-7', [guessed]);
     const unreadable = expect.stringContaining('AccountGuessed');
+    const unknown = { name: null, closed: null, integration: null, keys: null, webhooks: null };
     const line = {
-      id: 7,
-      name: null,
-      closed: null,
-      integration: null,
-      charging_profile_active: false,
-      access: false,
-      access_until: null,
-      no_access_reason: 'the account can not be read',
+      ...{ id: 7, ...unknown, webhook_state: null, charging_profile_active: false, unreadable },
+      ...{ access: false, access_until: null, no_access_reason: 'the account can not be read' },
       answered: { status: 503, code: 'SERVICE_UNAVAILABLE', since: null },
-      keys: null,
-      webhooks: null,
-      webhook_state: null,
-      unreadable,
     };
     expect(await done('account', 'list')).toEqual(line);
     expect((await fuel('account', 'list')).stdout).toMatch(
@@ -207,18 +161,10 @@ describe('fuel account list and show', () => {
       corporates: [{ id: 31, name: 'North Depot', group: 3 }],
       keys: [
         {
-          account: 7,
-          prefix: PREFIX,
-          environment: 'staging',
-          label: null,
-          active: true,
-          allow_list: [],
-          rate_limit: 60,
-          driver_mobile: false,
-          webhook_url: 'https://example.com/hook',
-          webhook_state: 'active',
-          webhook_reason: null,
-          webhook_since: null,
+          ...{ account: 7, prefix: PREFIX, environment: 'staging', label: null, active: true },
+          ...{ allow_list: [], rate_limit: 60, driver_mobile: false },
+          ...{ webhook_url: 'https://example.com/hook', webhook_state: 'active' },
+          ...{ webhook_reason: null, webhook_since: null },
         },
       ],
       unreadable: null,
@@ -237,25 +183,39 @@ describe('fuel account list and show', () => {
       ]),
     );
   });
+
+  test('show an account as it was at a time, whatever happened since', async () => {
+    const { fuel, done, account, append } = commandLine();
+    const start = Date.now() - 10 * 60_000;
+    const at = (minutes: number) => new Date(start + minutes * 60_000).toISOString();
+    await append('account-7', [opened('North')], start);
+    await append(
+      'account-7',
+      [integrationOn, profileSet('2026-01-01T00:00:00.000Z', null)],
+      start + 2 * 60_000,
+    );
+    await account({ type: 'AccountRenamed', data: { account_id: 7, name: 'Later' } });
+    const shown = await done('account', 'show', '7', '--at', at(3));
+    expect(shown).toMatchObject({ at: at(3), name: 'North', access: true, integration: true });
+    expect(await done('account', 'show', '7', '--at', at(1))).toMatchObject({ access: false });
+    expect(await done('account', 'show', '7')).toMatchObject({ name: 'Later' });
+    const text = await fuel('account', 'show', '7', '--at', at(1));
+    expect(text.stdout).toMatch(/^At +\d/);
+    const unopened = await fuel('account', 'show', '7', '--at', at(-1));
+    expect([unopened.code, unopened.stderr]).toEqual([1, expect.stringContaining('was not open at')]);
+    expect((await fuel('account', 'show', '7', '--at', at(60))).code).toBe(2);
+  });
 });
 
 describe('a command that changes an account', () => {
   test('says what changed, or that nothing had to', async () => {
     const { fuel, done } = commandLine();
-    expect(await done('account', 'open', '7', '--name', 'Seven')).toMatchObject({
-      changed: true,
-      name: 'Seven',
-    });
-    expect(await done('account', 'open', '7', '--name', 'Seven')).toMatchObject({
-      changed: false,
-      name: 'Seven',
-    });
+    for (const changed of [true, false])
+      expect(await done('account', 'open', '7', '--name', 'Seven')).toMatchObject({ changed, name: 'Seven' });
     expect((await fuel('account', 'integration', '7', 'on')).stdout).toBe('done\n');
     expect((await fuel('account', 'integration', '7', 'on')).stdout).toBe('no change: already set\n');
-    expect(await done('account', 'integration', '7', 'off')).toMatchObject({
-      changed: true,
-      integration: false,
-    });
+    const off = await done('account', 'integration', '7', 'off');
+    expect(off).toMatchObject({ changed: true, integration: false });
   });
 
   test('leaves a profile open-ended, and a corporate in its group, where nothing else is said', async () => {
@@ -290,13 +250,8 @@ describe('fuel key', () => {
     expect(await done('key', 'issue', '7')).toEqual({
       key: expect.stringMatching(/^svc_test_/),
       prefix: expect.any(String),
-      webhook_secret: null,
-      account: 7,
-      environment: 'staging',
-      label: null,
-      allow_list: [],
-      rate_limit: 60,
-      ...{ driver_mobile: false, active: true },
+      ...{ webhook_secret: null, account: 7, environment: 'staging', label: null },
+      ...{ allow_list: [], rate_limit: 60, driver_mobile: false, active: true },
       ...{ webhook_url: null, webhook_state: 'none', webhook_reason: null, webhook_since: null },
     });
     const { stdout } = await fuel('key', 'issue', '7', '--webhook-url', 'https://203.0.114.5/hook');
@@ -325,18 +280,8 @@ describe('fuel key', () => {
       { 1: PREFIX },
     ]);
     expect(cellsOf((await fuel('key', 'list', '--account', '8')).stdout).slice(1)).toEqual([eight]);
-    expect(await done('key', 'list', '--account', '8', '--edge')).toEqual({
-      prefix: other,
-      environment: 'staging',
-      allow_list: [],
-      rate_limit: 5,
-      active: true,
-    });
-    expect(await fuel('key', 'list', '--account', '99')).toMatchObject({
-      code: 1,
-      stdout: '',
-      stderr: 'fuel: REFUSED: account 99 is not known: fuel account list\n',
-    });
+    const edge = { prefix: other, environment: 'staging', allow_list: [], rate_limit: 5, active: true };
+    expect(await done('key', 'list', '--account', '8', '--edge')).toEqual(edge);
   });
 
   test('lists keys by account, in the order of their issue, with the state of the webhook', async () => {
@@ -350,19 +295,14 @@ describe('fuel key', () => {
       [7, PREFIX],
       [8, 'aaaaaaaaaa'],
     ]);
-    expect(lines[0]).toMatchObject({
-      label: 'ERP',
-      webhook_url: null,
-      webhook_state: 'none',
-      webhook_since: null,
-    });
-    const disabled = {
-      webhook_url: 'https://example.com/hook',
-      webhook_state: 'disabled',
-      webhook_reason: '50 failed',
-      webhook_since: expect.stringMatching(/^20.*Z$/),
-    };
-    expect(lines[1]).toMatchObject(disabled);
+    expect(lines).toMatchObject([
+      { label: 'ERP', webhook_url: null, webhook_state: 'none', webhook_since: null },
+      {
+        ...{ webhook_url: 'https://example.com/hook', webhook_state: 'disabled' },
+        ...{ webhook_reason: '50 failed', webhook_since: expect.stringMatching(/^20.*Z$/) },
+      },
+      {},
+    ]);
     expect((await fuel('key', 'list')).stdout).toMatch(
       /https:\/\/example\.com\/hook +disabled +50 failed +20\S+Z\n/,
     );
