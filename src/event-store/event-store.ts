@@ -77,6 +77,12 @@ export interface SubscribeOptions {
   readonly unparsed?: boolean | undefined;
 }
 
+/** True if these prefixes select the stream. The engine's own streams are never selected. */
+export function isSelected(stream: string, prefixes: readonly string[]): boolean {
+  if (prefixes.length === 0) return !stream.startsWith('$');
+  return prefixes.some((prefix) => stream.startsWith(prefix));
+}
+
 /** A part of a stream, in order of revision. */
 export interface StreamRange {
   /** The first revision; by default 0. */

@@ -45,6 +45,28 @@ export class Unreadable {
   }
 }
 
+/**
+ * How many bytes of an event are parsed at most: a value may take twenty times the memory of its text. By default
+ * EventStoreDB accepts 1 MiB in one append. It does not limit metadata, which may have 16 MiB; this service writes
+ * about 300 bytes.
+ */
+export const MAX_BYTES = { data: 1024 * 1024, metadata: 64 * 1024 } as const;
+
+/** Returns the replacement for data or metadata that is too long to be parsed; `undefined` if it is not. */
+export function tooLong(what: keyof typeof MAX_BYTES, bytes: number): Unreadable | undefined {
+  if (bytes <= MAX_BYTES[what]) return undefined;
+  return new Unreadable(`${what} has ${bytes} bytes, more than ${MAX_BYTES[what]}`);
+}
+
+/** Parses stored data or metadata. */
+export function parseStored(what: 'data' | 'metadata', text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return new Unreadable(`${what} is not JSON`); // the error's own message quotes personal data
+  }
+}
+
 /** True if the event's bytes are certainly damaged. */
 export function isDamaged({ data, metadata }: Pick<RecordedEvent, 'data' | 'metadata'>): boolean {
   return [data, metadata].some((part) => part instanceof Unreadable && part.isDamage);

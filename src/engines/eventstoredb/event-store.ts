@@ -23,14 +23,14 @@ import { inParallel, readBackwards, readEnd, readHead, readRange } from './log/r
 import { subscribe } from './log/subscribe.ts';
 
 /**
- * Streams that `readStreams` reads at the same time, since each takes a round trip. Of each an event is in memory until it has
- * arrived: 64 MiB together of the largest that this service records, and 16 MiB each of those that others may.
+ * How many streams `readStreams` reads at the same time, since each takes a round trip. One event of each may be in memory
+ * while it arrives: 64 MiB together for the largest that this service records, and 16 MiB for each that others record.
  */
 const MAX_READS_AT_ONCE = 64;
 const PING_TIMEOUT_MS = 1_500;
 
 export interface EventStoreDbOptions {
-  /** `esdb://…` or `kurrentdb://…`, with `+discover` too; credentials, TLS and the nodes come from it. */
+  /** `esdb://…` or `kurrentdb://…`, also with `+discover`, with credentials, TLS and the nodes. */
   readonly url: string;
   /** Decides when retried events of a group are due. The server stamps events by its own clock. */
   readonly clock: Clock;
@@ -42,7 +42,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStoreDb {
   return new EventStoreDb(options);
 }
 
-/** Events in EventStoreDB. Positions are commit positions of `$all`; those of the server's own events are among them. */
+/** Events in EventStoreDB. Positions are commit positions of `$all`, which the server's own events have too. */
 export class EventStoreDb implements EventStore {
   readonly #connection: EventStoreDbConnection;
   readonly #appends: EventStoreDbAppends;
@@ -56,7 +56,7 @@ export class EventStoreDb implements EventStore {
     this.#log = log;
   }
 
-  /** Competing consumers on the same connection; closing them leaves the store open. */
+  /** Returns competing consumers on the same connection. Closing them leaves the store open. */
   subscriptions(): EventStoreDbSubscriptions {
     return new EventStoreDbSubscriptions({
       connection: this.#connection,
@@ -109,22 +109,25 @@ export class EventStoreDb implements EventStore {
     return [];
   }
 
-  /** Resolves when a node answers; rejects with `STORE_UNAVAILABLE` where none does within 1.5 s. */
+  /** Resolves when a node answers. Rejects with `STORE_UNAVAILABLE` if none does within 1.5 s. */
   async ping(): Promise<void> {
     await readHead(this.#connection, { timeoutMs: PING_TIMEOUT_MS, retryForMs: 0 });
   }
 
-  /** Version and clock of a node. Rejects with `STORE_UNAVAILABLE` where none answers within some seconds. */
+  /** Returns the version and the clock of a node. Rejects with `STORE_UNAVAILABLE` if none answers within some seconds. */
   describe(): Promise<NodeInfo> {
     return readNodeInfo(this.#connection);
   }
 
-  /** Appended behind the former ones, which then no reader of the stream gets. The server keeps their bytes until it is scavenged. */
+  /**
+   * Appends the events again and hides the former ones from readers of the stream. The server keeps the bytes of those
+   * until it is scavenged.
+   */
   async rewrite(events: readonly RecordedEvent[]): Promise<boolean> {
     const last = events.at(-1);
     if (last === undefined) return false;
     const { stream, revision: expected } = last;
-    // Those of a rewrite that ended before it truncated the stream stand behind what they are copies of.
+    // If a rewrite ended before it truncated the stream, its copies follow the events that they replace.
     const copied = new Set(events.filter(isRewritten).map(firstPosition));
     const left = events.filter((event) => isRewritten(event) || !copied.has(event.position));
     const copies = left.map((event) => ({

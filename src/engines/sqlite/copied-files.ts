@@ -6,13 +6,13 @@ import { SEALS_STREAM } from '../../domain/operations-events.ts';
 import { VIEWS } from '../../pull/view/stores.ts';
 import { EMBEDDED_FILES } from './embedded-files.ts';
 
-/** How far the copies of a backup are; `null` where there is no such copy, or nothing in it. */
+/** The last positions in the copies of a backup; `null` if there is no such copy or nothing in it. */
 export interface CopiedPositions {
   readonly events: number | null;
   readonly transactions: number | null;
 }
 
-/** The newest signed checkpoint in a copied log; `undefined` where nothing in it is sealed. Throws as `copiedPositions`. */
+/** Returns the newest signed checkpoint in a copied log; `undefined` if nothing is sealed. Throws like `copiedPositions`. */
 export function copiedCheckpoint(folder: string): string | undefined {
   const newest = `SELECT data ->> '$.checkpoint' AS note FROM events WHERE stream = '${SEALS_STREAM}' ORDER BY revision DESC LIMIT 1`;
   return readCopy(
@@ -21,7 +21,7 @@ export function copiedCheckpoint(folder: string): string | undefined {
   );
 }
 
-/** Throws `Error` for a file that is no database. */
+/** Reads the positions. Throws `Error` for a file that is no database. */
 export function copiedPositions(folder: string): CopiedPositions {
   const number = (name: string, table: string, sql: string): number | null => {
     if (!existsSync(join(folder, name))) return null;
@@ -31,7 +31,7 @@ export function copiedPositions(folder: string): CopiedPositions {
     });
   };
   const served = servedIn(folder);
-  const last = "SELECT seq AS position FROM sqlite_sequence WHERE name = 'events'"; // erased ones too
+  const last = "SELECT seq AS position FROM sqlite_sequence WHERE name = 'events'"; // counts erased events too
   return {
     events: number(EMBEDDED_FILES.events, 'events', last),
     transactions: number(
@@ -42,7 +42,7 @@ export function copiedPositions(folder: string): CopiedPositions {
   };
 }
 
-/** The number of the view that is served; 0 where none is. */
+/** Returns the number of the view that is served; 0 if there is none. */
 function servedIn(folder: string): number {
   const path = join(folder, EMBEDDED_FILES.transactions);
   if (!existsSync(path)) return 0;
@@ -51,7 +51,7 @@ function servedIn(folder: string): number {
   return generation;
 }
 
-/** What SQLite finds in the whole of a copy; `undefined`: nothing. */
+/** Returns the fault that SQLite finds when it checks all of a copy; `undefined` if it finds none. */
 export function faultOfCopy(path: string): string | undefined {
   try {
     const found = readCopy(
@@ -64,7 +64,7 @@ export function faultOfCopy(path: string): string | undefined {
   }
 }
 
-/** Nothing changes a copy: so SQLite makes no file beside it. */
+/** Opens a copy as immutable, so that SQLite makes no file next to it. */
 function readCopy<T>(path: string, read: (db: DatabaseSync) => T): T {
   const url = pathToFileURL(path);
   url.searchParams.set('mode', 'ro');

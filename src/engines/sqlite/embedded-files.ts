@@ -16,7 +16,7 @@ import { numberedFiles } from './driver/numbered-files.ts';
 import { SUBSCRIPTION_MIGRATIONS } from './event-store/group.ts';
 import { EVENT_MIGRATIONS } from './event-store/schema.ts';
 
-/** What each embedded file holds: the version of it that this program writes, and whether it may be lost at any time. */
+/** The embedded files: the version that this program writes, and whether the file may be lost at any time. */
 const FILES = {
   events: { version: EVENT_MIGRATIONS.length, isRecreated: false },
   transactions: VIEWS_STORE,
@@ -29,28 +29,28 @@ const FILES = {
 
 export type EmbeddedFile = keyof typeof FILES;
 
-/** Their names; each is one SQLite database in the data directory. */
+/** The names of the embedded files. Each is one SQLite database in the data directory. */
 export const EMBEDDED_FILES = Object.fromEntries(
   Object.keys(FILES).map((name) => [name, `${name}.db`]),
 ) as Readonly<Record<EmbeddedFile, string>>;
 
-/** The names of the embedded files in the folder; a view may be in several. */
+/** Returns the names of the embedded files in the folder. A view may have several. */
 export function embeddedFiles(folder: string): string[] {
   return Object.values(EMBEDDED_FILES).flatMap((name) => numberedFiles(folder, name));
 }
 
-/** Whether nothing that customers see is lost with a file: a damaged one is put aside, and recreated. */
+/** True if nothing that customers see is lost with the file. A damaged one is put aside and recreated. */
 export function isRecreated(name: EmbeddedFile): boolean {
   return FILES[name].isRecreated === true;
 }
 
-/** As a damaged file is named when it was put aside. */
+/** Matches the name of a damaged file that was put aside. */
 export const PUT_ASIDE = /\.db\.damaged-\w+-\d+$/;
 
-/** Larger files take too long to be read through by whoever looks. */
+/** The largest file that is checked while somebody waits. */
 export const MAX_READ_THROUGH_BYTES = 64 * 1024 * 1024;
 
-/** Whether looking for damage in the events takes no longer than an operator waits; on a server it takes no time. */
+/** True if the events are few enough to be checked interactively. On a server that takes no time. */
 export function readThroughSoon(
   { FUEL_DATA_DIR }: Pick<Config, 'FUEL_DATA_DIR'>,
   { embedded }: Pick<Engines, 'embedded'>,
@@ -60,7 +60,10 @@ export function readThroughSoon(
   return file === undefined || file.size <= MAX_READ_THROUGH_BYTES;
 }
 
-/** The state of an embedded file, or of the one of several that is damaged, looked through if it is small; `undefined` where there is none. Never throws for damage. */
+/**
+ * Returns the state of an embedded file; `undefined` if there is none. Of several files it returns a damaged one, if any.
+ * Never throws because of damage.
+ */
 export function inspectEmbedded(
   { FUEL_DATA_DIR }: Pick<Config, 'FUEL_DATA_DIR'>,
   name: EmbeddedFile,
@@ -83,25 +86,25 @@ export function stateOf(config: Config, name: EmbeddedFile): StoreState {
   if (first !== undefined && isForeign(config.FUEL_DATA_DIR, EMBEDDED_FILES[name])) return 'read-only';
   const maxCheckedBytes = isRecreated(name) ? MAX_READ_THROUGH_BYTES : 0;
   const state = inspectEmbedded(config, name, { maxCheckedBytes });
-  if (state === undefined || state.version === 0) return 'missing'; // there, and nothing is in it
+  if (state === undefined || state.version === 0) return 'missing'; // an empty file counts as missing
   if (typeof state.damage === 'string') return 'damaged';
   if (state.isReadOnly) return 'read-only';
   return state.version === state.knownVersion ? 'current' : 'of another version';
 }
 
-/** The paths of a file, or a view's files, with their logs. */
+/** Returns the paths of a file, or of a view's files, with their logs. */
 function partsOf(folder: string, name: string): string[] {
   const paths = [name, ...numberedFiles(folder, name)].map((file) => join(folder, file));
   return paths.flatMap((path) => [path, `${path}-wal`, `${path}-shm`]);
 }
 
-/** Whether this user may not, or must not, use a file that there is. */
+/** True if this user may not, or must not, use an existing file. */
 function isForeign(folder: string, name: string): boolean {
   if (faultOfOwner(folder, 'folder') !== undefined) return true;
   return partsOf(folder, name).some((path) => faultOfOwner(path, 'file') !== undefined);
 }
 
-/** How an embedded file is opened; its folder is made. Throws `REFUSED` for what is not this user's alone. */
+/** Returns the options to open an embedded file, and makes its folder. Throws `REFUSED` if others may use the files. */
 export function embeddedFile(config: Config, clock: Clock, name: string): { path: string; clock: Clock } {
   mkdirSync(config.FUEL_DATA_DIR, { recursive: true, mode: 0o700 });
   assertOwn(config.FUEL_DATA_DIR, 'folder');

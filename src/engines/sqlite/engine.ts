@@ -8,14 +8,14 @@ import { openSqliteEventStore, type SqliteEventStore } from './event-store/event
 import { openSqliteSubscriptions } from './event-store/subscriptions.ts';
 import { openSqliteTables } from './tables/tables.ts';
 
-/** Of a store that may be large: for the inner pages of its indexes and the leaves in use. */
+/** The cache of a store that may be large, for the inner pages of its indexes and the leaves in use. */
 const CACHE_MIB = 8;
 
-/** The embedded engine: it needs no setting, and serves whatever no server does. */
+/** Opens the embedded engine. It needs no setting, and serves every port that no server serves. */
 export function openEmbedded(opening: Opening): OpenedEngine & { readonly ports: EnginePorts } {
   const { config, clock, log, once } = opening;
   const file = (name: string) => embeddedFile(config, clock, `${name}.db`);
-  /** How a file is opened with which nothing is lost that matters to customers. */
+  /** Options for files that can be recreated without a loss for customers. */
   const recreated = (name: string) => ({
     ...file(name),
     onPutAside: (aside: string): void =>
@@ -40,7 +40,7 @@ export function openEmbedded(opening: Opening): OpenedEngine & { readonly ports:
   };
 }
 
-/** The embedded event store with its own further methods, for `fuel store copy`. */
+/** Opens the embedded event store itself, which has more methods than the port, for `fuel store copy`. */
 export function openEmbeddedEvents(config: Config, clock: Clock): SqliteEventStore {
   return openSqliteEventStore(embeddedFile(config, clock, EMBEDDED_FILES.events));
 }

@@ -3,26 +3,14 @@ import type { EventStoreDBClient } from '@eventstore/db-client';
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
-import type { ExpectedRevision } from '../../../event-store/event-store.ts';
 import type { Position } from '../../../event-store/recorded-event.ts';
+import type { StoredAppend } from '../../../event-store/stored-append.ts';
 import { type DriverInternals, internalsOf } from './client.ts';
 import { itemRefused, storeUnavailable } from './errors.ts';
 import { toSafe } from './events.ts';
 
-export interface BatchAppend {
-  readonly stream: string;
-  readonly expected: ExpectedRevision;
-  /** `data` and `metadata` are JSON. */
-  readonly events: readonly {
-    readonly id: string;
-    readonly type: string;
-    readonly data: Uint8Array;
-    readonly metadata: Uint8Array;
-  }[];
-}
-
 export type BatchAnswer =
-  /** The server may leave the position out of the answer to a repeated append. */
+  /** The server may leave out the position if the append is a repeated one. */
   | { readonly kind: 'recorded'; readonly revision: number; readonly position: Position | undefined }
   | { readonly kind: 'conflict'; readonly actual: number | undefined }
   | { readonly kind: 'erased' };
@@ -35,9 +23,9 @@ interface Waiting {
 }
 
 /**
- * Replaces `appendToStream` of @eventstore/db-client 6.2.1. There, a write that waits while the connection breaks
- * rejects a promise that no caller can reach, which ends the process; and a conflict that is not thrown is reported
- * with revision 1, whatever the stream has.
+ * Replaces `appendToStream` of @eventstore/db-client 6.2.1, which has two faults. If the connection breaks while a write
+ * waits, it rejects a promise that no caller can reach, which ends the process. And it reports a conflict that it does
+ * not throw with revision 1, whatever the stream has.
  */
 export class EventStoreDbBatchAppend {
   readonly #driver: DriverInternals;
@@ -50,10 +38,10 @@ export class EventStoreDbBatchAppend {
   }
 
   /**
-   * Rejects where the connection breaks: then the events may have been recorded. Nothing is sent once `cancelled`
-   * has aborted, since the next try may be under way.
+   * Rejects if the connection breaks; the events may have been recorded then. Sends nothing once `cancelled` has aborted,
+   * since the next try may be under way.
    */
-  async append(append: BatchAppend, cancelled: AbortSignal): Promise<BatchAnswer> {
+  async append(append: StoredAppend, cancelled: AbortSignal): Promise<BatchAnswer> {
     this.#call ??= this.#open();
     const call = await this.#call;
     cancelled.throwIfAborted();
@@ -65,9 +53,9 @@ export class EventStoreDbBatchAppend {
     return await promise;
   }
 
-  /** Opens the bidirectional call that all appends go through, until it breaks: then those that wait are rejected. */
+  /** Opens the bidirectional call that all appends go through. If it breaks, it rejects those that wait. */
   async #open(): Promise<Call> {
-    // A follower passes appends on to the leader, and would refuse each in an answer that the driver does not see.
+    // A follower forwards appends to the leader. If it had to refuse them, the driver would not see that answer.
     const options = this.#driver.callArguments({ requiresLeader: false }, { deadline: Infinity });
     const open = this.#driver.GRPCStreamCreator(streamsGrpc.StreamsClient, 'appendToStream', (client) =>
       client.batchAppend(...options),
@@ -95,7 +83,7 @@ export class EventStoreDbBatchAppend {
   #settle(response: streamsPb.BatchAppendResp): void {
     const correlationId = response.getCorrelationId()?.getString() ?? '';
     const waiting = this.#waiting.get(correlationId);
-    if (waiting === undefined) return; // cancelled: the next try has an id of its own
+    if (waiting === undefined) return; // it was cancelled, and the next try has another id
     this.#waiting.delete(correlationId);
     try {
       waiting.resolve(answerOf(response));
@@ -106,7 +94,7 @@ export class EventStoreDbBatchAppend {
 }
 
 function requestOf(
-  { stream, expected, events }: BatchAppend,
+  { stream, expected, events }: StoredAppend,
   correlationId: string,
 ): streamsPb.BatchAppendReq {
   const options = new streamsPb.BatchAppendReq.Options();
@@ -125,7 +113,7 @@ function requestOf(
     message.setId(uuid(id));
     message.getMetadataMap().set('type', type).set('content-type', 'application/json');
     message.setData(data);
-    message.setCustomMetadata(metadata);
+    message.setCustomMetadata(Buffer.from(metadata));
     request.addProposedMessages(message);
   }
   return request;

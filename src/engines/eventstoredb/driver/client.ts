@@ -5,12 +5,12 @@ import { driverUrl } from './connection-string.ts';
 import { keepStoredContent } from './stored-content.ts';
 
 /**
- * How much a node may send before this process has said that it took it. HTTP/2 begins with 64 KiB for all reads of a
- * connection together: 6.5 MB a second at a round trip of 10 ms.
+ * How many bytes a node may send before this process acknowledges them. HTTP/2 starts with 64 KiB for all reads of a
+ * connection together, which is 6.5 MB a second at a round trip of 10 ms.
  */
 const FLOW_CONTROL_WINDOW = 1024 * 1024;
 
-/** What of the driver is protected, and used here. Each call runs on the current connection, which `dispose` ends. */
+/** Protected methods of the driver that are used here. Each call runs on the current connection, which `dispose` ends. */
 export interface DriverInternals {
   callArguments(
     options: { readonly requiresLeader?: boolean },
@@ -38,13 +38,13 @@ export function internalsOf(client: EventStoreDBClient): DriverInternals {
 }
 
 /**
- * A client, which connects with its first use, without some faults of the driver (6.2.1). Throws `CONFIG_INVALID` for a
- * connection string that it does not take.
+ * Makes a client that works around some faults of the driver (6.2.1). It connects with its first use. Throws
+ * `CONFIG_INVALID` for a connection string that the driver does not accept.
  *
- * - While no leader is known the driver takes any node, and keeps it for as long as that answers: a follower, which may
- *   be behind what was recorded. So every call asks to be refused there; then the driver continues with the leader (0077).
- * - It parses data and metadata of any length as they arrive: they are kept as bytes (`StoredContent`).
- * - Before it uses a group it asks each node what it supports: without a deadline, and where that fails during an
+ * - While no leader is known, the driver chooses any node and keeps it while it answers. That may be a follower, which
+ *   lacks the newest events. So every call asks to be refused there; then the driver continues with the leader (0077).
+ * - It parses data and metadata of any length as they arrive. Here they are kept as bytes (`StoredContent`).
+ * - Before it uses a group it asks each node, without a deadline, what the node supports. If that fails during an
  *   election, it rejects every later use of groups with that failure until another call breaks. All servers from 23.10
  *   on support what is used here.
  * - It has no setting for the options of its channels.

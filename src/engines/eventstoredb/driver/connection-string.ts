@@ -1,7 +1,7 @@
-/** The driver pings every 10 s: a node that does not answer within this time is replaced by another one. */
+/** The driver pings every 10 s, and replaces a node that does not answer within this time by another one. */
 const PING_TIMEOUT_MS = 3_000;
 
-/** The options that the driver knows, whatever their capitals, `-` and `_`. Of others it only prints the string. */
+/** The options that the driver knows, in any case and with or without `-` and `_`. It prints a string with others. */
 const OPTIONS = [
   'connectionName',
   'defaultDeadline',
@@ -21,7 +21,10 @@ const OPTIONS = [
 ];
 const KNOWN = new Set(OPTIONS.map(plain));
 
-/** The connection string as the driver takes it. Throws what is wrong with its options, which the driver ignores. */
+/**
+ * Returns the connection string in the driver's form. Throws an error that says what is wrong with the options, which the
+ * driver would ignore.
+ */
 export function driverUrl(url: string): string {
   const fault = faultOfOptions(url);
   if (fault !== undefined) throw new Error(fault);
@@ -49,19 +52,19 @@ function plain(name: string): string {
   return name.trim().toLowerCase().replace(/[_-]/g, '');
 }
 
-/** The driver is older than the name KurrentDB. */
+/** Replaces the scheme of KurrentDB, which is newer than the driver. */
 function asEsdb(url: string): string {
   return url.replace(/^kurrentdb(?=:|\+discover:)/, 'esdb');
 }
 
-/** Without TLS there is nothing to verify, and the driver would print the string, password included. */
+/** Removes an option that has no effect without TLS. The driver would print the whole string, including the password. */
 function withoutVerify(url: string): string {
   return url.replace(/([?&])tls[-_]?verify[-_]?cert=false(&|$)/i, (_, before, after) =>
     after === '' ? '' : before,
   );
 }
 
-/** A time-out that the operator has set in the connection string stays. */
+/** Adds the time-out of pings, unless the operator has set one. */
 function withPing(url: string): string {
   if (/[?&]keep[-_]?alive[-_]?timeout=/i.test(url)) return url;
   return `${url}${url.includes('?') ? '&' : '?'}keepAliveTimeout=${PING_TIMEOUT_MS}`;

@@ -10,25 +10,25 @@ const RETRY_FOR_MS = 2_000;
 const BACKOFF = { firstMs: 50, maxMs: 1_000, jitter: true } as const;
 
 export interface UseOptions {
-  /** Of one try; 5 s unless given. */
+  /** The limit for one try; by default 5 s. */
   readonly timeoutMs?: number;
-  /** How long the operation is retried while no node answers; 2 s unless given, 0 for a single try. */
+  /** How long the operation is retried while no node answers; by default 2 s, 0 for a single try. */
   readonly retryForMs?: number;
-  /** Ends the wait: the call rejects with its reason. */
+  /** Ends the wait. The call rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** One try. When `cancelled` aborts, its result is no longer needed: it cancels its open calls. */
+/** One try. When `cancelled` aborts, its result is no longer needed, and it cancels its open calls. */
 export type Work<T> = (client: EventStoreDBClient, cancelled: AbortSignal) => Promise<T>;
 
-/** One client of the process, shared by the adapters. It connects with the first use, and reconnects by itself. */
+/** The client of the process, which the adapters share. It connects with the first use, and reconnects by itself. */
 export class EventStoreDbConnection {
   readonly client: EventStoreDBClient;
   readonly #closing = new AbortController();
-  /** How the tries that are under way are cancelled. */
+  /** Functions that cancel the tries under way. */
   readonly #cancels = new Set<(error: Error) => void>();
 
-  /** `url`: as `EventStoreDbOptions.url`. Throws `CONFIG_INVALID`. */
+  /** `url` is that of `EventStoreDbOptions`. Throws `CONFIG_INVALID`. */
   constructor(url: string) {
     this.client = newClient(url);
   }
@@ -43,9 +43,9 @@ export class EventStoreDbConnection {
   }
 
   /**
-   * Runs an operation, and retries it while no node answers: it must be safe to do twice. Rejects with
-   * `STORE_UNAVAILABLE` after `retryForMs`, `STORE_CLOSED` after `close`, `ITEM_REFUSED` where the server can't take
-   * what it is given, and with the driver's own errors otherwise.
+   * Runs an operation, and retries it while no node answers, so it must be safe to repeat. Rejects with
+   * `STORE_UNAVAILABLE` after `retryForMs`, `STORE_CLOSED` after `close`, `ITEM_REFUSED` if the server can't store the
+   * event, and otherwise with the driver's own errors.
    */
   async use<T>(work: Work<T>, options: UseOptions = {}): Promise<T> {
     const { retryForMs = RETRY_FOR_MS, signal } = options;

@@ -1,19 +1,19 @@
 import { InvalidArgumentError, MaxAppendSizeExceededError, NotLeaderError } from '@eventstore/db-client';
 import { FuelError } from '../../../base/errors.ts';
 
-/** gRPC statuses: cancelled by the server, deadline exceeded, aborted, internal (a cut connection), unavailable. */
+/** The gRPC statuses cancelled (by the server), deadline exceeded, aborted, internal (a cut connection), unavailable. */
 const UNAVAILABLE_CODES = new Set([1, 4, 10, 13, 14]);
 const INVALID_ARGUMENT_CODE = 3;
 const UNAVAILABLE_TEXT = /^Failed to discover|Channel has been shut down|Server Is (?:Not Ready|Busy)/;
 
-/** No node can do it now. */
+/** The error if no node can do it now. */
 export function storeUnavailable(reason: string, cause?: unknown): FuelError {
   return new FuelError('STORE_UNAVAILABLE', `EventStoreDB or KurrentDB cannot be reached: ${reason}`, {
     cause,
   });
 }
 
-/** The server cannot take this event, however often it is given. */
+/** The error if the server can never accept this event. */
 export function itemRefused(reason: string, cause?: unknown): FuelError {
   return new FuelError('ITEM_REFUSED', `the event store does not take it: ${reason}`, { cause });
 }

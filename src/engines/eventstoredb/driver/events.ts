@@ -2,6 +2,7 @@ import { type Filter, type RecordedEvent as StoredEvent, streamNameFilter } from
 import {
   ERASED_REVISION,
   type Position,
+  parseStored,
   type RecordedEvent,
   STREAM_ERASED,
   storedText,
@@ -9,11 +10,11 @@ import {
 } from '../../../event-store/recorded-event.ts';
 import { StoredContent } from './stored-content.ts';
 
-/** Every stream but the server's own. */
+/** Matches every stream except the server's own. */
 const USER_STREAMS = '^[^\\$]';
 /**
- * How many events the server looks at before it reports a checkpoint: many while it reads what is stored, so that it
- * works in large steps; one while it is live, so that the position follows each event of the log (0044).
+ * How many events the server looks at before it reports a checkpoint. While it reads stored events these are many, so
+ * that it works in large steps. While it is live it is one, so that the position follows each event of the log (0044).
  */
 const SEARCH_WINDOW = { stored: 2_000, live: 1 } as const;
 
@@ -24,7 +25,7 @@ export interface FilterOptions {
   readonly checkpointReached: NonNullable<Filter['checkpointReached']>;
 }
 
-/** The server's own filter for these streams. */
+/** Makes the filter with which the server selects these streams. */
 export function filterOf({ prefixes, phase, checkpointReached }: FilterOptions): Filter {
   const rest = { maxSearchWindow: SEARCH_WINDOW[phase], checkpointInterval: 1, checkpointReached };
   return prefixes.length === 0
@@ -32,13 +33,7 @@ export function filterOf({ prefixes, phase, checkpointReached }: FilterOptions):
     : streamNameFilter({ prefixes: [...prefixes], ...rest });
 }
 
-/** As `filterOf`, decided by this process: whether `prefixes` select the stream. */
-export function isWanted(stream: string, prefixes: readonly string[]): boolean {
-  if (prefixes.length === 0) return !stream.startsWith('$');
-  return prefixes.some((prefix) => stream.startsWith(prefix));
-}
-
-/** Undefined for a link whose event is gone: the server sends the link alone. `unparsed` as in `SubscribeOptions`. */
+/** Returns `undefined` for a link whose event is gone. `unparsed` is that of `SubscribeOptions`. */
 export function recordedOf(
   { event }: { readonly event?: StoredEvent | undefined },
   unparsed?: boolean,
@@ -50,7 +45,7 @@ export function toRecorded(event: StoredEvent, unparsed = false): RecordedEvent 
   const { type, streamId: stream, id, position, data: content } = event;
   if (!(content instanceof StoredContent)) throw new TypeError(`the content of ${stream} was parsed already`);
   const { faults, metadata } = content;
-  // The server marks an erasure beyond all revisions that it gives to what is appended.
+  // The server's mark of an erasure has a revision above those that appended events can have.
   const erasure = type === STREAM_ERASED && event.revision > BigInt(ERASED_REVISION);
   return {
     position: position === undefined ? Number.NaN : toPosition(position.commit),
@@ -64,7 +59,7 @@ export function toRecorded(event: StoredEvent, unparsed = false): RecordedEvent 
   };
 }
 
-/** Commit and prepare position are the same for all that this service appends. */
+/** The commit and prepare positions are the same for everything that this service appends. */
 export function toPosition(commit: bigint): Position {
   return toSafe(commit);
 }
@@ -75,25 +70,17 @@ export function toSafe(value: bigint | string): number {
   return number;
 }
 
-/** Data of this service's events is always an object. */
+/** The data of this service's events is always an object. */
 function dataIn(content: StoredContent): unknown {
   if (!content.isJson) return new Unreadable('data is not JSON: it was appended as bytes');
-  return parse(content, 'data');
+  return parseStored('data', storedText(content));
 }
 
 function metadataIn(bytes: Uint8Array): unknown {
-  return bytes.length === 0 ? null : parse(bytes, 'metadata');
+  return bytes.length === 0 ? null : parseStored('metadata', storedText(bytes));
 }
 
-function parse(bytes: Uint8Array, what: string): unknown {
-  try {
-    return JSON.parse(storedText(bytes));
-  } catch {
-    return new Unreadable(`${what} is not JSON`); // the error's own message quotes personal data
-  }
-}
-
-/** The stream in which the server keeps links to what a group has parked. */
+/** Returns the stream in which the server keeps links to the events that a group has parked. */
 export function parkedStream(group: string): string {
   return `$persistentsubscription-$all::${group}-parked`;
 }

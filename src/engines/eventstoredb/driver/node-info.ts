@@ -8,14 +8,14 @@ const TIMEOUT_MS = 3_000;
 const FIRST_KURRENTDB = 25;
 
 export interface NodeInfo {
-  /** What the server is called since its version 25, or was until then. */
+  /** EventStoreDB is called KurrentDB since its version 25. */
   readonly name: 'EventStoreDB' | 'KurrentDB';
   readonly version: string;
-  /** The node's clock, from the answer's header `date`: whole seconds, cut off. */
+  /** The node's clock from the header `date` of its answer, cut to whole seconds. */
   readonly clockMs: number;
 }
 
-/** What the node that the client is connected to says of itself. */
+/** Asks the node that the client is connected to. */
 export function readNodeInfo(connection: EventStoreDbConnection): Promise<NodeInfo> {
   const ask = async (): Promise<NodeInfo> => {
     const driver = internalsOf(connection.client);

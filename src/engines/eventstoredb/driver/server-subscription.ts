@@ -2,9 +2,9 @@ import type { AllStreamSubscription, PersistentSubscriptionToAll } from '@events
 import type { Signal } from '../../../base/signal.ts';
 import { storeUnavailable } from './errors.ts';
 
-/** Between two tries to subscribe: a subscription is joined again within two seconds of an election. */
+/** The pauses between tries to subscribe. A subscription is joined again within two seconds of an election. */
 export const SUBSCRIBE_BACKOFF = { maxMs: 1_000, jitter: true } as const;
-/** The driver limits its buffer by the number of events alone, so it is kept small; the others wait on the connection. */
+/** The driver limits its buffer only by the number of events, so it is kept small. Other events wait on the connection. */
 export const DRIVER_BUFFER = { highWaterMark: 8 } as const;
 
 const CONFIRMATION_TIMEOUT_MS = 5_000;
@@ -18,7 +18,7 @@ export class ServerSubscription<S extends AllStreamSubscription | PersistentSubs
   #isConfirmed = false;
   #error: Error | undefined;
 
-  /** `changed`: notified when there may be something to take, or an error. */
+  /** Notifies `changed` when there may be something to take, or an error. */
   constructor(subscription: S, changed: Pick<Signal, 'notify'>) {
     this.subscription = subscription;
     const end = (error: Error): void => {
@@ -26,7 +26,7 @@ export class ServerSubscription<S extends AllStreamSubscription | PersistentSubs
       this.ended.resolve();
       changed.notify();
     };
-    // The driver waits for the confirmation without a limit.
+    // The driver itself waits for the confirmation without a limit.
     const late = storeUnavailable(`no subscription within ${CONFIRMATION_TIMEOUT_MS} ms`);
     this.#confirmation = setTimeout(end, CONFIRMATION_TIMEOUT_MS, late);
     subscription
@@ -44,7 +44,7 @@ export class ServerSubscription<S extends AllStreamSubscription | PersistentSubs
     return this.#isConfirmed;
   }
 
-  /** Set once it has broken; what arrived before can still be taken. */
+  /** The error with which it has broken. Events that arrived before can still be taken. */
   get error(): Error | undefined {
     return this.#error;
   }
@@ -52,6 +52,6 @@ export class ServerSubscription<S extends AllStreamSubscription | PersistentSubs
   close(): void {
     clearTimeout(this.#confirmation);
     this.ended.resolve();
-    this.subscription.unsubscribe().catch(() => undefined); // rejects where there is no connection to end it on
+    this.subscription.unsubscribe().catch(() => undefined); // rejects if there is no connection
   }
 }

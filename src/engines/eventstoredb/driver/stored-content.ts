@@ -1,26 +1,25 @@
 import persistentPb from '@eventstore/db-client/generated/persistent_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import { InterceptingCall, type Interceptor, ListenerBuilder } from '@grpc/grpc-js';
-import { tooLong } from '../../../event-store/event-bounds.ts';
-import type { Unreadable } from '../../../event-store/recorded-event.ts';
+import { tooLong, type Unreadable } from '../../../event-store/recorded-event.ts';
 
 type Message = streamsPb.ReadResp.ReadEvent.RecordedEvent | persistentPb.ReadResp.ReadEvent.RecordedEvent;
 
 const JSON_CONTENT = 'application/json';
 const NOTHING = new Uint8Array();
 
-/** An event's data as it was sent, in place of the value that the driver would parse; with its metadata. */
+/** An event's data as it was sent, with its metadata. It replaces the value that the driver would parse. */
 export class StoredContent extends Uint8Array {
   isJson = false;
   metadata: Uint8Array = NOTHING;
-  /** In place of what is too long: nothing of it was kept. */
+  /** The replacements for data and metadata that are too long. Nothing of these is kept. */
   faults: { readonly data?: Unreadable | undefined; readonly metadata?: Unreadable | undefined } = {};
   receivedBytes = 0;
 }
 
 /**
- * Has a call hand out the content of events as `StoredContent`: the driver would parse it, and buffer the values. Of what
- * is too long nothing is kept beyond its arrival.
+ * Makes a call hand out the content of events as `StoredContent`, since the driver would parse it and buffer the values.
+ * Content that is too long is dropped when it arrives.
  */
 export const keepStoredContent: Interceptor = (options, nextCall) =>
   new InterceptingCall(nextCall(options), {
@@ -50,5 +49,5 @@ function keepContent(event: Message): void {
   content.receivedBytes = data.length + metadata.length;
   event.setData(content);
   event.setCustomMetadata(NOTHING);
-  map.set('content-type', 'application/octet-stream'); // which the driver leaves as it is
+  map.set('content-type', 'application/octet-stream'); // the driver does not parse this type
 }

@@ -3,22 +3,23 @@ import { FuelError, reasonOf } from '../../../base/errors.ts';
 import type { Log } from '../../../base/log.ts';
 import { Retry } from '../../../base/retry.ts';
 import { Signal } from '../../../base/signal.ts';
-import type {
-  ConsumeOptions,
-  GroupConsumer,
-  GroupEvent,
-  GroupSettings,
+import {
+  type ConsumeOptions,
+  type GroupConsumer,
+  type GroupEvent,
+  type GroupSettings,
+  isSelected,
 } from '../../../event-store/event-store.ts';
 import { isErasure, type RecordedEvent } from '../../../event-store/recorded-event.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { toKnownError } from '../driver/errors.ts';
-import { isWanted, recordedOf } from '../driver/events.ts';
+import { recordedOf } from '../driver/events.ts';
 import { SUBSCRIBE_BACKOFF } from '../driver/server-subscription.ts';
 import { readRange } from '../log/reads.ts';
 import { EventStoreDbGroupSource } from './group-source.ts';
 import { EventStoreDbInFlightEvents, MAX_DELAYED, type Message, type ToPark } from './in-flight-events.ts';
 
-/** The clock may not run with real time: it is read this often at least. */
+/** How often the clock is read at least, since it may not run in real time. */
 const MAX_WAIT_MS = 1_000;
 
 export interface GroupConsumerOptions extends ConsumeOptions {
@@ -80,7 +81,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
       .map((event) => this.#inFlight.end(event, nowMs))
       .filter((message) => message !== undefined);
     if (messages.length > 0) await this.#source?.ack(messages);
-    this.#changed.notify(); // there is capacity for more
+    this.#changed.notify(); // the consumer can take more
   }
 
   async retry(
@@ -138,7 +139,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
     }
   }
 
-  /** Receives up to one batch. Events that the group is not for are left: it has no filter (0049). */
+  /** Receives up to one batch. It leaves events that the group does not select, since the group has no filter (0049). */
   async #receive(source: EventStoreDbGroupSource): Promise<void> {
     const { clock, settings } = this.#options;
     while (!this.#inFlight.isFull) {
@@ -151,8 +152,8 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
   }
 
   /**
-   * A replayed event comes with the link of the parked stream, and without its own position in `$all`: it is read from
-   * its stream. Undefined where it was erased.
+   * Returns the event of a message; `undefined` if it was erased. A replayed event comes with its link and without its
+   * own position in `$all`, so it is read from its stream.
    */
   async #eventOf(message: Message): Promise<RecordedEvent | undefined> {
     const event = recordedOf(message);
@@ -174,7 +175,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
   }
 }
 
-/** A link whose event was erased comes without the event. */
+/** True if the group selects the event. A link whose event was erased comes without the event. */
 function isFor(prefixes: readonly string[], { event }: Message): boolean {
-  return event !== undefined && isWanted(event.streamId, prefixes);
+  return event !== undefined && isSelected(event.streamId, prefixes);
 }

@@ -3,12 +3,12 @@ import { eventBytes, MAX_BATCH_BYTES } from '../../../event-store/batch-bytes.ts
 import type { GroupEvent, GroupSettings } from '../../../event-store/event-store.ts';
 import type { Position, RecordedEvent } from '../../../event-store/recorded-event.ts';
 
-/** An event as the server sends it to a consumer, and as it is acknowledged or parked. */
+/** An event as the server sends it. It is acknowledged or parked by this message. */
 export type Message = PersistentSubscriptionToAllResolvedEvent;
 
 /** The server checks for expired message time-outs once a second. */
 const SERVER_DELAY_MS = 2_000;
-/** Events that wait at one consumer for their retry, besides those in its buffer; further ones are parked. */
+/** How many events may wait at one consumer for their retry, besides those in its buffer. Others are parked. */
 export const MAX_DELAYED = 1_000;
 const MAX_DELAYED_BYTES = 32 * MAX_BATCH_BYTES;
 
@@ -17,9 +17,9 @@ interface Entry {
   readonly bytes: number;
   message: Message;
   readonly retryCount: number;
-  /** When the message time-out passes: the server then sends the event again, to this consumer or another one. */
+  /** When the message times out. The server then sends the event again, to this consumer or another one. */
   expiresAtMs: number;
-  /** `buffered`: not handed out yet; `out`: handed out; `delayed`: to be handed out again at `dueAtMs`. */
+  /** `buffered` is not handed out yet, `out` is, and `delayed` is to be handed out again at `dueAtMs`. */
   readonly state: 'buffered' | 'out' | 'delayed';
   readonly dueAtMs: number;
   readonly reason: string;
@@ -31,31 +31,32 @@ export interface ToPark {
 }
 
 /**
- * The events that the server has sent to one consumer, and that this has neither acknowledged nor parked.
+ * The events that the server has sent to one consumer, and that it has neither acknowledged nor parked.
  *
  * EventStoreDB's `nack(retry)` has no delay. So an event to be retried later is kept here, unanswered, until it is due.
- * Each time its message time-out passes the server sends it again. While it comes to this consumer, the consumer keeps
- * it; where it goes to another one, this one forgets it. Times are milliseconds of the clock.
+ * Each time its message times out, the server sends it again. If it comes to this consumer, the consumer keeps it. If it
+ * goes to another one, this one forgets it. Times are milliseconds of the clock.
  */
 export class EventStoreDbInFlightEvents {
   readonly #bufferSize: number;
   readonly #ackTimeoutMs: number;
   readonly #entries = new Map<Position, Entry>();
-  /** Entries by state, and their `eventBytes`. */
+  /** The number of entries in each state. */
   readonly #counts = { buffered: 0, out: 0, delayed: 0 };
+  /** The `eventBytes` of the entries in each state. */
   readonly #bytes = { buffered: 0, out: 0, delayed: 0 };
-  /** Positions to hand out, in order; some may have been dropped since. */
+  /** The positions to hand out, in order. Some may have been dropped since. */
   #queue: Position[] = [];
   /** No entry is due or expires before this time. */
   #nextCheckAtMs = Number.POSITIVE_INFINITY;
 
-  /** At most `bufferSize` are handed out at a time. */
+  /** Hands out at most `bufferSize` events at a time. */
   constructor(bufferSize: number, { ackTimeoutMs }: Pick<GroupSettings, 'ackTimeoutMs'>) {
     this.#bufferSize = bufferSize;
     this.#ackTimeoutMs = ackTimeoutMs;
   }
 
-  /** Whether the buffered and the handed-out events make a batch by their bytes: no further one should be received. */
+  /** True if the bytes of the buffered and handed-out events make a batch. Then no further one should be received. */
   get isFull(): boolean {
     return this.#bytes.buffered + this.#bytes.out >= MAX_BATCH_BYTES;
   }
@@ -65,7 +66,7 @@ export class EventStoreDbInFlightEvents {
     const expiresAtMs = nowMs + this.#ackTimeoutMs;
     this.#checkAt(expiresAtMs);
     if (existing !== undefined && existing.state !== 'out') {
-      Object.assign(existing, { message, expiresAtMs }); // not handed out since: this counts as no further time
+      Object.assign(existing, { message, expiresAtMs }); // it was not handed out since, so this is no retry
       if (existing.state === 'delayed') this.#checkAt(existing.dueAtMs); // it may be due already
       return;
     }
@@ -75,7 +76,7 @@ export class EventStoreDbInFlightEvents {
     this.#add({ event, bytes, message, retryCount, expiresAtMs, state: 'buffered', dueAtMs: 0, reason: '' });
   }
 
-  /** The next event to hand out; undefined where there is none, or `bufferSize` are out. */
+  /** Returns the next event to hand out; `undefined` if there is none, or if `bufferSize` are out. */
   next(nowMs: number): GroupEvent | undefined {
     if (nowMs >= this.#nextCheckAtMs) this.#check(nowMs);
     while (this.#counts.out < this.#bufferSize) {
@@ -90,7 +91,7 @@ export class EventStoreDbInFlightEvents {
     return undefined;
   }
 
-  /** Ends an event that is out, and returns the message to answer; undefined where it is no longer this consumer's. */
+  /** Ends an event that is out. Returns the message to answer; `undefined` if the event is no longer this consumer's. */
   end({ event }: GroupEvent, nowMs: number): Message | undefined {
     const entry = this.#outAt(event.position, nowMs);
     this.#drop(entry);
@@ -98,8 +99,8 @@ export class EventStoreDbInFlightEvents {
   }
 
   /**
-   * Keeps an event that is out until `delayMs` have passed. Returns the oldest that is kept, to be parked, where more
-   * than `MAX_DELAYED` or `MAX_DELAYED_BYTES` are delayed.
+   * Keeps an event that is out until `delayMs` have passed. If more than `MAX_DELAYED` or `MAX_DELAYED_BYTES` are kept,
+   * returns the oldest one, which must be parked.
    */
   delay(
     { event }: GroupEvent,
@@ -118,14 +119,14 @@ export class EventStoreDbInFlightEvents {
     return oldest;
   }
 
-  /** How long no entry is due or expires; at least 1. */
+  /** Returns for how long no entry is due or expires; at least 1. */
   idleMs(nowMs: number): number {
     return Math.max(1, this.#nextCheckAtMs - nowMs);
   }
 
   /**
-   * The connection broke: the server sends everything again, to any consumer. Delayed events are remembered with
-   * their due times, in case they come to this one.
+   * Called when the connection breaks. The server sends everything again, to any consumer. Delayed events are remembered
+   * with their due times, in case they come to this one.
    */
   disconnected(): void {
     for (const entry of this.#entries.values()) {
@@ -135,7 +136,7 @@ export class EventStoreDbInFlightEvents {
     this.#queue = [];
   }
 
-  /** Buffers delayed events that are due, and drops those that the server must have sent to another consumer. */
+  /** Buffers delayed events that are due, and drops events that the server must have sent to another consumer. */
   #check(nowMs: number): void {
     this.#nextCheckAtMs = Number.POSITIVE_INFINITY;
     for (const entry of [...this.#entries.values()]) {

@@ -12,7 +12,7 @@ import type { GroupSettings, GroupStatus } from '../../../event-store/event-stor
 import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { toSafe } from '../driver/events.ts';
 
-/** Settings that are the same for every group. */
+/** The settings that are the same for every group. */
 const FIXED = {
   startFrom: START,
   resolveLinkTos: false, // there are no links among the events
@@ -32,8 +32,8 @@ const FIXED = {
 } as const;
 
 /**
- * As `PersistentSubscriptions.ensureGroup`. The group has no filter on the server, which would lose events when it
- * loads the group again (0049): consumers apply `settings.prefixes`.
+ * Does `PersistentSubscriptions.ensureGroup`. The group has no filter, since the server would lose events when it loads
+ * such a group again (0049). Instead its consumers apply `settings.prefixes`.
  */
 export async function ensureGroup(
   connection: EventStoreDbConnection,
@@ -49,7 +49,7 @@ export async function ensureGroup(
   }
 }
 
-/** As `PersistentSubscriptions.status`. */
+/** Does `PersistentSubscriptions.status`. */
 export async function statusOf(
   connection: EventStoreDbConnection,
   group: string,
@@ -84,7 +84,7 @@ async function create(
   }
 }
 
-/** `startFrom` is left out: it matters only when a group is created. */
+/** Ignores `startFrom`, which matters only when a group is created. */
 function differs(
   present: PersistentSubscriptionToAllSettings,
   { startFrom: _, ...wanted }: PersistentSubscriptionToAllSettings,

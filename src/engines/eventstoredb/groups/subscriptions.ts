@@ -21,13 +21,13 @@ import { ensureGroup, statusOf } from './settings.ts';
 
 /** The server puts this before the reason that a consumer gives. */
 const REASON_PREFIX = "Client explicitly NAK'ed message.\n";
-/** The server ignores a replay of a group that it is still loading, so it is asked again. */
+/** When the server is asked again. It ignores a replay of a group that it is still loading. */
 const REPLAY_AGAIN_MS = 1_000;
 const REPLAY_TIMEOUT_MS = 10_000;
 const REPLAY_POLL_MS = 50;
 
 export interface EventStoreDbSubscriptionsOptions {
-  /** The event store's; it is not closed with the subscriptions. */
+  /** The connection of the event store, which stays open when the subscriptions are closed. */
   readonly connection: EventStoreDbConnection;
   readonly clock: Clock;
   readonly log: Log;
@@ -35,12 +35,12 @@ export interface EventStoreDbSubscriptionsOptions {
 
 /**
  * Groups are EventStoreDB's persistent subscriptions to `$all`. The server confirms neither acknowledgements nor
- * parking: an acknowledgement may be lost with its connection, and a parked event shows in `parked` a moment later.
+ * parking. So an acknowledgement may be lost with its connection, and a parked event appears in `parked` a moment later.
  */
 export class EventStoreDbSubscriptions implements PersistentSubscriptions {
   readonly #options: EventStoreDbSubscriptionsOptions;
   readonly #closing = new AbortController();
-  /** Of each ensured group: its consumers apply the prefixes, since the server's group has no filter. */
+  /** The settings of each ensured group. Its consumers apply the prefixes, since the server's group has no filter. */
   readonly #settings = new Map<string, GroupSettings>();
 
   constructor(options: EventStoreDbSubscriptionsOptions) {
@@ -53,7 +53,7 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
     this.#settings.set(group, settings);
   }
 
-  /** Throws `REFUSED` where the group was not ensured here before. */
+  /** Throws `REFUSED` if the group was not ensured here before. */
   consume(group: string, options: ConsumeOptions): GroupConsumer {
     const settings = this.#settings.get(group);
     if (settings === undefined) throw new FuelError('REFUSED', `there is no group ${group}: ensure it first`);
@@ -61,7 +61,7 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
     return new EventStoreDbGroupConsumer({ ...this.#options, ...options, group, settings, closed });
   }
 
-  /** Without events that were erased since. On a server with access control only an administrator may read it. */
+  /** Leaves out events that were erased since. If the server has access control, only an administrator may read it. */
   async parked(group: string, limit = MAX_PARKED_READ): Promise<ParkedEvent[]> {
     this.#assertOpen();
     const range = { resolveLinkTos: true, limit };
@@ -69,7 +69,7 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
     return found === 'erased' ? [] : found;
   }
 
-  /** Its position is that of the checkpoint, which the server writes every second. */
+  /** Returns the position of the checkpoint, which the server writes every second. */
   async status(group: string): Promise<GroupStatus | undefined> {
     this.#assertOpen();
     return await statusOf(this.#options.connection, group);

@@ -1,19 +1,18 @@
-import { assertStorable } from '../../../event-store/event-bounds.ts';
 import type { Append, AppendResult } from '../../../event-store/event-store.ts';
-import { jsonUtf8, repeatingJson } from '../../../event-store/new-event.ts';
-import { type BatchAnswer, type BatchAppend, EventStoreDbBatchAppend } from '../driver/batch-append.ts';
+import { repeatedAppend, type StoredAppend, storedAppends } from '../../../event-store/stored-append.ts';
+import { type BatchAnswer, EventStoreDbBatchAppend } from '../driver/batch-append.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { storeUnavailable } from '../driver/errors.ts';
 import { inParallel, readRange } from './reads.ts';
 
-/** Streams of one call that are appended to at the same time; more are no faster, and take memory. */
+/** How many streams one call appends to at the same time. More are no faster, and take memory. */
 const MAX_STREAMS_AT_ONCE = 128;
-/** Of one try; the server itself gives up after two seconds. */
+/** The limit for one try. The server itself gives up after two seconds. */
 const TIMEOUT_MS = 3_000;
-/** A node has restarted, or another one is the leader, within this time. */
+/** Within this time a node has restarted, or another one has become the leader. */
 const RETRY_FOR_MS = 10_000;
 
-/** Appends with the guarantees of the port, also when a connection breaks before the answer. */
+/** Appends with the guarantees of the port, even if a connection breaks before the answer. */
 export class EventStoreDbAppends {
   readonly #connection: EventStoreDbConnection;
   readonly #batch: EventStoreDbBatchAppend;
@@ -24,7 +23,7 @@ export class EventStoreDbAppends {
   }
 
   async append(appends: readonly Append[]): Promise<AppendResult[]> {
-    const prepared = appends.map(toBytes(repeatingJson())); // at once: the caller may change its events after the call
+    const prepared = storedAppends(appends);
     const byStream = Map.groupBy(prepared.entries(), ([, { stream }]) => stream);
     const results = new Array<AppendResult>(prepared.length);
     await inParallel([...byStream.values()], MAX_STREAMS_AT_ONCE, async (ofStream) => {
@@ -33,12 +32,12 @@ export class EventStoreDbAppends {
     return results;
   }
 
-  #appendOne(append: BatchAppend): Promise<AppendResult> {
+  #appendOne(append: StoredAppend): Promise<AppendResult> {
     let tried = false;
     return this.#connection.use(
       async (_, cancelled) => {
-        // The server recognises a repeated append by its revision. With `any` it needs the ids, which it forgets when it
-        // restarts.
+        // The server recognises a repeated append by its revision. With `any` it needs the ids of the events, which it
+        // forgets in a restart.
         const found = tried && append.expected === 'any' ? await this.#find(append) : 'nothing';
         tried = true;
         if (typeof found !== 'string') return found;
@@ -49,10 +48,11 @@ export class EventStoreDbAppends {
   }
 
   /**
-   * The server may answer a repeated append without its position, or as a conflict: then its events are looked up. The
-   * leader of a cluster judges by what it has written; what a majority does not have yet, or never will, no read shows.
+   * Looks up the events if the server answers without their position or with a conflict, since it may do so for a
+   * repeated append. The leader of a cluster decides by what it has written, but reads show an event only once a majority
+   * has it.
    */
-  async #resultOf(append: BatchAppend, answer: BatchAnswer): Promise<AppendResult> {
+  async #resultOf(append: StoredAppend, answer: BatchAnswer): Promise<AppendResult> {
     if (answer.kind === 'erased') return answer;
     if (answer.kind === 'recorded' && answer.position !== undefined) {
       return { kind: 'appended', revision: answer.revision, position: answer.position };
@@ -64,42 +64,23 @@ export class EventStoreDbAppends {
     throw storeUnavailable('the server does not show yet what it has recorded');
   }
 
-  /** The result of an earlier append of exactly these events; `others`, or nothing, may stand at their place. */
-  async #find({ stream, expected, events }: BatchAppend): Promise<AppendResult | 'others' | 'nothing'> {
+  /** Returns the result of an earlier append of these events, or says what is recorded in their place instead. */
+  async #find({ stream, expected, events }: StoredAppend): Promise<AppendResult | 'others' | 'nothing'> {
     const range = expected === 'any' ? {} : { fromRevision: firstRevision(expected), limit: events.length };
     const found = await readRange(this.#connection, stream, range, { retryForMs: 0 }); // the append itself retries
     if (found === 'erased') return { kind: 'erased' };
     if (found.length === 0) return 'nothing';
     const first = found.findIndex(({ id }) => id === events[0]?.id);
     const place = first < 0 ? [] : found.slice(first, first + events.length);
-    const last = place.at(-1);
-    const isWhole = place.length === events.length && place.every(({ id }, at) => id === events[at]?.id);
-    if (last === undefined || !isWhole) return 'others';
-    return { kind: 'appended', revision: last.revision, position: last.position };
+    return repeatedAppend(place, events) ?? 'others';
   }
 }
 
-/** Whether an event stands where the first of these would. */
-function isTaken({ expected }: BatchAppend, actual: number | undefined): boolean {
+/** True if an event is recorded where the first of these would be. */
+function isTaken({ expected }: StoredAppend, actual: number | undefined): boolean {
   return actual !== undefined && (expected === 'any' || actual >= firstRevision(expected));
 }
 
 function firstRevision(expected: 'none' | number): number {
   return expected === 'none' ? 0 : expected + 1;
-}
-
-function toBytes(metadataText: (metadata: object) => string): (append: Append) => BatchAppend {
-  return ({ stream, expected, events }) => {
-    if (events.length === 0) throw new RangeError('an append needs at least one event');
-    return {
-      stream,
-      expected,
-      events: events.map(({ id, type, ...event }) => {
-        const data = jsonUtf8(event.data);
-        const metadata = Buffer.from(metadataText(event.metadata));
-        assertStorable({ type, dataBytes: data.length, metadataBytes: metadata.length });
-        return { id, type, data, metadata };
-      }),
-    };
-  };
 }

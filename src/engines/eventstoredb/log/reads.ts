@@ -12,21 +12,26 @@ import {
   StreamNotFoundError,
 } from '@eventstore/db-client';
 import { MAX_BATCH_BYTES } from '../../../event-store/batch-bytes.ts';
-import type { BackwardsBatch, EventStore, StreamRange } from '../../../event-store/event-store.ts';
+import {
+  type BackwardsBatch,
+  type EventStore,
+  isSelected,
+  type StreamRange,
+} from '../../../event-store/event-store.ts';
 import type { Position, RecordedEvent } from '../../../event-store/recorded-event.ts';
 import type { EventStoreDbConnection, UseOptions } from '../driver/connection.ts';
-import { isWanted, recordedOf, toPosition } from '../driver/events.ts';
+import { recordedOf, toPosition } from '../driver/events.ts';
 import { StoredContent } from '../driver/stored-content.ts';
 
-/** Records of one step backwards: an unfiltered read holds them all in memory. */
+/** The maximum number of records of one step backwards, since an unfiltered read holds them all in memory. */
 const MAX_BACKWARDS = 500;
 
 export interface ServerRange extends StreamRange {
-  /** Whether links are read with what they link to. */
+  /** Reads the events that links point to. */
   readonly resolveLinkTos?: boolean;
 }
 
-/** The stream's events in order; `erased` where it takes no more. Nothing for a stream that does not exist. */
+/** Reads the events of a stream in order; none if the stream does not exist, `erased` if it was erased. */
 export async function readRange(
   connection: EventStoreDbConnection,
   stream: string,
@@ -36,7 +41,10 @@ export async function readRange(
   return await readStream(connection, stream, (resolved) => recordedOf(resolved), { ...range, ...options });
 }
 
-/** As `readRange`, what `toItem` makes of each event. In pages: large events take longer than one try may. */
+/**
+ * Reads like `readRange`, and returns what `toItem` makes of each event. It reads pages, since large events may take longer
+ * than the limit for one try.
+ */
 export async function readStream<T>(
   connection: EventStoreDbConnection,
   stream: string,
@@ -70,7 +78,7 @@ export async function readStream<T>(
   }
 }
 
-/** The position of the last event in `$all`, including those of the server, or of the last one before; 0 for none. */
+/** Returns the position of the last event in `$all`, or of the last one before a position; 0 if there is none. */
 export async function readHead(
   connection: EventStoreDbConnection,
   { before, ...options }: UseOptions & { readonly before?: Position } = {},
@@ -80,7 +88,7 @@ export async function readHead(
   return found?.event === undefined ? 0 : toPosition(found.event.position.commit);
 }
 
-/** As `EventStore.readBackwards`. The server filters no reads, only subscriptions: this process does. */
+/** Does `EventStore.readBackwards`. This process filters, since the server filters only subscriptions. */
 export async function readBackwards(
   connection: EventStoreDbConnection,
   { prefixes, before, limit }: Parameters<EventStore['readBackwards']>[0],
@@ -89,16 +97,16 @@ export async function readBackwards(
   const { found, isFull } = await readAll(connection, { direction: BACKWARDS, from: before, maxCount });
   const records = found.flatMap((resolved) => recordedOf(resolved) ?? []);
   return {
-    events: records.filter(({ stream }) => isWanted(stream, prefixes)).slice(0, limit),
+    events: records.filter(({ stream }) => isSelected(stream, prefixes)).slice(0, limit),
     position: records.at(-1)?.position ?? 0,
     atStart: found.length < maxCount && !isFull,
   };
 }
 
 /**
- * The position of the last event up to this one that `$all` shows; 0 where there is none. Only after such a position
- * does a subscription leave nothing out: the server takes the event that it finds from there on for the one that the
- * caller has seen (0049).
+ * Returns the position of the last event up to this one that `$all` shows; 0 if there is none. Only after such a position
+ * a subscription leaves nothing out, since the server assumes that the caller has seen the first event from there on
+ * (0049).
  */
 export async function lastShownUpTo(
   connection: EventStoreDbConnection,
@@ -109,7 +117,7 @@ export async function lastShownUpTo(
   return await readHead(connection, { ...options, before: position });
 }
 
-/** The event at this position, where a record begins or the log ends; undefined where `$all` shows none. */
+/** Returns the event at the position of a record or of the log's end; `undefined` if `$all` shows none. */
 export async function eventAt(
   connection: EventStoreDbConnection,
   position: Position,
@@ -121,7 +129,7 @@ export async function eventAt(
   return event?.position === position ? event : undefined;
 }
 
-/** A page of `$all`. Backwards it begins at the event before `from`, or at the end of the log. */
+/** Reads a page of `$all`. Backwards it begins at the event before `from`, or at the end of the log. */
 function readAll(
   connection: EventStoreDbConnection,
   {
@@ -137,7 +145,7 @@ function readAll(
   );
 }
 
-/** The first or the last event that can be read of a stream; undefined where it has none, or was erased. */
+/** Returns the first or the last event of a stream; `undefined` if it has none or was erased. */
 export async function readEnd(
   connection: EventStoreDbConnection,
   stream: string,
@@ -155,7 +163,7 @@ export async function readEnd(
   return page === 'erased' ? undefined : page.found.map((found) => recordedOf(found))[0];
 }
 
-/** What a read returns first: `isFull` where that makes a batch by its bytes, and there may be more. */
+/** Collects the first events of a read. `isFull` is true if their bytes make a batch, so that there may be more. */
 function collectPage<E extends Resolved>(read: StreamingRead<E>, cancelled: AbortSignal): Promise<Page<E>> {
   return new Promise((resolve, reject) => {
     const found: E[] = [];
@@ -168,7 +176,7 @@ function collectPage<E extends Resolved>(read: StreamingRead<E>, cancelled: Abor
       const content = resolved.event?.data;
       bytes += content instanceof StoredContent ? content.receivedBytes : 0;
       if (bytes < MAX_BATCH_BYTES) return;
-      read.off('data', receive).resume(); // what it still brings is thrown away
+      read.off('data', receive).resume(); // further events are dropped
       cancel();
       resolve({ found, isFull: true });
     };
@@ -188,7 +196,7 @@ interface Page<E> {
   readonly isFull: boolean;
 }
 
-/** Nothing for a stream that does not exist, `erased` for one that was erased. */
+/** Returns an empty page if the stream does not exist, and `erased` if it was erased. */
 async function unlessErased(
   read: () => Promise<Page<ResolvedEvent>>,
 ): Promise<Page<ResolvedEvent> | 'erased'> {

@@ -9,16 +9,16 @@ import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { filterOf, recordedOf } from '../driver/events.ts';
 import { DRIVER_BUFFER, ServerSubscription } from '../driver/server-subscription.ts';
 
-/** Events that are buffered here, unless their bytes reach the limit first; further ones wait at the server. */
+/** How many events are buffered here, unless their bytes reach the limit first. Others wait at the server. */
 const MAX_BUFFERED = 1_000;
 
 /**
- * A place among the buffered events. The driver (6.2.1) reports `caughtUp` and checkpoints ahead of events that it
- * still buffers, so they are put into its buffer behind those.
+ * A report among the buffered events. The driver (6.2.1) reports `caughtUp` and checkpoints before events that it still
+ * buffers, so they are put into its buffer behind these events.
  */
 interface Marker {
   readonly marker: 'caughtUp' | Position;
-  /** The event at the position may not have been handed out: it may be where the log ends, and the next one begins. */
+  /** True if the event at the position may not have been handed out: the log may end and the next event begin there. */
   readonly isBefore?: boolean;
 }
 
@@ -28,10 +28,10 @@ interface Fetched {
 }
 
 export interface SourceOptions {
-  /** As in `SubscribeOptions`. */
+  /** The prefixes of `SubscribeOptions`. */
   readonly prefixes: readonly string[];
   readonly after: Position;
-  /** `live` reports its position with each event of the log, which is slow while much is stored after `after`. */
+  /** With `live` the position follows each event of the log, which is slow while there are many events after `after`. */
   readonly phase: 'stored' | 'live';
   readonly unparsed: boolean | undefined;
   readonly changed: Pick<Signal, 'notify'>;
@@ -39,7 +39,7 @@ export interface SourceOptions {
 
 /** One subscription to the log on the server, until it breaks. */
 export class EventStoreDbSource extends ServerSubscription<AllStreamSubscription> {
-  /** Taken from the driver, in its order; at most one batch by its bytes. */
+  /** What was taken from the driver, in its order; at most the bytes of one batch. */
   readonly #fetched: (Fetched | Marker)[] = [];
   readonly #unparsed: boolean | undefined;
   #reported: Position = 0;
@@ -71,21 +71,21 @@ export class EventStoreDbSource extends ServerSubscription<AllStreamSubscription
   }
 
   /**
-   * What was reported last without the event there. `take` leaves it out until more is reported: on KurrentDB it may be
-   * the end of the log, and the next event begins there, also while it is live (0049).
+   * The last reported position, without the event there. `take` leaves it out until another one is reported, since on
+   * KurrentDB it may be the end of the log where the next event begins, even while it is live (0049).
    */
   get reported(): Position {
     return this.#reported;
   }
 
-  /** Whether all that was stored when the subscription began has been taken. */
+  /** True if everything that was stored when the subscription began has been taken. */
   get isLive(): boolean {
     return this.#live;
   }
 
   /**
-   * Waits while each turn of the event loop brings more, up to `limit`: events of one packet arrive one by one, and
-   * batches cost their reader much less.
+   * Waits while each turn of the event loop brings more, up to `limit`. Events of one packet arrive one by one, and reading
+   * batches costs much less.
    */
   async gather(limit: number): Promise<void> {
     for (let had = 0; ; ) {
@@ -102,7 +102,7 @@ export class EventStoreDbSource extends ServerSubscription<AllStreamSubscription
     return this.#fetched.length + readableLength + writableLength === 0;
   }
 
-  /** What has arrived, at most `limit` events; undefined where nothing has. `after` is where the last batch ended. */
+  /** Takes what has arrived, at most `limit` events; `undefined` if nothing has. `after` is the end of the last batch. */
   take(limit: number, after: Position): Omit<SubscriptionBatch, 'checkpoint'> | undefined {
     this.#fetch();
     const events: RecordedEvent[] = [];
@@ -129,7 +129,7 @@ export class EventStoreDbSource extends ServerSubscription<AllStreamSubscription
     return { events, position, caughtUp: this.#live && this.isDrained };
   }
 
-  /** Takes what the driver has, up to one batch: what stays in the driver's buffer makes the server wait. */
+  /** Takes what the driver has, up to one batch. Events that stay in the driver's buffer make the server wait. */
   #fetch(): void {
     while (this.#fetched.length < MAX_BUFFERED && this.#fetchedBytes < MAX_BATCH_BYTES) {
       const next: AllStreamResolvedEvent | Marker | null = this.subscription.read();

@@ -2,11 +2,14 @@ import { TimeoutError } from '@eventstore/db-client';
 import type { Log } from '../../../base/log.ts';
 import { Retry } from '../../../base/retry.ts';
 import { Signal } from '../../../base/signal.ts';
-import type { SubscribeOptions, SubscriptionBatch } from '../../../event-store/event-store.ts';
+import {
+  isSelected,
+  type SubscribeOptions,
+  type SubscriptionBatch,
+} from '../../../event-store/event-store.ts';
 import type { Position } from '../../../event-store/recorded-event.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { toKnownError } from '../driver/errors.ts';
-import { isWanted } from '../driver/events.ts';
 import { SUBSCRIBE_BACKOFF } from '../driver/server-subscription.ts';
 import { eventAt, lastShownUpTo, readHead } from './reads.ts';
 import { EventStoreDbSource } from './source.ts';
@@ -19,8 +22,8 @@ export interface CatchUpOptions extends SubscribeOptions {
 }
 
 /**
- * The port's `subscribe`: when a connection breaks it continues on the next one, after the last batch. So it does when
- * the server ends the subscription of a reader that is too slow (`TimeoutError`).
+ * Does `EventStore.subscribe`. When a connection breaks, or the server ends the subscription of a reader that is too slow
+ * (`TimeoutError`), it continues after the last batch.
  */
 export async function* subscribe(
   connection: EventStoreDbConnection,
@@ -63,8 +66,8 @@ export async function* subscribe(
 type Taken = Pick<SubscriptionBatch, 'events' | 'position' | 'caughtUp'>;
 
 /**
- * Follows the log by two server subscriptions, one after the other: one that reads what is stored, and, once that has
- * caught up, one that reports its position with each event of the log, also where nothing matches (0044).
+ * Follows the log by two server subscriptions, one after the other. The first reads what is stored. Once it has caught up,
+ * the second reports its position with each event of the log, even if nothing matches (0044).
  */
 class CatchUp {
   readonly #connection: EventStoreDbConnection;
@@ -72,10 +75,10 @@ class CatchUp {
   readonly #changed: Signal;
   #source: EventStoreDbSource | undefined;
   #phase: 'stored' | 'live' = 'stored';
-  /** As in `SubscriptionBatch`. The server reports positions of records that no read shows too (0049). */
+  /** The checkpoint of `SubscriptionBatch`. The server also reports positions of records that no read shows (0049). */
   #checkpoint: Position = 0;
   #checkpointAtMs = 0;
-  /** Of a look for a checkpoint: it ends the subscription. */
+  /** The error of a look-up for a checkpoint, which ends the subscription. */
   #error: unknown;
 
   constructor(connection: EventStoreDbConnection, options: CatchUpOptions, changed: Signal) {
@@ -115,10 +118,10 @@ class CatchUp {
       } else {
         const end = await readHead(this.#connection, { retryForMs: 0, signal });
         checkAtMs = performance.now() + HEARTBEAT_MS;
-        if (!source.isLive || !source.isDrained) continue; // the node answers, that is enough
+        if (!source.isLive || !source.isDrained) continue; // it is enough that the node answers
         if (end <= position)
           yield { events: [], position, checkpoint: this.#checkpointAt(end), caughtUp: true };
-        // Events recorded before the server listens move no checkpoint unless they match: subscribe again after them.
+        // Events that were recorded before the server listens move no checkpoint unless they match: subscribe after them.
         else if (end === unreported) source = await this.#open(position);
         unreported = end;
       }
@@ -129,17 +132,19 @@ class CatchUp {
     this.#source?.close();
   }
 
-  /** Moves the batch on to the reported position where the log shows an event there that is not for this subscriber. */
+  /** Moves the batch to the reported position if the log shows an event there that is not for this subscriber. */
   async #toReported(batch: Taken, reported: Position): Promise<Taken> {
     if (this.#phase === 'stored' || reported <= batch.position) return batch;
     const { prefixes, signal } = this.#options;
     const event = await eventAt(this.#connection, reported, { retryForMs: 0, signal });
-    return event === undefined || isWanted(event.stream, prefixes) ? batch : { ...batch, position: reported };
+    return event === undefined || isSelected(event.stream, prefixes)
+      ? batch
+      : { ...batch, position: reported };
   }
 
   /**
-   * To the last event of the batch; to a position that was reported without one, brought back, once a second. No batch waits
-   * for that: it takes a round trip, or two.
+   * Moves the checkpoint to the last event of the batch. Once a second it moves it to the last event that is shown up to a
+   * position without one. No batch waits for that, since it takes one round trip or two.
    */
   #moveCheckpoint({ events, position }: Pick<SubscriptionBatch, 'events' | 'position'>): void {
     const last = events.at(-1);
@@ -165,7 +170,7 @@ class CatchUp {
     return lastShownUpTo(this.#connection, position, { retryForMs: 0, signal: this.#options.signal });
   }
 
-  /** Replaces the present subscription, if any. An event that this one has just read or looked for needs no other look. */
+  /** Replaces the current subscription, if any. A position that is the checkpoint needs no look-up. */
   async #open(position: Position): Promise<EventStoreDbSource> {
     const { prefixes, unparsed } = this.#options;
     const phase = this.#phase;

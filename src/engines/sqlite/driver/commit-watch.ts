@@ -4,23 +4,24 @@ import { BroadcastChannel, isMainThread } from 'node:worker_threads';
 import type { Signal } from '../../../base/signal.ts';
 import type { Database } from './database.ts';
 
-/** Where the file is not watched. Takes half a percent of a core. */
+/** The poll interval if the file is not watched. It takes half a percent of a core. */
 const POLL_MS = 20;
-/** The main thread notifies the others; they poll only in case it does not watch the file. */
+/** The poll interval of other threads, which the main thread notifies. They poll in case it does not watch the file. */
 const THREAD_POLL_MS = 500;
-/** In case the watch of the file misses something. */
+/** The poll interval while the file is watched, in case the watch misses something. */
 const IDLE_POLL_MS = 500;
 /**
- * A write is seen before its commit can be read, which has to be durable first: usually within some milliseconds, on a
- * busy disk later. So the next poll comes after a quarter of the time since the write, and not before this.
+ * The shortest poll interval. The watch sees a write before its commit can be read, since that must be durable first,
+ * which takes some milliseconds, or longer on a busy disk. So the next poll comes after a quarter of the time since the
+ * write, but not sooner than this.
  */
 const SOON_POLL_MS = 4;
 
 /**
- * Notifies its listeners when something may have been committed to a file: at once for a commit of this process
- * (`notify`, in any thread), for one of another process when it has been written, or within `pollMs` where the system
- * does not report writes. One timer polls for all listeners; only the main thread polls that often, and notifies the
- * other threads.
+ * Notifies its listeners when something may have been committed to a file. Commits of this process are reported at once
+ * (by `notify`, in any thread). Those of another process are reported when they are written, or within `pollMs` if the
+ * system does not report writes. One timer polls for all listeners. Only the main thread polls that often, and it
+ * notifies the other threads.
  */
 export class CommitWatch {
   readonly #db: Database;
@@ -33,7 +34,7 @@ export class CommitWatch {
   #timer: NodeJS.Timeout | undefined;
   #version = 0;
 
-  /** `pollMs`: a commit of another process is noticed within this time where `watchesFile` is false. */
+  /** If `watchesFile` is false, a commit of another process is noticed within `pollMs`. */
   constructor(db: Database, { pollMs = POLL_MS, watchesFile = process.platform === 'linux' } = {}) {
     this.#db = db;
     this.#pollMs = isMainThread ? pollMs : Math.max(pollMs, THREAD_POLL_MS);
@@ -43,7 +44,7 @@ export class CommitWatch {
     this.#threads.unref();
   }
 
-  /** Throws `STORE_CLOSED` where the file is closed. */
+  /** Throws `STORE_CLOSED` if the file is closed. */
   add(listener: Pick<Signal, 'notify'>): void {
     if (this.#timer === undefined) {
       this.#version = this.#db.dataVersion();
@@ -63,14 +64,14 @@ export class CommitWatch {
     this.#notifyHere();
   }
 
-  /** Notifies all listeners: their next read finds the file closed. */
+  /** Notifies all listeners, whose next read finds the file closed. */
   close(): void {
     this.#stop();
     this.#threads.close();
     this.#notifyHere();
   }
 
-  /** Of another connection of this process: its commit is no news to the next poll. */
+  /** Another connection of this process has committed. The next poll need not report that again. */
   #heard(): void {
     if (this.#timer !== undefined) this.#readVersion();
     this.#notifyHere();
@@ -87,7 +88,7 @@ export class CommitWatch {
     this.#file = undefined;
   }
 
-  /** Of the write-ahead log, which exists as long as the file is open; `undefined` where it can't be watched. */
+  /** Watches the write-ahead log, which exists while the file is open; `undefined` if it can't be watched. */
   #watchLog(): FSWatcher | undefined {
     try {
       const watcher = watch(`${this.#db.path}-wal`, { persistent: false }, () => this.#written());
@@ -118,20 +119,20 @@ export class CommitWatch {
       this.#pollLater();
       this.#poll();
     }, this.#intervalMs());
-    this.#timer.unref(); // only the waiter itself keeps the process alive
+    this.#timer.unref(); // only whoever waits keeps the process alive
   }
 
   #poll(): void {
     if (this.#readVersion()) this.notify();
   }
 
-  /** Whether another connection has committed since the last look. */
+  /** True if another connection has committed since the last call. */
   #readVersion(): boolean {
     const before = this.#version;
     try {
       this.#version = this.#db.dataVersion();
     } catch {
-      return true; // nobody to report to here: the listeners are notified, and their next read fails with the error
+      return true; // the listeners are notified, and their next read fails with the error
     }
     return this.#version !== before;
   }

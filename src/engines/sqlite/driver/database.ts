@@ -13,22 +13,22 @@ const MAX_OPEN_TRIES = 50;
 const OPEN_PAUSE_MS = 20;
 const PAGE_BYTES = 8192; // five records a page
 const SMALL_CACHE_MIB = 2; // a process opens a dozen connections
-/** A file that may be recreated is looked through when it is opened, which takes some milliseconds. */
+/** A file up to this size that may be recreated is checked when it is opened, which takes some milliseconds. */
 const MAX_LOOKED_THROUGH_BYTES = 16 * 1024 * 1024;
 const LOG_BYTES = 16 * 1024 * 1024; // between checkpoints
 
 export interface OpenOptions {
-  /** The schema; what changes it later is added as a further step. `user_version` counts those that have run. */
+  /** The steps that make the schema. Later changes are further steps. `user_version` counts those that have run. */
   readonly migrations: readonly string[];
-  /** `full`: a commit survives a power cut. `normal`: a commit may be lost by one, but the file stays intact. */
+  /** With `full` a commit survives a power cut. With `normal` it may be lost, but the file stays intact. */
   readonly durability: 'full' | 'normal';
-  /** Of a new file. Default 8 KiB; less where a commit changes a little in many places. */
+  /** The page size of a new file, by default 8 KiB. Smaller pages suit commits that change little in many places. */
   readonly pageBytes?: number;
-  /** Pages that this connection keeps in memory, besides the cache of the operating system. Default 2. */
+  /** How much of the file this connection keeps in memory, besides the operating system's cache; by default 2. */
   readonly cacheMiB?: number;
   /**
-   * Set for a file that may be lost at any time: where it is damaged it is put aside under another name, recreated, and
-   * this is called. What found the damage rejects with `STORE_UNAVAILABLE`: to be retried from its beginning.
+   * Given for a file that may be lost at any time. If it is damaged, it is renamed and recreated, and this is called. The
+   * call that found the damage rejects with `STORE_UNAVAILABLE`, and must be retried from its beginning.
    */
   readonly onPutAside?: ((aside: string) => void) | undefined;
 }
@@ -41,7 +41,7 @@ export class Database {
   readonly #path: string;
   readonly #options: OpenOptions;
   #db: DatabaseSync;
-  /** Of the open file: another process may have put it aside. */
+  /** The id of the open file, which another process may have put aside. */
   #fileId: number | undefined;
   #isPrepared = false;
   #replacements = 0;
@@ -65,7 +65,7 @@ export class Database {
     return this.#path;
   }
 
-  /** How often the file was replaced since it was opened: what was in it before is lost. */
+  /** How often the file was replaced since it was opened. Each time its content was lost. */
   get replacements(): number {
     return this.#replacements;
   }
@@ -92,8 +92,8 @@ export class Database {
 
   /**
    * Runs `work` in one write transaction. While another process holds the write lock it waits, without blocking the
-   * event loop. Rejects with `STORE_BUSY` after 30 s, `STORE_UNAVAILABLE` where the disk is full or fails,
-   * `ITEM_REFUSED` where the file can't take what it is given, and with what `work` throws, after a rollback.
+   * event loop. Rejects with `STORE_BUSY` after 30 s, `STORE_UNAVAILABLE` if the disk is full or fails, `ITEM_REFUSED`
+   * for values that the file can't store, and with what `work` throws, after a rollback.
    */
   async write<T>(work: () => T): Promise<T> {
     const deadline = performance.now() + MAX_LOCK_WAIT_MS;
@@ -107,9 +107,9 @@ export class Database {
     }
   }
 
-  /** Runs `work` on one snapshot. It must be short: a long one prevents checkpoints of the write-ahead log. */
+  /** Runs `work` on one snapshot. It must be short, since a long one prevents checkpoints of the write-ahead log. */
   read<T>(work: () => T): T {
-    // Nothing was changed; and a commit fails where the work has read around a damaged page.
+    // It ends by a rollback, since a commit fails if the work has read around a damaged page.
     return this.#within('BEGIN', work, 'ROLLBACK');
   }
 
@@ -165,7 +165,7 @@ export class Database {
     }
   }
 
-  /** Most statements run outside of `write` and `read`, and any may find a damaged page, or another file. */
+  /** Wraps a statement, since most run outside of `write` and `read`, and any may find a damaged page or another file. */
   #withKnownErrors(statement: StatementSync, make: () => StatementSync): StatementSync {
     let present = { statement, db: this.#db };
     for (const name of ['get', 'all', 'run'] as const) {
@@ -185,7 +185,7 @@ export class Database {
     return statement;
   }
 
-  /** Throws `STORE_UNAVAILABLE` where another process has put the file aside: the new one is open then. */
+  /** Throws `STORE_UNAVAILABLE` if another process has put the file aside. The new one is open then. */
   #assertPresent(): void {
     if (this.#options.onPutAside === undefined || !this.#db.isOpen || this.#db.isTransaction) return;
     if (idOfFile(this.#path) === this.#fileId) return;
@@ -262,8 +262,8 @@ export class Database {
 }
 
 /**
- * Of several processes that create a file at once SQLite refuses some without waiting, where two change the journal's
- * mode. The work must be safe to repeat.
+ * Repeats the work if several processes create a file at once: SQLite refuses some of them without waiting while two
+ * change the journal's mode. The work must be safe to repeat.
  */
 function withoutRace(work: () => void): void {
   for (let tries = 1; ; tries++) {

@@ -3,17 +3,17 @@ import { writeRefused } from '../../../base/disk/disk.ts';
 import { type ErrorCode, FuelError } from '../../../base/errors.ts';
 
 const SQLITE_BUSY = 5;
-/** An extended code. */
+/** This is an extended code. */
 const SQLITE_CONSTRAINT_UNIQUE = 2067;
-/** Locked by another process: busy, locked, the protocol of the write-ahead log. */
+/** Another process holds a lock: busy, locked, the protocol of the write-ahead log. */
 const LOCKED_CODES = new Set([SQLITE_BUSY, 6, 15]);
 /** Out of memory, read-only, interrupted, an I/O error, a full disk, a file that can't be opened. */
 const UNAVAILABLE_CODES = new Set([7, 8, 9, 10, 13, 14]);
-/** Those of them with which a disk refuses a write: read-only, an I/O error, full. */
+/** The codes among them with which a disk refuses a write: read-only, an I/O error, full. */
 const DISK_CODES = new Set([8, 10, 13]);
-/** A value that is too large, violates a constraint, has the wrong type or is out of range. */
+/** A value is too large, violates a constraint, has the wrong type or is out of range. */
 const REFUSED_CODES = new Set([18, 19, 20, 25]);
-/** Malformed, or no database at all. */
+/** The file is malformed, or no database at all. */
 const DAMAGED_CODES = new Set([11, 26]);
 
 /** Classifies an error of SQLite for `errorKind`: unavailable, refused, damaged, or the error itself. */
@@ -28,25 +28,25 @@ export function toKnownError(path: string, error: unknown): unknown {
   return REFUSED_CODES.has(code) ? as('ITEM_REFUSED') : orDamaged(path, error);
 }
 
-/** Whether another connection holds the lock. */
+/** True if another connection holds the lock. */
 export function isBusy(error: unknown): boolean {
   return codeOf(error) === SQLITE_BUSY;
 }
 
-/** Whether an error of SQLite says that another process has locked the file. */
+/** True if an error of SQLite says that another process has locked the file. */
 export function isLocked(error: unknown): boolean {
   return LOCKED_CODES.has(codeOf(error) ?? 0);
 }
 
-/** Whether an error of a statement says that a row of the table has the same unique values. */
+/** True if an error of a statement says that a row of the table has the same unique values. */
 export function isRepeated(error: unknown): boolean {
   const { cause } = error as { readonly cause?: { readonly errcode?: unknown } };
   return cause?.errcode === SQLITE_CONSTRAINT_UNIQUE;
 }
 
-/** `STORE_DAMAGED` where an error of SQLite says that the file is damaged; the error itself otherwise. */
+/** Returns `STORE_DAMAGED` if an error of SQLite says that the file is damaged; otherwise the error itself. */
 export function orDamaged(path: string, error: unknown): unknown {
-  // No number of ours is too large for JavaScript.
+  // We store nothing above 2^53, so a larger number means damage.
   const isOutOfRange = (error as { readonly code?: unknown } | null)?.code === 'ERR_OUT_OF_RANGE';
   if (!isOutOfRange && !DAMAGED_CODES.has(codeOf(error) ?? 0)) return error;
   return damagedFile(path, error);
@@ -65,7 +65,7 @@ export function damagedFile(path: string, cause: unknown): FuelError {
   );
 }
 
-/** SQLite's primary result code; `undefined` for an error of another kind. */
+/** Returns SQLite's primary result code; `undefined` for another error. */
 function codeOf(error: unknown): number | undefined {
   const code = (error as { readonly errcode?: unknown } | null)?.errcode;
   return typeof code === 'number' ? code & 0xff : undefined;

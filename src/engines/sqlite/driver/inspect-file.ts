@@ -5,17 +5,17 @@ import { orDamaged } from './errors.ts';
 
 const MAX_WAIT_MS = 1_000;
 
-/** What a file is, without making or updating it. */
+/** The state of a file that was neither made nor updated. */
 export interface FileState {
-  /** How many of its migrations have run. */
+  /** The number of its migrations that have run. */
   readonly version: number;
-  /** What a look through it found; `undefined` where it is too large to be looked through. */
+  /** The damage that a check found; `null` if there is none, `undefined` if the file is too large to be checked. */
   readonly damage: string | null | undefined;
-  /** For this user. */
+  /** True if this user may not write the file. */
   readonly isReadOnly: boolean;
 }
 
-/** Looks through a file of up to `maxCheckedBytes`. Throws `STORE_DAMAGED` for one that is no database. */
+/** Checks a file of up to `maxCheckedBytes`. Throws `STORE_DAMAGED` for one that is no database. */
 export function inspectFile(
   path: string,
   { maxCheckedBytes }: { readonly maxCheckedBytes: number },
@@ -35,8 +35,8 @@ export function inspectFile(
 }
 
 /**
- * Names a file that SQLite opens and does not create. One that this user may only read has no `-wal` after an orderly end:
- * nothing can change it then, and SQLite must not make a `-wal` that it can't remove.
+ * Returns a URL by which SQLite opens a file without creating it. After an orderly end a file has no `-wal`. If this user
+ * may only read it then, it is opened as immutable, since SQLite must not make a `-wal` that it can't remove.
  */
 function existingFile(path: string, { isReadOnly = false } = {}): URL {
   const url = pathToFileURL(path);
@@ -45,7 +45,7 @@ function existingFile(path: string, { isReadOnly = false } = {}): URL {
   return url;
 }
 
-/** Not by opening the file: to close it again would end the locks that this process has on it. */
+/** Does not open the file, since closing it again would end the locks that this process has on it. */
 function mayWrite(path: string): boolean {
   try {
     accessSync(path, constants.W_OK);

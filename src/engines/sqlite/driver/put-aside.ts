@@ -1,14 +1,14 @@
 import { renameSync, statSync } from 'node:fs';
 
-/** Which file this is, whatever its name becomes; `undefined` where there is none. */
+/** Returns the id of a file, which a renaming does not change; `undefined` if there is no file. */
 export function idOfFile(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 
 /**
- * Renames a damaged file, with its log, so that another can take its place; returns its new name. `undefined` where the
- * file with this id has gone from its place already: another process or thread was first. Where that is so at this very
- * moment, its new file is put aside too, and both find the next one.
+ * Renames a damaged file and its log, so that another file can take its place. Returns the new name; `undefined` if
+ * another process or thread was first, so that the file with this id is gone. If that happens at this very moment, the
+ * other's new file is put aside too, and both find the next one.
  */
 export function putAside(path: string, fileId: number | undefined): string | undefined {
   if (fileId === undefined || idOfFile(path) !== fileId) return undefined;

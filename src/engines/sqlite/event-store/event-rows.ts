@@ -2,22 +2,28 @@ import { isUtf8 } from 'node:buffer';
 import type { StatementSync } from 'node:sqlite';
 import { FuelError } from '../../../base/errors.ts';
 import { eventBytes, MAX_BATCH_BYTES } from '../../../event-store/batch-bytes.ts';
-import { MAX_BYTES, tooLong } from '../../../event-store/event-bounds.ts';
 import type { StreamRange } from '../../../event-store/event-store.ts';
-import { type Position, type RecordedEvent, Unreadable } from '../../../event-store/recorded-event.ts';
+import {
+  MAX_BYTES,
+  type Position,
+  parseStored,
+  type RecordedEvent,
+  tooLong,
+  Unreadable,
+} from '../../../event-store/recorded-event.ts';
 import type { Database } from '../driver/database.ts';
 
-/** In place of a text that is too long to be parsed stands its length, which SQLite knows without reading it. */
+/** Selects a text, or its length if it is too long to be parsed. SQLite knows the length without reading the text. */
 const bounded = (what: 'data' | 'metadata', as: string) =>
   `iif(octet_length(${what}) > ${MAX_BYTES[what]}, octet_length(${what}), ${as}) AS ${what}`;
 const PLACE_AND_TYPE = 'position, stream, revision, id, type, recorded_at';
 export const EVENT_COLUMNS = `${PLACE_AND_TYPE}, ${bounded('data', 'data')}, ${bounded('metadata', 'metadata')}`;
-/** For those who do not parse it: bytes, which SQLite hands out without making a text of them. */
+/** Selects data and metadata as bytes, which SQLite returns without converting them to a text. */
 export const UNPARSED_COLUMNS = `${PLACE_AND_TYPE}, ${bounded('data', 'CAST(data AS BLOB)')}, ${bounded('metadata', 'CAST(metadata AS BLOB)')}`;
-/** By stream and revision, with the position: it names the events whose own pages are damaged. */
+/** The index of streams and revisions. It also has the positions, so it names events whose own pages are damaged. */
 export const PLACES = 'events INDEXED BY sqlite_autoindex_events_1';
 
-/** As it is in the file; a damaged one may have any values but its position. */
+/** A row as it is in the file. Only the position of a damaged row is certain. */
 export interface EventRow {
   readonly position: number;
   readonly stream: string;
@@ -29,25 +35,25 @@ export interface EventRow {
   readonly metadata: string | number | Uint8Array;
 }
 
-/** Where an event is, as the index has it. */
+/** The place of an event according to the index. */
 export type PlaceRow = Pick<EventRow, 'position' | 'stream' | 'revision'>;
 
-/** SQLite's word for it. */
+/** What SQLite takes for no limit. */
 const NO_LIMIT = -1;
-/** What SQLite's text is decoded with in place of bytes that are not UTF-8. */
+/** What replaces bytes that are not UTF-8 when SQLite's texts are decoded. */
 const REPLACED = '\ufffd';
 const HEAD = ['stream', 'id', 'type'] as const;
 export const TEXTS = [...HEAD, 'data', 'metadata'] as const;
 export const NUMBERS = ['revision', 'recorded_at'] as const;
 
-/** Events made of rows; those whose bytes are damaged stand in their place as `Unreadable`. */
+/** Makes events of rows. The content of a damaged event is `Unreadable`. */
 export class EventRows {
   readonly #ofStream: StatementSync;
   readonly #placesOf: StatementSync;
   readonly #at: StatementSync;
   readonly #bytesAt: StatementSync;
   readonly #placeAt: StatementSync;
-  /** The events of one step share their metadata, and nobody changes it: it is parsed once, and one value stands for all. */
+  /** Events of one step share their metadata, which nobody changes. So it is parsed once, and they share the value. */
   #lastMetadata: { readonly text: EventRow['metadata']; readonly value: unknown } | undefined;
 
   constructor(db: Database) {
@@ -61,7 +67,7 @@ export class EventRows {
     this.#placeAt = db.prepare(`SELECT position, stream, revision FROM ${PLACES} WHERE +position = ?`);
   }
 
-  /** `unparsed` as in `SubscribeOptions`. */
+  /** Makes the event of a row. `unparsed` is that of `SubscribeOptions`. */
   recorded(row: EventRow, unparsed = false): RecordedEvent {
     const isWhole =
       HEAD.every((column) => this.#isText(row, column)) &&
@@ -74,7 +80,7 @@ export class EventRows {
     return { position, stream, revision, id, type, data, metadata, recordedAtMs };
   }
 
-  /** Where a page is damaged: each event that the index has, by itself. */
+  /** Reads events of a stream. If a page is damaged, it reads each event that the index has separately. */
   ofStream(stream: string, { fromRevision = 0, limit = NO_LIMIT }: StreamRange = {}): RecordedEvent[] {
     let rows: EventRow[];
     try {
@@ -87,20 +93,20 @@ export class EventRows {
     return rows.map((row) => this.recorded(row));
   }
 
-  /** The event at a place that the index has. */
+  /** Reads the event at a place that the index has. */
   atPlace(place: PlaceRow, unparsed?: boolean): RecordedEvent {
     const found = this.#rowAt(place.position);
     return typeof found === 'object' ? this.recorded(found, unparsed) : damagedEvent(place, found);
   }
 
-  /** `undefined` where there is none: it was erased. */
+  /** Reads the event at a position; `undefined` if it was erased. */
   at(position: Position): RecordedEvent | undefined {
     const found = this.#rowAt(position);
     if (typeof found === 'object') return this.recorded(found);
     return found === MISSING ? undefined : this.#damagedAt(position);
   }
 
-  /** The events at as many of the first positions as make one batch; `undefined` for one that was erased. */
+  /** Reads the events at the first positions, as many as make one batch; `undefined` for an erased one. */
   batchAt(positions: readonly Position[]): ReadonlyMap<Position, RecordedEvent | undefined> {
     const events = new Map<Position, RecordedEvent | undefined>();
     let bytes = 0;
@@ -113,7 +119,7 @@ export class EventRows {
     return events;
   }
 
-  /** The events of as many rows as make one batch; further ones are not read. */
+  /** Makes the events of the first rows, as many as make one batch. It does not read further rows. */
   firstBatch(
     rows: Iterable<EventRow>,
     unparsed = false,
@@ -165,12 +171,7 @@ export class EventRows {
 
   #parse(row: EventRow, what: 'data' | 'metadata'): unknown {
     const text = this.#textIn(row, what);
-    if (typeof text !== 'string') return text;
-    try {
-      return JSON.parse(text);
-    } catch {
-      return new Unreadable(`${what} is not JSON`); // the error's own message quotes personal data
-    }
+    return typeof text === 'string' ? parseStored(what, text) : text;
   }
 
   #isText(row: EventRow, column: (typeof TEXTS)[number]): boolean {
@@ -185,15 +186,15 @@ export class EventRows {
 const MISSING = 'it is missing';
 const GARBLED = 'it is garbled';
 
-/** Counts the text, which is quicker than `eventBytes`; memory takes ten times that at most. */
-export function textBytes({ data, metadata }: Pick<EventRow, 'data' | 'metadata'>): number {
+/** Counts the text, which is faster than `eventBytes`. The memory is at most ten times that. */
+function textBytes({ data, metadata }: Pick<EventRow, 'data' | 'metadata'>): number {
   return [data, metadata].reduce(
     (sum: number, stored) => sum + (typeof stored === 'number' ? 0 : stored.length),
     0,
   );
 }
 
-/** What stands for an event of which the index alone is left. */
+/** Makes an event of which only the index is left. */
 function damagedEvent({ position, stream, revision }: PlaceRow, reason: string): RecordedEvent {
   const event = { position, stream, revision, id: '', type: '' };
   return { ...event, data: damage(reason), metadata: damage(reason), recordedAtMs: 0 };
@@ -203,7 +204,7 @@ function damage(reason: string): Unreadable {
   return new Unreadable(`${reason}: its bytes in events.db are damaged`, { isDamage: true });
 }
 
-/** `undefined` where the pages that it reads are damaged too. */
+/** Returns what was read; `undefined` if the pages are damaged too. */
 function orDamage<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -213,7 +214,7 @@ function orDamage<T>(read: () => T): T | undefined {
   }
 }
 
-/** What SQLite says of a damaged page; rethrows any other error. */
+/** Returns SQLite's message about a damaged page. Rethrows any other error. */
 export function damageIn(error: unknown): string {
   if (!(error instanceof FuelError) || error.code !== 'STORE_DAMAGED') throw error;
   return error.cause instanceof Error ? error.cause.message : error.message;

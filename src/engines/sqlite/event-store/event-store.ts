@@ -13,23 +13,27 @@ import type {
   SubscribeOptions,
   SubscriptionBatch,
 } from '../../../event-store/event-store.ts';
-import { repeatingJson } from '../../../event-store/new-event.ts';
+import { jsonText } from '../../../event-store/new-event.ts';
 import type { Position, RecordedEvent } from '../../../event-store/recorded-event.ts';
+import {
+  repeatedAppend,
+  type StoredAppend,
+  type StoredEvent,
+  storedAppends,
+} from '../../../event-store/stored-append.ts';
 import type { ChangeSignal } from '../../../tables/tables.ts';
 import { CommitWatch } from '../driver/commit-watch.ts';
 import { Database } from '../driver/database.ts';
 import { isRepeated } from '../driver/errors.ts';
 import { type EventRow, EventRows } from './event-rows.ts';
-import { type EventText, textsOf } from './event-text.ts';
 import { findDamage } from './find-damage.ts';
 import { type ReadAllOptions, type ReadBackwardsOptions, SqliteLogReader } from './log-reader.ts';
-import { rewriteStream } from './rewrite-stream.ts';
 import { EVENT_MIGRATIONS } from './schema.ts';
 
 const HEARTBEAT_MS = 1_000;
 const BATCH_SIZE = 500;
 
-/** Opens the embedded event store; creates the file where it is missing. Several processes may share it. */
+/** Opens the embedded event store, and creates a missing file. Several processes may share it. */
 export function openSqliteEventStore({
   path,
   clock,
@@ -44,11 +48,11 @@ export function openSqliteEventStore({
 export interface SqliteEventStoreParts {
   readonly db: Database;
   readonly clock: Clock;
-  /** Notifies when an event may have been recorded, by this process or another. It is closed with the store. */
+  /** Notifies when this process or another one may have recorded an event. It is closed with the store. */
   readonly commits: ChangeSignal & { close(): void };
 }
 
-/** The event store on one SQLite file, or on one in memory. A commit to a file survives a power cut. */
+/** The event store in an SQLite file or in memory. A commit to a file survives a power cut. */
 export class SqliteEventStore implements EventStore {
   readonly commits: SqliteEventStoreParts['commits'];
   readonly #db: Database;
@@ -87,14 +91,10 @@ export class SqliteEventStore implements EventStore {
   }
 
   async append(appends: readonly Append[]): Promise<AppendResult[]> {
-    const toText = textsOf(repeatingJson());
-    const prepared = appends.map(({ events, ...target }) => ({ ...target, events: events.map(toText) }));
-    if (prepared.some(({ events }) => events.length === 0)) {
-      throw new RangeError('an append needs at least one event');
-    }
+    const prepared = storedAppends(appends);
     const results = await this.#db.write(() => {
       const nowMs = this.#clock.now();
-      const hasErased = this.#hasErased.get() !== undefined; // most logs have none, and need not be asked for each stream
+      const hasErased = this.#hasErased.get() !== undefined; // most logs have none, so that streams need not be looked up
       return prepared.map((append): AppendResult => {
         if (hasErased && this.#isErased(append.stream)) return { kind: 'erased' };
         return this.#appendOne(append, nowMs);
@@ -124,7 +124,7 @@ export class SqliteEventStore implements EventStore {
     return this.#isErased(stream);
   }
 
-  /** The names of all erased streams. */
+  /** Returns the names of all erased streams. */
   async erasedStreams(): Promise<readonly string[]> {
     const rows = this.#db.prepare('SELECT stream FROM erased_streams ORDER BY stream').all();
     return rows.map((row) => row.stream as string);
@@ -149,7 +149,7 @@ export class SqliteEventStore implements EventStore {
         }
         if (signal.aborted) return;
         if (batch.caughtUp) await changed.wait(Math.max(0, yieldedAtMs + HEARTBEAT_MS - world.elapsedMs()));
-        else await world.nextTurn(); // reading is synchronous: give the event loop a turn between two batches
+        else await world.nextTurn(); // reading is synchronous, so the event loop gets a turn between two batches
       }
     } finally {
       signal.removeEventListener('abort', notify);
@@ -157,7 +157,7 @@ export class SqliteEventStore implements EventStore {
     }
   }
 
-  /** One step of a subscription, read on the calling thread. */
+  /** Reads one step of a subscription on the calling thread. */
   readAll(options: ReadAllOptions): SubscriptionBatch {
     this.#db.assertOpen();
     return this.#reader.readAll(options);
@@ -166,16 +166,16 @@ export class SqliteEventStore implements EventStore {
   async readBackwards(options: ReadBackwardsOptions): Promise<BackwardsBatch> {
     this.#db.assertOpen();
     const batch = this.#reader.readBackwards(options);
-    await world.nextTurn(); // as in `subscribe`: a caller takes step after step
+    await world.nextTurn(); // as in `subscribe`, since a caller takes step after step
     return batch;
   }
 
-  /** The events at these positions, read on the calling thread; those that were erased are left out. */
+  /** Reads the events at these positions on the calling thread. Erased ones are left out. */
   readAt(positions: readonly Position[]): RecordedEvent[] {
     return this.#db.read(() => positions.flatMap((position) => this.#rows.at(position) ?? []));
   }
 
-  /** As `EventRows.batchAt`, read on the calling thread. */
+  /** Does `EventRows.batchAt` on the calling thread. */
   batchAt(positions: readonly Position[]): ReadonlyMap<Position, RecordedEvent | undefined> {
     return this.#db.read(() => this.#rows.batchAt(positions));
   }
@@ -192,14 +192,25 @@ export class SqliteEventStore implements EventStore {
     return findDamage(this.#db, this.#rows, { ...search, rest, upTo: this.end() });
   }
 
-  /** As `head`, read on the calling thread. */
+  /** Reads `head` on the calling thread. */
   end(): Position {
     this.#db.assertOpen();
     return this.#reader.head();
   }
 
   async rewrite(events: readonly RecordedEvent[]): Promise<boolean> {
-    const isDone = await rewriteStream(this.#db, events);
+    const { stream, revision: last } = events.at(-1) ?? {};
+    const update = this.#db.prepare(
+      'UPDATE events SET data = ?1, id = ?2 WHERE stream = ?3 AND revision = ?4 AND data <> ?1',
+    );
+    const isDone = await this.#db.write(() => {
+      if (stream === undefined || this.#lastRevision.get(stream)?.revision !== last) return false;
+      this.#db.prepare('INSERT INTO rewriting VALUES (?)').run(stream);
+      for (const { data, revision } of events)
+        update.run(jsonText(data), world.randomUUID(), stream, revision);
+      this.#db.exec('DELETE FROM rewriting');
+      return true;
+    });
     this.#cutLog();
     return isDone;
   }
@@ -219,12 +230,12 @@ export class SqliteEventStore implements EventStore {
     this.commits.close();
   }
 
-  /** The write-ahead log still holds the old pages: truncate it now. */
+  /** Truncates the write-ahead log, which still contains the old pages. */
   #cutLog(): void {
     this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   }
 
-  #appendOne(append: PreparedAppend, nowMs: number): AppendResult {
+  #appendOne(append: StoredAppend, nowMs: number): AppendResult {
     const { stream, expected, events } = append;
     const begun = expected === 'none' ? this.#begin(append, nowMs) : undefined;
     if (begun !== undefined) return begun;
@@ -236,18 +247,20 @@ export class SqliteEventStore implements EventStore {
     return this.#findRecorded(stream, events, start) ?? { kind: 'conflict', actual: last };
   }
 
-  /** Begins the stream, without a look whether it exists, which costs half as much again. `undefined` where it does. */
-  #begin(append: PreparedAppend, nowMs: number): AppendResult | undefined {
+  /**
+   * Begins the stream without a look-up, which would cost half as much again. Returns `undefined` if the stream exists.
+   */
+  #begin(append: StoredAppend, nowMs: number): AppendResult | undefined {
     try {
       return this.#insertFrom(0, append, nowMs);
     } catch (error) {
-      // By the first event, which leaves nothing behind: where that one is missing, so are the others.
+      // Only the first event can fail so, and nothing is written then: if it is missing, the stream does not exist.
       if (isRepeated(error)) return undefined;
       throw error;
     }
   }
 
-  #insertFrom(start: number, { stream, events }: PreparedAppend, nowMs: number): AppendResult {
+  #insertFrom(start: number, { stream, events }: StoredAppend, nowMs: number): AppendResult {
     let position = 0;
     let revision = start;
     for (const { id, type, data, metadata } of events) {
@@ -257,25 +270,20 @@ export class SqliteEventStore implements EventStore {
     return { kind: 'appended', revision: revision - 1, position };
   }
 
-  /** The revision of the first of these events that is recorded already; `next` where none is. */
-  #recordedFrom(stream: string, events: readonly EventText[], next: number): number {
+  /** Returns the revision of the first of these events that is already recorded; `next` if none is. */
+  #recordedFrom(stream: string, events: readonly StoredEvent[], next: number): number {
     if (next === 0) return 0;
     const ids = JSON.stringify(events.map(({ id }) => id));
     return (this.#findId.get(stream, ids)?.revision as number | null) ?? next;
   }
 
-  /** The result of an earlier append of exactly these events from revision `start` on. */
-  #findRecorded(stream: string, events: readonly EventText[], start: number): AppendResult | undefined {
+  /** Returns the result of an earlier append of these events from revision `start` on. */
+  #findRecorded(stream: string, events: readonly StoredEvent[], start: number): AppendResult | undefined {
     const rows = this.#readIds.all(stream, start, events.length) as unknown as EventRow[];
-    const last = rows.at(-1);
-    if (last === undefined || rows.length !== events.length) return undefined;
-    if (rows.some(({ id }, index) => id !== events[index]?.id)) return undefined;
-    return { kind: 'appended', revision: last.revision, position: last.position };
+    return repeatedAppend(rows, events);
   }
 
   #isErased(stream: string): boolean {
     return this.#findErased.get(stream) !== undefined;
   }
 }
-
-type PreparedAppend = Omit<Append, 'events'> & { readonly events: readonly EventText[] };

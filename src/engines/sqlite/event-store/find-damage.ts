@@ -3,22 +3,22 @@ import type { StatementSync } from 'node:sqlite';
 import type { Rest } from '../../../base/pause.ts';
 import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
 import { damageOf } from '../../../event-store/damage.ts';
-import { MAX_BYTES } from '../../../event-store/event-bounds.ts';
 import type { Damage, DamageSearch } from '../../../event-store/event-store.ts';
-import type { Position, RecordedEvent } from '../../../event-store/recorded-event.ts';
+import { MAX_BYTES, type Position, type RecordedEvent } from '../../../event-store/recorded-event.ts';
 import type { Database } from '../driver/database.ts';
 import { orDamaged } from '../driver/errors.ts';
 import { damageIn, type EventRows, NUMBERS, PLACES, type PlaceRow, TEXTS } from './event-rows.ts';
 
-/** A step blocks the thread for about a millisecond. */
+/** How many positions one step reads. It blocks the thread for about a millisecond. */
 const POSITIONS_A_STEP = 100;
 const PLACES_A_STEP = 500;
 
 const NOT_IN_INDEX = 'an index of events.db does not have it: a page is damaged';
 
 /**
- * As `EventStore.findDamage`, up to a position: reads each row, looks it up as readers do, and compares the rows with
- * the index of all streams, which also names what a damaged page has lost. Rejects with the signal's reason.
+ * Does `EventStore.findDamage` up to a position. It reads each row, looks it up like readers do, and compares the rows
+ * with the index of all streams, which also names the events that a damaged page has lost. Rejects with the signal's
+ * reason.
  */
 export async function findDamage(
   db: Database,
@@ -42,7 +42,7 @@ class Search {
   readonly #rows: EventRows;
   readonly #statements: ReturnType<typeof prepareStatements>;
   readonly #found: Damage[] = [];
-  /** A bit for each position whose row was read and is whole. */
+  /** Has a bit for each position whose row is whole. */
   #whole = new Uint8Array();
 
   constructor(db: Database, rows: EventRows, { withoutTexts = false }: Pick<DamageSearch, 'withoutTexts'>) {
@@ -51,7 +51,7 @@ class Search {
     this.#statements = prepareStatements(db, withoutTexts);
   }
 
-  /** By position, each event once. */
+  /** Returns the damage by position, each event once. */
   found(): readonly Damage[] {
     const byPlace = new Map(this.#found.map((damage) => [keyOf(damage), damage]));
     return [...byPlace.values()].sort((a, b) => a.position - b.position);
@@ -67,18 +67,18 @@ class Search {
     }
   }
 
-  /** Judges the rows one by one only where SQLite does not find all of them whole, which takes it a fraction of the time. */
+  /** Judges the rows one by one only if SQLite does not find all of them whole, which is much faster. */
   #readStep(after: Position, to: Position): void {
     if (this.#areWhole(after, to))
       for (let position = after + 1; position <= to; position++) this.#mark(position);
     else for (let position = after + 1; position <= to; position++) this.#judge(this.#rows.at(position));
   }
 
-  /** Whether there is a whole row at each of the positions; also false where one was erased. */
+  /** True if there is a whole row at each of the positions. It is also false if one was erased. */
   #areWhole(after: Position, to: Position): boolean {
     try {
       const { count, faults, texts, scanned } = this.#statements.step.get(after, to) as unknown as Step;
-      // Each was found by its position, and in the order of the file too. SQLite takes a zero for the end of JSON.
+      // Each row must be found by its position and by a scan. A zero in a text is checked, since JSON ends there for SQLite.
       const areFound = count === to - after && scanned === count && faults === 0;
       return areFound && (texts === null || (isUtf8(texts) && !texts.includes(0)));
     } catch (error) {
@@ -87,7 +87,7 @@ class Search {
     }
   }
 
-  /** The index has a place for each event: one without a whole row was lost. */
+  /** Reads the index, which has a place for each event. An event without a whole row is lost. */
   async readPlaces({ upTo, signal, rest }: Limits): Promise<void> {
     const { places } = this.#statements;
     let last = { stream: '', revision: 0 };
@@ -105,7 +105,7 @@ class Search {
         await rest();
       }
     } catch (error) {
-      // The rows that are found nowhere in it were named when they were read.
+      // Rows that the index does not have were named when they were read.
       this.#found.push({ position: 0, event: undefined, reason: damageIn(error), isCertain: true });
     }
   }
@@ -132,7 +132,7 @@ class Search {
     return damage !== undefined;
   }
 
-  /** As readers look for it: by its stream and, of what is no transaction, by the index of the others. */
+  /** Looks for the event like readers do: by its stream and, unless it is a transaction's, by the index of the others. */
   #isFound({ position, stream, revision }: RecordedEvent): boolean {
     const { placed, other } = this.#statements;
     try {
@@ -154,11 +154,13 @@ function keyOf({ position, event }: Damage): string {
   return event === undefined ? `${position}` : `${event.stream}@${event.revision}`;
 }
 
-/** How many rows there are, by their positions and as they are scanned, of how many SQLite sees a fault, and their texts. */
 interface Step {
+  /** The number of rows that were found by their positions. */
   readonly count: number;
+  /** The number of rows in which SQLite sees a fault. */
   readonly faults: number;
   readonly texts: Uint8Array | null;
+  /** The number of rows that a scan finds. */
   readonly scanned: number;
 }
 
@@ -196,7 +198,10 @@ const IS_READABLE = [
   ),
 ].join(' AND ');
 
-/** Rows are looked up one by one, as readers do; downwards, since SQLite would go from one to the next without a look-up. */
+/**
+ * Looks up rows one by one, like readers do. It goes downwards, since upwards SQLite would go from one row to the next
+ * without a look-up.
+ */
 function stepSql(withoutTexts: boolean): string {
   const isLeftOut = withoutTexts ? IS_OF_TRANSACTION : 'FALSE';
   return `

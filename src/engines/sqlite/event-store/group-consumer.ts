@@ -9,13 +9,13 @@ import type { SqliteGroup } from './group.ts';
 export interface SqliteGroupConsumerOptions extends ConsumeOptions {
   readonly group: SqliteGroup;
   readonly clock: Clock;
-  /** Commits that may bring work: to the event store, and to the group's file. */
+  /** Watches for commits to the event store and to the group's file, which may bring work. */
   readonly watches: readonly Pick<ChangeSignal, 'add' | 'remove'>[];
-  /** The clock may not run with real time: it is read this often at least. */
+  /** How often the clock is read at least, since it may not run in real time. */
   readonly lookAtClockMs: number;
   /** Called when events were returned that other consumers of this process may claim. */
   readonly onReturned: () => void;
-  /** Whether the group's file is open. */
+  /** Says whether the group's file is open. */
   readonly isOpen: () => boolean;
 }
 
@@ -58,7 +58,7 @@ export class SqliteGroupConsumer implements GroupConsumer {
 
   async ack(events: readonly GroupEvent[]): Promise<void> {
     await this.#options.group.ack(this.#holder, events);
-    this.#changed.notify(); // there is capacity for more
+    this.#changed.notify(); // the consumer can take more
   }
 
   async retry(
@@ -74,7 +74,7 @@ export class SqliteGroupConsumer implements GroupConsumer {
     this.#changed.notify();
   }
 
-  /** Leaves out events whose lease has ended while they waited: another consumer may have them. */
+  /** Leaves out events whose lease has ended while they waited, since another consumer may have them. */
   *#handOut(waiting: GroupEvent[], leasedUntilMs: number): Generator<GroupEvent, void, undefined> {
     const { clock, signal } = this.#options;
     while (!signal.aborted) {
@@ -84,7 +84,7 @@ export class SqliteGroupConsumer implements GroupConsumer {
     }
   }
 
-  /** Waits for a notification, or until `dueMs` by the clock, or until that is set back. */
+  /** Waits for a notification, until `dueMs` by the clock, or until the clock is set back. */
   async #waitUntil(dueMs: number): Promise<void> {
     const { clock, lookAtClockMs } = this.#options;
     let leftMs = Number.POSITIVE_INFINITY;

@@ -13,19 +13,19 @@ export interface SqliteGroupOptions {
   readonly group: string;
 }
 
-/** How often the position is stored while only events come that the group is not for. */
+/** How often the position is stored while all new events are of streams that the group does not select. */
 const MOVED_EVERY_MS = 1_000;
-/** Nobody asks for a longer delay. */
+/** The longest delay that is asked for. */
 const MAX_DELAY_MS = 10 * 60_000;
 
-/** What one claim has found. */
+/** The result of one claim. */
 export interface Claim {
   readonly events: readonly GroupEvent[];
-  /** When the lease on these events ends, by the clock. */
+  /** When the lease of these events ends, by the clock. */
   readonly leasedUntilMs: number;
-  /** When the next message is due, by the clock; infinite where there is none. */
+  /** When the next message is due, by the clock; infinite if there is none. */
   readonly nextDueMs: number;
-  /** More can be claimed right away. */
+  /** True if more can be claimed at once. */
   readonly more: boolean;
 }
 
@@ -49,7 +49,7 @@ export const SUBSCRIPTION_MIGRATIONS = [
      prefixes TEXT NOT NULL,        -- JSON array
      ack_timeout_ms INTEGER NOT NULL,
      position INTEGER NOT NULL,     -- every matching event up to here was acknowledged or has a message
-     recorded_at INTEGER            -- of the event at its position: by it another log is known
+     recorded_at INTEGER            -- of the event at the position, which is different in another log
    ) STRICT, WITHOUT ROWID;
    -- Events that were handed out; an acknowledged one has no row.
    CREATE TABLE messages (
@@ -74,9 +74,9 @@ export class SqliteGroup {
   readonly #name: string;
   readonly #replacements: number;
   readonly #statements: ReturnType<typeof prepareStatements>;
-  /** The log has the event at the group's position. */
+  /** True once the log was found to have the event at the group's position. */
   #isKnownLog = false;
-  /** When this consumer has claimed last. */
+  /** When this consumer claimed last. */
   #movedAtMs = 0;
 
   constructor({ db, store, clock, group }: SqliteGroupOptions) {
@@ -88,7 +88,7 @@ export class SqliteGroup {
     this.#statements = prepareStatements(db);
   }
 
-  /** Claims messages that are due, then new events, so that `holder` has at most `bufferSize`. */
+  /** Claims messages that are due, then new events. `holder` gets at most `bufferSize` with those that it has. */
   async claim(holder: string, bufferSize: number): Promise<Claim> {
     const nothing = this.#lookForNothing();
     if (nothing !== undefined) return nothing;
@@ -111,7 +111,7 @@ export class SqliteGroup {
     });
   }
 
-  /** Returns events that were claimed and not handed out, as if they had never been claimed. */
+  /** Gives back events that were claimed and not handed out, as if they had never been claimed. */
   release(holder: string, events: readonly GroupEvent[]): Promise<void> {
     return this.#db.write(() => {
       for (const { event, retryCount } of events) {
@@ -144,8 +144,8 @@ export class SqliteGroup {
   }
 
   /**
-   * A claim that finds nothing, without the lock that it would take: every commit to the log wakes every group, and they
-   * would wait for each other. Past events that the group is not for it moves once a second.
+   * Returns a claim of nothing if there is nothing to claim, without taking the lock. Every commit to the log wakes every
+   * group, so they would wait for each other. Past events that the group does not select, it moves once a second.
    */
   #lookForNothing(): Claim | undefined {
     this.#db.assertOpen();
@@ -164,7 +164,7 @@ export class SqliteGroup {
     return { events: [], leasedUntilMs: nowMs, nextDueMs: Math.min(dueMs, moveAtMs), more: false };
   }
 
-  /** What is due later than it could be was dated by a clock that was ahead. */
+  /** The terms of the statements for messages that are due later than possible, since a clock was ahead. */
   #lateTerms({ ack_timeout_ms: ackMs }: GroupRow, nowMs: number): [string, number, number, number] {
     return [this.#name, nowMs, nowMs + ackMs, nowMs + MAX_DELAY_MS];
   }
@@ -181,7 +181,10 @@ export class SqliteGroup {
     return row;
   }
 
-  /** Claims one batch of the messages that are due; `more`: there are others. Those of erased events are deleted. */
+  /**
+   * Claims one batch of the messages that are due, and deletes those of erased events. `more` is true if other messages
+   * are due.
+   */
   #takeDue({ holder, leasedUntilMs }: Lease, nowMs: number, limit: number): Pick<Claim, 'events' | 'more'> {
     const due = this.#statements.due.all(this.#name, nowMs, limit) as unknown as MessageRow[];
     const read = this.#store.batchAt(due.map(({ position }) => position));
@@ -204,15 +207,16 @@ export class SqliteGroup {
     if (batch.position !== group.position) {
       const last = batch.events.at(-1);
       const there = last?.position === batch.position ? [last] : this.#store.readAt([batch.position]);
-      const whole = there.find((event) => !isDamaged(event)); // of a damaged one the time may be damaged too
+      const whole = there.find((event) => !isDamaged(event)); // the time of a damaged one may be damaged too
       this.#statements.move.run(batch.position, whole?.recordedAtMs ?? null, this.#name);
     }
     return batch;
   }
 
   /**
-   * Where an older backup of the log was restored it ends before the group's position, or has another event there. The
-   * group then starts over: otherwise it would skip what was recorded since, and handling an event twice changes nothing.
+   * Returns where the group continues. If an older backup of the log was restored, the log ends before the group's
+   * position or has another event there. Then the group starts over, since it would skip what was recorded after the
+   * restore. Handling an event twice changes nothing.
    */
   #positionIn(group: GroupRow): Position {
     const { position } = group;
@@ -221,7 +225,7 @@ export class SqliteGroup {
     return 0;
   }
 
-  /** Looked at once: nobody exchanges the log of a running process. */
+  /** Checks the log once, since nobody exchanges the log of a running process. */
   #isOwnLog({ position, recorded_at: recordedAtMs }: GroupRow): boolean {
     const [found] = this.#store.readAt([position]);
     this.#isKnownLog =
@@ -230,7 +234,7 @@ export class SqliteGroup {
   }
 }
 
-/** As JSON, so that one statement does what each of them needs. */
+/** Returns the positions as JSON, so that one statement covers them all. */
 function positionsOf(events: readonly RecordedEvent[]): string {
   return JSON.stringify(events.map(({ position }) => position));
 }

@@ -1,6 +1,6 @@
 import type { StatementSync } from 'node:sqlite';
 import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
-import type { BackwardsBatch, SubscriptionBatch } from '../../../event-store/event-store.ts';
+import { type BackwardsBatch, isSelected, type SubscriptionBatch } from '../../../event-store/event-store.ts';
 import type { Position, RecordedEvent } from '../../../event-store/recorded-event.ts';
 import type { Database } from '../driver/database.ts';
 import { orDamaged } from '../driver/errors.ts';
@@ -14,9 +14,10 @@ import {
   UNPARSED_COLUMNS,
 } from './event-rows.ts';
 
-// How many positions one read scans, so that a filter that matches little does not block the event loop.
+/** How many positions one read scans, so that a filter which matches little does not block the event loop. */
 const MAX_SCANNED = 10_000;
-const MAX_SCANNED_BY_INDEX = 100_000; // the index leaves out transaction events, which most are
+/** The same for the index without transaction events, which are most of the log. */
+const MAX_SCANNED_BY_INDEX = 100_000;
 
 export interface ReadAllOptions {
   /** As in `SubscribeOptions`. */
@@ -57,7 +58,7 @@ export class SqliteLogReader {
     this.#places = db.prepare(
       `SELECT position, stream, revision FROM ${PLACES} WHERE +position > ? AND +position <= ?`,
     );
-    // Not the largest position: erasing the last stream must not move the end backwards.
+    // This is not the largest position in the table, since erasing the last stream must not move the end backwards.
     this.#head = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'events'");
   }
 
@@ -65,7 +66,7 @@ export class SqliteLogReader {
     return (this.#head.get()?.seq as number | undefined) ?? 0;
   }
 
-  /** The matching events after `after`; `position` and `caughtUp` as in `SubscriptionBatch`. */
+  /** Reads the matching events after `after`. */
   readAll({ prefixes, after, limit, unparsed }: ReadAllOptions): SubscriptionBatch {
     const { events, isFull, scannedTo, head } = this.#db.read(() => {
       const end = this.head();
@@ -77,7 +78,7 @@ export class SqliteLogReader {
     return { events, position, checkpoint: position, caughtUp: position >= head };
   }
 
-  /** As `EventStore.readBackwards`. */
+  /** Does `EventStore.readBackwards`. */
   readBackwards({ prefixes, before, limit }: ReadBackwardsOptions): BackwardsBatch {
     return this.#db.read(() => {
       const to = Math.min(before ?? Infinity, this.head() + 1) - 1;
@@ -100,10 +101,10 @@ export class SqliteLogReader {
     }
   }
 
-  /** Where a page is damaged: each event that the index has, by itself. */
+  /** Reads each event that the index has separately, since a page is damaged. */
   #readByPlace({ prefixes, after, to, limit, unparsed }: ScannedRange, order: Order): RecordedEvent[] {
-    const places = (this.#places.all(after, to) as unknown as PlaceRow[]).filter(
-      ({ stream }) => prefixes.length === 0 || prefixes.some((prefix) => stream.startsWith(prefix)),
+    const places = (this.#places.all(after, to) as unknown as PlaceRow[]).filter(({ stream }) =>
+      isSelected(stream, prefixes),
     );
     places.sort((a, b) => (order === 'ASC' ? a.position - b.position : b.position - a.position));
     return places.slice(0, limit).map((place) => this.#rows.atPlace(place, unparsed));
@@ -115,7 +116,7 @@ export class SqliteLogReader {
     const known = this.#byQuery.get(sql);
     if (known !== undefined) return known;
     const statement = this.#db.prepare(sql);
-    statement.setReturnArrays(true); // as objects, 100,000 events take half as long again to read
+    statement.setReturnArrays(true); // reading 100,000 events as objects takes half as long again
     this.#byQuery.set(sql, statement);
     return statement;
   }
@@ -127,7 +128,7 @@ function scanned(prefixes: readonly string[]): number {
 
 type Columns = [number, string, number, string, string, number, EventRow['data'], EventRow['metadata']];
 
-/** From rows that are arrays, in the order of `EVENT_COLUMNS`. */
+/** Makes rows of arrays that have the order of `EVENT_COLUMNS`. */
 function* rowsOf(arrays: Iterable<unknown>): Generator<EventRow, void> {
   for (const values of arrays as Iterable<Columns>) {
     const [position, stream, revision, id, type, recorded_at, data, metadata] = values;
@@ -135,7 +136,10 @@ function* rowsOf(arrays: Iterable<unknown>): Generator<EventRow, void> {
   }
 }
 
-/** Parameters: after, up to, the prefixes, limit. `others`: by the index without transaction events. */
+/**
+ * Returns a statement with the parameters `after`, `to`, each prefix, and the limit. With `others` it uses the index
+ * without transaction events.
+ */
 export function readAllSql(
   prefixCount: number,
   others: boolean,
@@ -153,7 +157,7 @@ export function readAllSql(
   );
 }
 
-/** Whether no transaction stream can match any of the prefixes. */
+/** True if no transaction stream can match any of the prefixes. */
 export function leavesOutTransactions(prefixes: readonly string[]): boolean {
   return (
     prefixes.length > 0 &&

@@ -1,4 +1,4 @@
-/** The embedded log's file. What is in it never changes, which the file itself enforces. */
+/** The schema of the embedded log. Its triggers enforce that events never change. */
 export const EVENT_MIGRATIONS = [
   `CREATE TABLE events (
      position INTEGER PRIMARY KEY AUTOINCREMENT,

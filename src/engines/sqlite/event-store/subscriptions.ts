@@ -16,16 +16,16 @@ import { SqliteGroup, SUBSCRIPTION_MIGRATIONS } from './group.ts';
 import { SqliteGroupConsumer } from './group-consumer.ts';
 
 export interface SqliteSubscriptionsOptions {
-  /** A separate file, with positions; the events stay in the store. */
+  /** A separate file with positions. The events stay in the store. */
   readonly path: string;
   readonly store: SqliteEventStore;
   readonly clock: Clock;
-  /** How often a waiting consumer reads the clock at least; shorter in tests that move it. */
+  /** How often a waiting consumer reads the clock at least. Tests that move the clock make it shorter. */
   readonly lookAtClockMs?: number;
   readonly onPutAside?: OpenOptions['onPutAside'];
 }
 
-/** Events that another process returns or replays are noticed within this time; new events at once. */
+/** Within this time a consumer notices events that another process gives back or replays. It notices new events at once. */
 const POLL_MS = 1_000;
 
 /** Opens the embedded persistent subscriptions. Consumers of several processes may compete for a group. */
@@ -33,7 +33,7 @@ export function openSqliteSubscriptions(options: SqliteSubscriptionsOptions): Sq
   return new SqliteSubscriptions(options);
 }
 
-/** Competing consumers on one SQLite file beside the embedded event store. It does not close the store. */
+/** Competing consumers, in a separate SQLite file. `close` leaves the event store open. */
 export class SqliteSubscriptions implements PersistentSubscriptions {
   readonly #db: Database;
   readonly #store: SqliteEventStore;
@@ -42,7 +42,7 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
   readonly #lookAtClockMs: number;
 
   constructor({ path, store, clock, lookAtClockMs, onPutAside }: SqliteSubscriptionsOptions) {
-    // A commit that is lost in a power cut hands its events out again, which consumers must be able to handle anyway.
+    // If a power cut loses a commit, its events are handed out again, which consumers must be able to handle anyway.
     this.#db = new Database(path, { migrations: SUBSCRIPTION_MIGRATIONS, durability: 'normal', onPutAside });
     this.#store = store;
     this.#clock = clock;
@@ -61,7 +61,7 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
     });
   }
 
-  /** The iteration rejects with `REFUSED` where there is no such group. */
+  /** The iteration rejects with `REFUSED` if there is no such group. */
   consume(group: string, options: ConsumeOptions): GroupConsumer {
     const clock = this.#clock;
     return new SqliteGroupConsumer({
@@ -86,7 +86,7 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
       this.#store.readAt(rows.map(({ position }) => position)).map((event) => [event.position, event]),
     );
     return rows.flatMap(({ position, reason, parked_at: parkedAtMs }) => {
-      const event = events.get(position); // missing where its stream was erased
+      const event = events.get(position); // missing if its stream was erased
       return event === undefined ? [] : [{ event, reason, parkedAtMs }];
     });
   }

@@ -109,8 +109,8 @@ describe('an append', () => {
 describe('the call that appends go through', () => {
   const NEVER = new AbortController().signal;
   const event = () => {
-    const json = Buffer.from('{}');
-    return { id: crypto.randomUUID(), type: 'Named', data: json, metadata: json };
+    const json = '{}';
+    return { id: crypto.randomUUID(), type: 'Named', data: Buffer.from(json), metadata: json };
   };
   const to = (stream: string) => ({ stream, expected: 'any', events: [event()] }) as const;
 
