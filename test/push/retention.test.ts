@@ -1,15 +1,13 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { deliveryId } from '../../src/push/message/envelope.ts';
-import { purgeEnded, startRetention } from '../../src/push/retention.ts';
+import { purgeEnded } from '../../src/push/retention.ts';
 import { PREFIX } from '../support/accounts/account-samples.ts';
 import { claimFrom, claimOptions, delivered, newDelivery } from '../support/deliveries/deliveries.ts';
 import { settle } from '../support/deliveries/fake-scheduler.ts';
 import { countByState } from '../support/deliveries/listed.ts';
 import { failedWith, OK, PushMachine, READY } from '../support/deliveries/push.ts';
-import { unavailable } from '../support/deliveries/push-machine.ts';
 import { openPushStores } from '../support/deliveries/push-stores.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { memoryLog } from '../support/service/api.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const DAY_MS = 86_400_000;
@@ -87,102 +85,6 @@ test('a service that stops removes no further batch', async () => {
     signal: stopping.signal,
   });
   expect([batches, removed]).toEqual([3, 300]);
-});
-
-describe('the hourly removal', () => {
-  const HOUR_MS = 3_600_000;
-
-  function start() {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] });
-    vi.setSystemTime(Date.UTC(2026, 8, 3, 8));
-    const stopping = new AbortController();
-    onTestFinished(() => {
-      stopping.abort();
-      vi.useRealTimers();
-    });
-    const lines: Record<string, unknown>[] = [];
-    const calls: number[] = [];
-    const state = { failing: false, left: 0, waitsFor: Promise.resolve(), trusted: true };
-    const queue = {
-      async change(_: unknown, nowMs: number) {
-        calls.push(nowMs);
-        if (state.failing) throw unavailable();
-        await state.waitsFor;
-        return state.left;
-      },
-    };
-    startRetention({
-      queue,
-      clock: { now: () => Date.now() },
-      trusted: { look: async () => state.trusted },
-      log: memoryLog(lines),
-      retentionMs: DAY_MS,
-      signal: stopping.signal,
-    });
-    return { stopping, lines, calls, state, pass: (ms: number) => vi.advanceTimersByTimeAsync(ms) };
-  }
-
-  test('goes by the clock of each hour, and ends with the service', async () => {
-    const { stopping, calls, state, lines, pass } = start();
-    const startMs = Date.now();
-    expect(calls).toEqual([]);
-    state.left = 7;
-    await pass(3 * HOUR_MS);
-    expect(calls).toHaveLength(3);
-    for (const [index, nowMs] of calls.entries()) {
-      expect(nowMs).toBeGreaterThan(startMs + index * HOUR_MS);
-      expect(nowMs).toBeLessThan(startMs + (index + 1) * HOUR_MS);
-    }
-    expect(lines).toMatchObject(calls.map(() => ({ removed: 7 })));
-    stopping.abort();
-    expect(vi.getTimerCount()).toBe(0); // a timer would keep the process alive
-    await pass(3 * HOUR_MS);
-    expect(calls).toHaveLength(3);
-  });
-
-  test('removes nothing while the clock is not trusted', async () => {
-    const { calls, state, pass } = start();
-    state.trusted = false;
-    await pass(2 * HOUR_MS);
-    expect(calls).toEqual([]);
-    state.trusted = true;
-    await pass(HOUR_MS);
-    expect(calls).toHaveLength(1);
-  });
-
-  test('that fails is reported and tried again in the next hour', async () => {
-    const { calls, state, lines, pass } = start();
-    state.failing = true;
-    await pass(HOUR_MS);
-    expect(lines).toMatchObject([{ level: 40, err: { code: 'STORE_UNAVAILABLE' } }]);
-    state.failing = false;
-    await pass(HOUR_MS);
-    expect(calls).toHaveLength(2);
-    expect(lines).toHaveLength(1);
-  });
-
-  test('that takes longer than an hour is not begun a second time meanwhile', async () => {
-    const { calls, state, pass } = start();
-    onTestFinished(() => void vi.restoreAllMocks());
-    const slow = Promise.withResolvers<void>();
-    state.waitsFor = slow.promise;
-    await pass(3 * HOUR_MS);
-    expect(calls).toHaveLength(1);
-    slow.resolve();
-    await pass(HOUR_MS);
-    expect(calls).toHaveLength(2);
-  });
-
-  test('that is ended with the service reports nothing, also where that makes it fail', async () => {
-    const { stopping, lines, state, pass } = start();
-    const slow = Promise.withResolvers<void>();
-    state.waitsFor = slow.promise;
-    await pass(HOUR_MS);
-    stopping.abort();
-    slow.reject(unavailable());
-    await pass(HOUR_MS);
-    expect(lines).toEqual([]);
-  });
 });
 
 test('between two batches the store is left to others for a moment', async () => {

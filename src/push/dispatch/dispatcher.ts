@@ -21,26 +21,26 @@ const BACKOFF = { maxMs: 5_000 } as const;
 
 export interface DispatcherOptions extends AttemptTerms {
   readonly queue: Pick<DeliveryQueue, 'changed' | 'enqueue' | 'claim' | 'report' | 'change' | 'heldAccounts'>;
-  /** Kept up to date by its owner, who calls `accountEvent` with every event. */
+  /** Its owner keeps it up to date, and calls `accountEvent` with every event. */
   readonly directory: Pick<Directory, 'account' | 'key' | 'position'>;
   /** Resolves when the directory has reached a position, or after a moment. */
   readonly directoryAt: (position: Position) => Promise<void>;
   readonly appendHealthEvent: AppendHealthEvent;
-  /** Names this process among those that claim. */
+  /** The name of this process in its claims. */
   readonly holder: string;
   readonly owners: Pick<HostOwners, 'look' | 'owns'>;
-  /** A clock that never steps: receivers are paced by it. */
+  /** A clock that never steps, by which receivers are paced. */
   readonly elapsed: Clock;
   /** Called with the number of webhooks whose due deliveries wait for their receivers. */
   readonly onWaiting: (webhooks: number) => void;
-  /** Judges for how long a webhook has failed. */
+  /** The clock that decides for how long a webhook has failed. */
   readonly trusted: Clock;
 }
 
 /**
- * Makes the attempts of all deliveries that are due, each webhook in a separate lane, at the pace of its receiver. It
- * sleeps until the next delivery is due, the pace allows another one, or an account has access again; earlier work
- * notifies it. While the queue's store is unavailable it claims nothing and retries.
+ * Makes the attempts of all due deliveries, each webhook in its own lane, at the pace of its receiver. It sleeps until the
+ * next delivery is due, the pace allows another one, or an account has access again, unless it is notified of earlier work.
+ * While the queue's store is unavailable it claims nothing and retries.
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
@@ -51,7 +51,7 @@ export class Dispatcher {
   readonly #reports: ReportBatch;
   readonly #claims: Claims;
   readonly #deliveries = new Set<Promise<void>>();
-  /** What deliveries wait for before there is something to report of them. */
+  /** The work of deliveries whose reports are not made yet. */
   readonly #unreported = new Set<Promise<unknown>>();
   readonly #listener = { notify: (): void => this.#wake() };
   #todo: Reaction[] = [];
@@ -72,7 +72,7 @@ export class Dispatcher {
   constructor(options: DispatcherOptions) {
     const { queue, directory, scheduler, log, appendHealthEvent: append } = options;
     this.#options = options;
-    this.failed.catch(() => undefined); // its owner may look at it later
+    this.failed.catch(() => undefined); // the owner may look at it later
     const waiting = { backoff: BACKOFF, sleep: async (ms: number) => this.#sleep(ms) };
     this.#retry = new Retry({ log, signal: this.#stopping.signal, component: 'dispatcher', ...waiting });
     this.#held = new HeldAccounts({ queue, directory });
@@ -92,7 +92,7 @@ export class Dispatcher {
     this.#health = new HealthWatch({ append, log, lanes: this.#pace });
   }
 
-  /** Starts to claim. The directory must have caught up. */
+  /** Starts claiming. The directory must have caught up. */
   start(): void {
     const { queue, directory, environment } = this.#options;
     this.#started = true;
@@ -106,15 +106,15 @@ export class Dispatcher {
   }
 
   /**
-   * Stores new deliveries durably and starts attempts for those with a free slot. Rejects as the queue does; then
-   * some may be stored, and storing them again changes nothing.
+   * Stores new deliveries durably, and starts attempts for those with a free slot. Rejects as the queue does; then some
+   * may be stored, and the call can be repeated.
    */
   async accept(deliveries: readonly NewDelivery[]): Promise<void> {
     await this.#claims.accept(deliveries);
     this.#wake();
   }
 
-  /** To be called with every account event, history included, in the order of the log. */
+  /** Must be called with every account event, including the history, in the order of the log. */
   accountEvent(event: AccountEvent, place: AccountEventPlace): void {
     const reaction = this.#reactions.seen(event, place);
     if (reaction === undefined || !this.#started) return;
@@ -122,7 +122,7 @@ export class Dispatcher {
     this.#wake();
   }
 
-  /** Starts no further attempt; resolves when those under way are recorded and the other claims given up. */
+  /** Starts no further attempt. Resolves when those under way are recorded, and the other claims are given up. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#options.queue.changed.remove(this.#listener);
@@ -161,7 +161,7 @@ export class Dispatcher {
     }
   }
 
-  /** Reacts to account events in their order; a reaction that fails stays first. */
+  /** Reacts to account events in their order. A reaction that fails stays first. */
   async #react(): Promise<void> {
     const { queue, scheduler, elapsed } = this.#options;
     for (let next = this.#todo[0]; next !== undefined; next = this.#todo[0]) {
@@ -194,7 +194,7 @@ export class Dispatcher {
     }
   }
 
-  /** All that happens to a claimed delivery: it is judged, sent and reported, and its webhook's health follows. */
+  /** Handles a claimed delivery: judges, sends and reports it, and then judges the health of its webhook. */
   async #deliver(delivery: ClaimedDelivery, claimedAtMs: number, slot: Slot): Promise<void> {
     const { elapsed } = this.#options;
     const isAhead = this.#options.directory.position < delivery.position;
@@ -207,17 +207,20 @@ export class Dispatcher {
     if (judged.kind === 'send') {
       const made = await this.#beforeStop(attempt(delivery, judged.request, this.#options, slot.others));
       report = made.report;
-      this.#pace.end(slot, elapsed.now(), made); // before the commit: a slow one delays no lane
+      this.#pace.end(slot, elapsed.now(), made); // before the commit, so that a slow one does not delay the lane
     } else report = judged;
     const health = await this.#reports.record(report);
     if (judged.kind !== 'send') this.#pace.end(slot, elapsed.now());
     if (report.kind === 'held') this.#held.changed(delivery.accountId);
-    const followed = this.#followHealth(delivery, report, health); // blocks a lane at once that is to be switched off
+    const followed = this.#followHealth(delivery, report, health); // blocks the lane at once if it will be switched off
     this.#wake();
     await followed;
   }
 
-  /** Its keys may be older than an event that it has not reached. False where the claim is too old by then. */
+  /**
+   * Waits until the directory has reached the delivery's event, before which its keys may be outdated. Resolves with false
+   * if the claim is too old by then.
+   */
   async #directoryReaches({ position }: ClaimedDelivery, claimedAtMs: number): Promise<boolean> {
     const { directory, directoryAt, scheduler } = this.#options;
     while (directory.position < position && !this.#stopping.signal.aborted) {
@@ -228,7 +231,7 @@ export class Dispatcher {
     return true;
   }
 
-  /** Stopping waits for it, and for what its caller does as soon as it ends. */
+  /** Makes `stop` wait for the work, and for what its caller does as soon as it ends. */
   #beforeStop<T>(work: Promise<T>): Promise<T> {
     const ended = (): void => void this.#unreported.delete(work);
     this.#unreported.add(work);
@@ -239,12 +242,12 @@ export class Dispatcher {
   #judge(delivery: ClaimedDelivery): Judged {
     if (this.#stopping.signal.aborted) return released(delivery);
     const { prefix, position, cycle } = delivery;
-    // A redelivery was requested after what ended the first cycle.
+    // A redelivery was requested after the event that ended the first cycle.
     const ended = cycle > 1 ? undefined : this.#reactions.endedSince(prefix, position);
     return judge(delivery, ended, this.#options);
   }
 
-  /** Lets the webhook's health follow a recorded outcome. A webhook is blocked from here until it is switched off. */
+  /** Judges the webhook's health after a recorded outcome. The webhook is blocked from here until it is switched off. */
   async #followHealth(
     { prefix, accountId }: ClaimedDelivery,
     report: DeliveryReport,
@@ -253,7 +256,7 @@ export class Dispatcher {
     if (health?.failedInARow === 0) this.#health.recovered(prefix);
     else if (health !== undefined && report.kind === 'failed' && report.attempt !== null) {
       const off = await this.#health.failed({ prefix, accountId }, health, this.#options.trusted.now());
-      const before = this.#options.directory.position + 1; // its event ends what comes until then
+      const before = this.#options.directory.position + 1; // deliveries of later events are ended by its own event
       if (off !== undefined)
         this.#todo.push({ kind: 'end lane', prefix, reason: disabledReason(off), before });
       this.#wake(); // the lane is ended now, or no longer blocked

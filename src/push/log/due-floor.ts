@@ -1,15 +1,15 @@
 import type { ChangeListener, ChangeSignal, Tables } from '../../tables/tables.ts';
 
 /**
- * The time before which nothing is due, as far as this process knows: what it has found first, and what it has made due
- * since. It looks from there on, and after a notification of other processes from the start: some engines keep the index entries
- * of what has ended for minutes, and 28,000 of them take 7 ms.
+ * The time before which nothing is due, as far as this process knows: the first due time that it has found, and those that
+ * it has set since. Looks begin there, and at the start again after a notification by another process. The reason is that
+ * some engines keep the index entries of ended deliveries for minutes, and reading 28,000 of them takes 7 ms.
  */
 export class DueFloor {
   readonly #tables: Pick<Tables, 'changed'>;
   #atMs = 0;
   #isLooking = false;
-  /** The least that was made due since the look under way began. */
+  /** The earliest due time that was set since the look under way began. */
   #leastMs = Number.POSITIVE_INFINITY;
   readonly #listeners = new Map<ChangeListener, ChangeListener>();
   #isOwn = false;
@@ -24,18 +24,18 @@ export class DueFloor {
     };
   }
 
-  /** While nobody listens, nothing tells of what other processes make due. */
+  /** Without a listener there are no notifications of other processes, so looks begin at the start. */
   get atMs(): number {
     return this.#listeners.size === 0 ? 0 : this.#atMs;
   }
 
-  /** Something is due at these times. */
+  /** Notes that something is due at these times. */
   lower(...timesMs: readonly number[]): void {
     this.#leastMs = timesMs.reduce((a, b) => Math.min(a, b), this.#leastMs);
     this.#atMs = Math.min(this.#atMs, this.#leastMs);
   }
 
-  /** As `lower`; those who wait for work are told. */
+  /** Like `lower`, and notifies those who wait for work. */
   madeDue(timesMs: readonly number[]): void {
     if (timesMs.length === 0) return;
     this.lower(...timesMs);
@@ -47,7 +47,7 @@ export class DueFloor {
     }
   }
 
-  /** Raises the floor to what is found first from there on; of several looks at once only the first does. */
+  /** Looks from the floor on, and raises it to the first due time found. Of several looks at once, only the first raises it. */
   async look(find: (fromMs: number) => Promise<number | undefined>): Promise<number | undefined> {
     if (this.#isLooking) return find(0);
     this.#isLooking = true;

@@ -7,7 +7,7 @@ const KEEP_IDLE_MS = 4_000;
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 const KEEP_ALIVE_TIMEOUT = /timeout\s*=\s*"?(\d{1,9})/i;
 const MAX_IDLE = 1_024;
-/** As many as can be in use: several webhooks may share a receiver, and handshakes are expensive. */
+/** This is as many as can be in use: several webhooks may share a receiver, and handshakes are expensive. */
 const MAX_IDLE_PER_ORIGIN = 512;
 
 /** The exchange that uses a connection. */

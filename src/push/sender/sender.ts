@@ -14,7 +14,7 @@ import { Exchange } from './exchange.ts';
 import { createNameLookup } from './name-lookup.ts';
 import { readPem, trustedAuthorities } from './trusted-authorities.ts';
 
-/** From the start of the connection, or the write on a kept one, to the last byte. Time in which this process was late is added. */
+/** The time from the start of the connection, or the write on a kept one, to the last byte. If this process is late, its delay is added. */
 const TIME_LIMIT_MS = 500;
 const MAX_SESSIONS = 10_000;
 /** Certificates are verified at least this often: resuming a session does not verify them. */

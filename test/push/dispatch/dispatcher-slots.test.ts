@@ -158,20 +158,6 @@ describe('the slots of a process', () => {
   });
 });
 
-test('many deliveries are all stored, at most a hundred in a commit', async () => {
-  const sizes: number[] = [];
-  const m = await pushMachine({
-    onCommit: (name, args, commit) => {
-      if (name === 'enqueue') sizes.push((args[0] as readonly unknown[]).length);
-      return commit();
-    },
-  });
-  await m.dispatcher.accept(range(250).map((n) => waiting(n)));
-  expect(sizes).toEqual([100, 100, 50]);
-  await m.scheduler.advance(SECOND_MS);
-  expect(await countByState(m.queue)).toMatchObject({ delivered: 250, pending: 0 });
-});
-
 describe('an attempt', () => {
   test('is in the delivery log with its start and its duration', async () => {
     const m = await pushMachine();
