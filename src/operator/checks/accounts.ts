@@ -116,7 +116,7 @@ export function checkContacts(
   operatorEmail: string | undefined,
 ): Finding {
   if (operatorEmail !== undefined)
-    return right(`${webhooks.length} webhooks; FUEL_OPERATOR_EMAIL is told about all of them`);
+    return right(`${webhooks.length} webhooks; notices about all of them go to FUEL_OPERATOR_EMAIL`);
   const untold = accounts.filter(({ hasContact, webhooks: { length } }) => !hasContact && length > 0);
   const ids = untold.map(({ id }) => String(id));
   if (ids.length === 0) return right(`${webhooks.length} webhooks; each account has a contact`);

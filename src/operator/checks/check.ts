@@ -106,5 +106,5 @@ async function causesOf({ engines, ...facts }: Facts): Promise<string[]> {
 
 async function whyNoStore({ engines }: Facts): Promise<string> {
   const isMissing = (await engines.state('store')) === 'missing';
-  return isMissing ? 'there is no store yet' : 'not looked at: the check store says why';
+  return isMissing ? 'there is no store yet' : 'not checked: the check store says why';
 }

@@ -52,7 +52,7 @@ export function judgeMasterKeys(
     count: counts.get(id) ?? 0,
     isNewer: (ages[index] ?? 0) > (ages[0] ?? 0),
   }));
-  if (current === undefined) return right('there is none yet: the first start makes one');
+  if (current === undefined) return right('there is no master key yet: the first start makes one');
   const uses = [current, ...others].map(({ id, count }) => `${id} encrypts ${count} webhook secrets`);
   const next = others.filter(({ isNewer }) => isNewer).map(({ id }) => id);
   const spare = others.filter(({ count, isNewer }) => count === 0 && !isNewer).map(({ id }) => id);

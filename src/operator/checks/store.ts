@@ -153,7 +153,7 @@ export async function checkStore(facts: Facts): Promise<Finding> {
     return wrong(`the delivery log ${started.id} of this event store is missing`, LOST_LOG);
   const log = await (await find('queue'))?.logId();
   if (started !== undefined && log !== undefined && log.id !== started.id)
-    return wrong('the delivery log is not the one of this event store', LOST_LOG);
+    return wrong('the delivery log does not belong to this event store', LOST_LOG);
   const belong = `the stores belong to each other and to ${config.FUEL_ENVIRONMENT}`;
   return right([belong, ...(await ignoredEnvironments(store))].join('; '));
 }
@@ -162,7 +162,7 @@ export async function checkStore(facts: Facts): Promise<Finding> {
 async function missingStore({ config, engines }: Facts): Promise<Finding> {
   const found = await engines.state('store');
   if (found === 'read-only' || found === 'damaged')
-    return right('the event store was not looked at: data-directory says why');
+    return right('the event store was not checked: data-directory says why');
   if (found !== 'missing') {
     return right('the event store has another version: data-directory says what happens at the next start');
   }
@@ -183,7 +183,8 @@ export async function checkProof(
   nowMs: number,
 ): Promise<Finding> {
   const seal = await lastSeal(store);
-  if (seal === undefined) return right('nothing is sealed yet: a process with the role projector does it');
+  if (seal === undefined)
+    return right('nothing is sealed yet; a process with the role projector seals the log');
   const sealed = `${seal.size} events were sealed at ${formatDateTime(recordedAtMs(seal.recorded))}`;
   const proof = (await readOperations(store)).findLast(({ type }) => type === 'LogProven');
   if (proof?.type !== 'LogProven') return right(`${sealed}, and nothing was proven yet: fuel audit verify`);

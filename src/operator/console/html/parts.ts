@@ -141,15 +141,20 @@ export function unknown(reason: string): VNode {
   return html`<span class="unknown" title=${reason}>unknown</span>`;
 }
 
-/** Shows a part of a page, with the time of its figures if they are not new; or that they are unknown. */
-export function partOf<T>(
-  found: Known<T>,
-  { caption, atMs }: { readonly caption: string; readonly atMs: number },
-  part: (value: T) => Facts | answers.Table,
+/**
+ * Shows a document or a list of documents, with the time at which it was read if that was some time before `nowMs`; or that
+ * it is unknown.
+ */
+export function sectionOf<T>(
+  caption: string,
+  { found, nowMs }: { readonly found: Known<T>; readonly nowMs: number },
+  documents: (value: T) => object,
 ): VNode {
   if ('unknown' in found) return html`<section><h2>${caption}</h2><p>${unknown(found.unknown)}</p></section>`;
-  const asOf = atMs - found.atMs >= NEW_MS ? note(['As of', answers.time(found.atMs)]) : null;
-  return html`<section>${content(part(found.value))}${asOf}</section>`;
+  const shown = documents(found.value);
+  const part = Array.isArray(shown) ? listOf(caption, shown) : { caption, facts: answers.factsOf(shown) };
+  const asOf = nowMs - found.atMs >= NEW_MS ? note(['As of', answers.time(found.atMs)]) : null;
+  return html`<section>${content(part)}${asOf}</section>`;
 }
 
 export interface Field {

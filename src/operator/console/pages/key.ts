@@ -20,7 +20,7 @@ import { chart } from '../html/charts.ts';
 import { type Command, cmd } from '../html/commands.ts';
 import { html } from '../html/html.ts';
 import { notFound, type Page, type PageContext } from '../html/layout.ts';
-import { content, documentOf, href, listOf, note, number, problem } from '../html/parts.ts';
+import { content, documentOf, href, listOf, note, number, type Part, problem } from '../html/parts.ts';
 
 /** A key with its webhook, without hashes and secrets. */
 export async function keyPage({ parts, name: prefix }: PageContext): Promise<Page> {
@@ -59,11 +59,7 @@ export async function keyPage({ parts, name: prefix }: PageContext): Promise<Pag
         ? null
         : note(`This service does not know the key, because it serves ${parts.environment}.`),
       name === 'disabled'
-        ? problem(
-            content(
-              listOf('Switched off', logged.filter(({ event }) => event === 'WebhookDisabled').slice(0, 1)),
-            ),
-          )
+        ? problem(content(listOf('Switched off', logged.filter(isDisabling).slice(0, 1))))
         : null,
       ...('unknown' in lane
         ? [note(`The webhook's deliveries are not known: ${lane.unknown}.`)]
@@ -74,6 +70,8 @@ export async function keyPage({ parts, name: prefix }: PageContext): Promise<Pag
     commands: [...commandsOfWebhook(prefix, name), ...commandsOfKey(key)],
   };
 }
+
+const isDisabling = ({ event }: { readonly event: string }): boolean => event === 'WebhookDisabled';
 
 type Lane = Awaited<ReturnType<typeof readLane>>;
 
@@ -86,12 +84,12 @@ function laneParts(
   { key, entry }: DirectoryKey,
   { health, backlog, attempts, pace }: Lane,
   refused?: string,
-): VNode[] {
+): Part[] {
   const { prefix: _, account: __, ...webhook } = webhookAnswer(entry.id, key, health);
   return [
     documentOf({ ...webhook, pace: paceShown(pace), backlog: backlogOf(backlog, refused) }, 'Webhook'),
     attemptCharts(attempts),
-    html`<section>${content(listOf('Last answers by code', byAnswer(attempts)))}</section>`,
+    listOf('Last answers by code', byAnswer(attempts)),
   ];
 }
 

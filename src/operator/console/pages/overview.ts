@@ -1,18 +1,15 @@
 import type { VNode } from 'preact';
-import type { LiveProcess } from '../../../base/coordination/coordination.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { MAX_BACKLOG_COUNTED, type Reading } from '../../../service/ops/shared-figures.ts';
-import type { FollowerStatus } from '../../answers/follower.ts';
 import type { Attention } from '../../checks/attention.ts';
 import { duration, time } from '../../print/document.ts';
 import type { Figures } from '../figures/figures.ts';
 import type { AttemptMinute } from '../figures/history.ts';
-import type { Known } from '../figures/known.ts';
 import { chart } from '../html/charts.ts';
 import { cmd, copied } from '../html/commands.ts';
 import { html } from '../html/html.ts';
 import type { Page, PageContext } from '../html/layout.ts';
-import { grid, listOf, number, orUnknown, partOf, type Shown, show } from '../html/parts.ts';
+import { grid, number, orUnknown, type Shown, sectionOf, show } from '../html/parts.ts';
 
 export async function overviewPage({ parts, figures }: PageContext): Promise<Page> {
   const [problems, followers, facts, processes] = await Promise.all([
@@ -21,18 +18,27 @@ export async function overviewPage({ parts, figures }: PageContext): Promise<Pag
     deliveriesAndAccounts(figures, parts),
     figures.processes(),
   ]);
-  const atMs = parts.clock.now();
+  const nowMs = parts.clock.now();
   return {
     title: `${problems.length === 0 ? '' : `(${problems.length}) `}Overview`,
     heading: 'Overview',
     parts: [
       attentionList(problems),
-      grid(followersTable(followers, atMs), facts),
+      grid(
+        sectionOf('Followers of the events', { found: followers, nowMs }, (of) => of),
+        facts,
+      ),
       html`<div class="charts">
         ${attemptCharts(parts.attempts.minutes(), parts.roles)}
         ${historyCharts(parts.readings)}
       </div>`,
-      processTable(processes, { self: parts.id, atMs }),
+      sectionOf('Live processes', { found: processes, nowMs }, (of) =>
+        of.map(({ id, host, pid, roles, startedAtMs, directoryPosition }) => ({
+          id: id === parts.id ? `${id} (this one)` : id,
+          ...{ host, pid, roles, since: formatDateTime(startedAtMs) },
+          directory_position: directoryPosition ?? 'not caught up',
+        })),
+      ),
     ],
     commands: [
       cmd('Check everything that the service depends on')`doctor`,
@@ -56,11 +62,6 @@ function attentionList(problems: readonly Attention[]): VNode {
       </li>`;
     })}
   </ul>`;
-}
-
-export function followersTable(followers: Known<readonly FollowerStatus[]>, atMs: number): VNode {
-  const caption = 'Followers of the events';
-  return partOf(followers, { caption, atMs }, (of) => listOf(caption, of));
 }
 
 async function deliveriesAndAccounts(figures: Figures, { directory, clock }: PageContext['parts']) {
@@ -156,21 +157,4 @@ function historyCharts(readings: readonly Reading[]): VNode {
     series: [{ name: 'pending', tone: 'first' }],
     points: readings.map(({ atMs, pending }) => ({ atMs, values: [pending] })),
   })}`;
-}
-
-function processTable(
-  processes: Known<readonly LiveProcess[]>,
-  { self, atMs }: { readonly self: string; readonly atMs: number },
-): VNode {
-  const caption = 'Live processes';
-  return partOf(processes, { caption, atMs }, (of) =>
-    listOf(
-      caption,
-      of.map(({ id, host, pid, roles, startedAtMs, directoryPosition }) => ({
-        id: id === self ? `${id} (this one)` : id,
-        ...{ host, pid, roles, since: formatDateTime(startedAtMs) },
-        directory_position: directoryPosition ?? 'not caught up',
-      })),
-    ),
-  );
 }

@@ -4,14 +4,13 @@ import type { FollowerStatus } from '../../answers/follower.ts';
 import { type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/follower.ts';
 import { withoutDriver } from '../../answers/timeline.ts';
 import { type LoggedEvent, operationLine } from '../../audit/newest-events.ts';
-import { factsOf, state, time } from '../../print/document.ts';
+import { state, time } from '../../print/document.ts';
 import type { Proof } from '../figures/console-parts.ts';
 import { type Known, known } from '../figures/known.ts';
 import { type Command, cmd } from '../html/commands.ts';
 import { html, line } from '../html/html.ts';
 import type { Page, PageContext } from '../html/layout.ts';
-import { listOf, orUnknown, partOf, type Shown, section, unknown } from '../html/parts.ts';
-import { followersTable } from './overview.ts';
+import { orUnknown, type Shown, section, sectionOf, unknown } from '../html/parts.ts';
 
 const MAX_OPERATIONS = 20;
 /** The most parked events of a follower that are shown; the command lists all. */
@@ -25,28 +24,22 @@ export async function projectionsPage({ parts, figures }: PageContext): Promise<
     figures.operations(),
   ]);
   const followers = found.value ?? [];
-  const atMs = parts.clock.now();
+  const nowMs = parts.clock.now();
   const parked = await known(
     async () => (await Promise.all(followers.map((follower) => parkedEvents(follower, parts)))).flat(),
     () => parts.clock.now(),
   );
-  const caption = 'Parked events, oldest first';
-  const newest = 'Newest operations on the stores';
-  const ready = 'Readiness of this process';
   return {
     title: 'Projections and agreement',
     parts: [
       html`<div class="grid wide">
-        ${followersTable(found, atMs)}
+        ${sectionOf('Followers of the events', { found, nowMs }, (of) => of)}
         ${section(agreement(parts, operations))}
-        ${partOf(readiness, { caption: ready, atMs }, (of) => ({
-          caption: ready,
-          facts: factsOf(of?.checks ?? {}),
-        }))}
+        ${sectionOf('Readiness of this process', { found: readiness, nowMs }, (of) => of?.checks ?? {})}
       </div>`,
-      partOf(parked, { caption, atMs }, (of) => listOf(caption, of)),
-      partOf(operations, { caption: newest, atMs }, (all) =>
-        listOf(newest, all.slice(0, MAX_OPERATIONS).map(operationLine)),
+      sectionOf('Parked events, oldest first', { found: parked, nowMs }, (of) => of),
+      sectionOf('Newest operations on the stores', { found: operations, nowMs }, (all) =>
+        all.slice(0, MAX_OPERATIONS).map(operationLine),
       ),
     ],
     commands: commandsOf(followers),
