@@ -5,7 +5,7 @@ import { keyIssued, opened, PREFIX } from '../../support/accounts/account-sample
 import { directoryOf } from '../../support/accounts/directory-of.ts';
 
 describe('a filter of deliveries', () => {
-  test('is read from text, what is left out is not in it', () => {
+  test('is read from text, and what is left out does not filter', () => {
     expect(readDeliveryFilter({ state: 'held', key: PREFIX, since: '2026-09-01T00:00:00Z' })).toMatchObject({
       given: { state: 'held', key: PREFIX },
       filter: {
@@ -18,7 +18,7 @@ describe('a filter of deliveries', () => {
     });
   });
 
-  test('says all that is wrong with it at once, without what may be a secret', () => {
+  test('names all of its faults at once, without repeating what may be a secret', () => {
     const read = readDeliveryFilter({ state: 'sent', key: 'svc_live_a_secret', account: '-1', until: 'now' });
     expect(read).toEqual({
       faults: [
@@ -31,7 +31,7 @@ describe('a filter of deliveries', () => {
     expect(JSON.stringify(read)).not.toContain('secret');
   });
 
-  test('is refused where nothing can be between its times', () => {
+  test('is refused if nothing can be between its times', () => {
     const range = { since: '2026-09-02T00:00:00Z', until: '2026-09-01T00:00:00Z' };
     expect(readDeliveryFilter(range)).toEqual({
       faults: [expect.stringContaining('nothing can be between them')],
@@ -58,7 +58,7 @@ describe('a name that was never recorded', () => {
     expect(await unknownName(names, parts)).toBe(said);
   });
 
-  test('is no account that something else names, but its key is still of another', async () => {
+  test('is not an account that something else names, but a key must still be its own', async () => {
     const named = { ...parts, isNamed: async () => true };
     expect(await unknownName({ account: 8 }, named)).toBeUndefined();
     expect(await unknownName({ account: 8, key: PREFIX }, named)).toBe(

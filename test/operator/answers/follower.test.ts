@@ -11,7 +11,7 @@ import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
 import { openProjection, type Projection, projectionOf } from '../../support/transactions/projector.ts';
 import { showing } from '../../support/transactions/records.ts';
 
-/** An empty view of the store, with what was parked of it. */
+/** An empty view of the store, and what it has parked. */
 async function started<Store extends EventStore>(opened: Projection<Store>) {
   const { store, view, clock } = opened;
   const { generation } = await view.reset(await storeIdentity(store, clock), 0);
@@ -31,7 +31,7 @@ const projectionStatus = (
 };
 
 describe('the status of the transactions view', () => {
-  test('of a view that has everything has no lag, whatever other streams hold', async () => {
+  test('has no lag if the view has everything, whatever other streams hold', async () => {
     const { store, view, coordination, clock, append, generation } = await started(openProjection());
     await append('transaction-1', confirmed(1));
     await view.apply([], { generation, position: await store.head() });
@@ -74,14 +74,14 @@ describe('the status of the transactions view', () => {
     expect(await projectionStatus(store, view, coordination, clock)).toMatchObject(lag);
   });
 
-  test('of a view that was never reset counts from the first event of the log', async () => {
+  test('counts from the first event of the log if the view was never reset', async () => {
     const { store, view, coordination, clock, append } = openProjection();
     await append('transaction-1', confirmed(1));
     const status = await projectionStatus(store, view, coordination, clock);
     expect(status).toMatchObject({ position: 0, lag_events: 1 });
   });
 
-  test('tells how far a build is: with its rate while a process works on it, and that it stopped afterwards', async () => {
+  test('tells how far a build is: its rate while a process works on it, and later that it stopped', async () => {
     const { store, view, coordination, clock } = await started(openProjection());
     const { generation } = await view.startBuild({
       storeId: await storeIdentity(store, clock),
@@ -116,7 +116,7 @@ describe('the status of the transactions view', () => {
 });
 
 describe('the status of a group', () => {
-  /** The lines of all but the view, and a consumer of `deliveries`. */
+  /** The status of all followers but the view, and a consumer of `deliveries`. */
   async function followed() {
     const opened = await started(projectionOf(openPushStoresWith(onFile)));
     const { store, view, coordination, clock, folder } = opened;
@@ -144,7 +144,7 @@ describe('the status of a group', () => {
     return { ...opened, consume, status };
   }
 
-  test('that does not exist yet counts from the first event that it is for', async () => {
+  test('counts from the first event of its streams if the group does not exist yet', async () => {
     const { append, clock, status } = await followed();
     await append('transaction-1', confirmed(1));
     clock.advance(3_000);
@@ -158,7 +158,7 @@ describe('the status of a group', () => {
     });
   });
 
-  test('is what was answered without a gap, what was parked, and the live processes of its role', async () => {
+  test('shows what was answered without a gap, what was parked, and the live processes of its role', async () => {
     const { store, append, clock, consume, status, coordination } = await followed();
     const { consumer, next } = await consume();
     for (const id of [1, 2, 3]) await append(`transaction-${id}`, confirmed(id));
@@ -206,7 +206,7 @@ function subscribedBy(store: EventStore, subscribe: () => ReturnType<EventStore[
   return new Proxy(store, { get });
 }
 
-/** So many events in batches of a thousand; only their time of recording is looked at. */
+/** Events in batches of a thousand, of which only the times of recording matter. */
 async function* batchesOf(
   total: number,
   handedOut: (count: number) => void,
@@ -218,7 +218,7 @@ async function* batchesOf(
   }
 }
 
-test('at a glance the age of the first event that is not done is the same, and the events are not counted', async () => {
+test('a glance finds the same age of the first event that is not done, without counting events', async () => {
   const { append, clock, ...stores } = await started(openProjection());
   const status = async () => ({ position: await stores.store.head(), parked: 1 });
   await append('transaction-1', confirmed(1));

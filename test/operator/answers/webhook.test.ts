@@ -44,7 +44,7 @@ describe('the pace of a webhook', () => {
     expect(attempts).toEqual([]);
   });
 
-  test('has the median time of the attempts that were answered, failures too, and what waits', async () => {
+  test('has the median time of all answered attempts, also of failures, and what is waiting', async () => {
     const queue = await lane(
       [
         [80.4, SUCCESS],
@@ -72,13 +72,13 @@ describe('the pace of a webhook', () => {
     expect(await untilOf(25_100)).toBeNull();
   });
 
-  test('says for people where it was not counted further', () => {
+  test('tells people if a count reached its limit', () => {
     const pace = { under_way: 4, answer_ms: 120, waiting: 10_000, asked_to_wait_until: null };
     expect(paceShown(pace)).toMatchObject({ under_way: 4, waiting: '10000 or more' });
   });
 });
 
-test('the attempts of a webhook are those of its newest attempted deliveries, in the order of time', async () => {
+test('the attempts of a webhook are those of its newest attempted deliveries, oldest first', async () => {
   const queue = queueInMemory(new MemoryStores(), new FakeClock());
   const older = newDelivery(1, { createdAtMs: 1_000 });
   const newer = newDelivery(2, { createdAtMs: 1_500 });

@@ -105,7 +105,7 @@ describe('an audit', () => {
     });
   });
 
-  test('is read newest first as well, and stops where its reader does', async () => {
+  test('can be read newest first, and stops when its reader does', async () => {
     const { store } = opened();
     await recorded(store);
     const options = { follow: false, newest: true, signal: new AbortController().signal };
@@ -125,7 +125,7 @@ describe('an audit', () => {
     expect(steps).toBe(1);
   });
 
-  test('ends between two steps when it is told to, also where nothing matches', async () => {
+  test('ends between two steps when it is asked to, also if nothing matches', async () => {
     const { store } = opened();
     await recorded(store);
     const backwards = store.readBackwards.bind(store);
@@ -141,7 +141,7 @@ describe('an audit', () => {
     expect(steps).toBe(1);
   });
 
-  test('of an actor or a key has what that one did, or what was done to it', async () => {
+  test('of an actor or a key has what the actor did, or what was done to the key', async () => {
     const { store } = opened();
     const off = (prefix: string): DomainEvent => ({
       type: 'KeySwitchedOff',

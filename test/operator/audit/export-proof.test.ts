@@ -14,11 +14,11 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
 
 const CHECK = join(import.meta.dirname, '../../../docs/audit/check.py');
-/** Its one package is not Python's own. */
+/** The script needs one package that Python does not include. */
 const hasPython = spawnSync('python3', ['-c', 'import cryptography']).status === 0;
 if (!hasPython) console.log('not run here: docs/audit/check.py, since python3 has no package cryptography');
 
-/** A key that signed nothing here, as one that was replaced. */
+/** A key that signed nothing here, such as one that was replaced. */
 const OTHER = new CheckpointSigner('other', [generateKeyPairSync('ed25519').privateKey]).verifier;
 
 const METADATA = { schema_version: 1, at: '2026-09-03T09:00:00.000Z', actor: 'berta', command: 'test' };
@@ -73,12 +73,12 @@ test('has the events of the account and its transactions, in the order of the lo
   expect(JSON.parse(events[3].data)).toEqual({ account_id: 7, name: 'Größe' });
 });
 
-test('has those of a time alone, also where the first event of a transaction is older', async () => {
+test('can be limited to a range of time, also if the first event of a transaction is older', async () => {
   const { folder } = await exported({ since: '2026-09-04T00:00:00Z' });
   expect(linesIn(folder).map((line) => JSON.parse(line).revision)).toEqual([1]);
 });
 
-test('is proven, by the program and by the one for who does not run it', async () => {
+test('is proven, by the program and by the script for people without it', async () => {
   const { folder } = await exported();
   expect(await checkExport(folder, key)).toEqual({ events: 5, size: 8, older: 4, faults: [] });
   if (hasPython)
@@ -119,7 +119,7 @@ test('whose checkpoint another key signed is refused', async () => {
   if (hasPython) expect(python(folder).status).toBe(1);
 });
 
-test('is refused into a folder with files, and where nothing is sealed', async () => {
+test('is refused if the folder has files, or nothing is sealed', async () => {
   const { options } = await exported();
   await expect(exportProof(options)).rejects.toThrow('not empty');
   const store = openSqliteEventStore({ path: join(temporaryFolder(), 'events.db'), clock: new FakeClock() });

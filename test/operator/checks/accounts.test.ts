@@ -22,7 +22,7 @@ test('a record whose corporate is in the directory is right', async () => {
   });
 });
 
-test('a record whose corporate the directory lacks is wrong', async () => {
+test('a record whose corporate is not in the directory is wrong', async () => {
   expect(await looked(99)).toMatchObject({
     ok: false,
     detail: expect.stringContaining('not in the directory: 99 of account 7; looked at the newest 1 records'),
@@ -32,7 +32,7 @@ test('a record whose corporate the directory lacks is wrong', async () => {
   });
 });
 
-test('a view that is being built cannot be looked at', async () => {
+test('a view that is being built cannot be checked', async () => {
   const { view } = openProjection();
   const finding = await said(checkCorporates(directoryOf(opened()), view, 1));
   expect(finding).toMatchObject({ ok: false, do: 'fuel projection status' });

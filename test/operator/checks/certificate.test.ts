@@ -75,7 +75,7 @@ test('a key of another certificate is wrong, and so is a file that is missing', 
   expect(await check({ ...generated, FUEL_DATA_DIR: temporaryFolder() })).toMatchObject({ ok: true });
 });
 
-test('behind a proxy that ends TLS there is none to look at', async () => {
+test('behind a proxy that ends TLS there is no certificate to check', async () => {
   const { config } = await terms({ fits: false });
   expect(await check({ ...config, FUEL_TLS: 'terminated' })).toMatchObject({ ok: true });
 });

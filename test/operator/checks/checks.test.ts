@@ -125,7 +125,7 @@ describe('what doctor says', () => {
     });
   });
 
-  test('is the cause, where a check was not made because of it', async () => {
+  test('is the cause, if a check was not made because of it', async () => {
     const late = followers({ notices: { lag_seconds: 61 } });
     expect(await doctorSays('lag', { followers: late, disk: FULL })).toEqual({
       ok: true,
@@ -150,7 +150,7 @@ describe('what doctor says', () => {
 });
 
 describe('what the overview says', () => {
-  test('is nothing where all is well', async () => {
+  test('is nothing if all is well', async () => {
     expect(await overview({})).toEqual([]);
   });
 
@@ -162,7 +162,7 @@ describe('what the overview says', () => {
     expect(found.map((text) => text.split(':')[0])).toEqual(['act', 'act', 'look', 'look']);
   });
 
-  test('is the cause alone while a disk is full or an engine is unavailable, and else what follows from it', async () => {
+  test('is only the cause while the disk is full or an engine is unavailable, and otherwise everything that is wrong', async () => {
     const checks = { known_to_others: false, event_store_heard: false };
     const servers = ['eventstoredb', 'mongodb'];
     const down = {
@@ -236,7 +236,7 @@ describe('webhooks', () => {
   const lists = (events: readonly AccountEvent[], environment: 'staging' | 'production' = 'staging') =>
     accountLists({ directory: directoryOf(...events), environment })();
 
-  test('count if their keys are active and of this environment, switched off or not', async () => {
+  test('count if their keys are active and belong to this environment, also if they are switched off', async () => {
     const count = async (...of: Parameters<typeof lists>) => (await lists(...of)).webhooks.length;
     expect(await count(start)).toBe(1);
     expect(await count([...start, onKey('WebhookDisabled')])).toBe(1);
@@ -286,7 +286,7 @@ test('the disk of a folder that does not exist yet is that of the folder above',
   expect((await readDisk(join(folder, 'a/b/c'))).text).toContain(`${folder}: `);
 });
 
-test('what somebody must act on is what an alert of the monitoring wakes somebody for', () => {
+test('an alert wakes somebody exactly for the problems that somebody must act on', () => {
   const rules = readDocument('docs/monitoring/alerts.yaml').matchAll(
     /- alert: (\w+)\n[\s\S]*?severity: (page|ticket)/g,
   );

@@ -36,7 +36,7 @@ describe('a connection string', () => {
     ['EVENTSTORE_URL', 'esdb://ada:pepper:2@host:7:8', expect.any(String)],
     ['EVENTSTORE_URL', 'esdb://ada:pep%per@host', expect.any(String)],
   ])(
-    'that the driver does not take is a fault of the setting, without the password: %s=%s',
+    'that the driver rejects is a fault of the setting, which does not show the password: %s=%s',
     async (name, url, why) => {
       const [fault, ...others] = await faultsOf({ [name]: url });
       expect(others).toEqual([]);
@@ -56,7 +56,7 @@ describe('a connection string', () => {
     expect(await faultsOf({ [name]: url })).toEqual([]);
   });
 
-  test('that is wrong is reported by config show, and ends each command that needs it with one line', async () => {
+  test('that is wrong is reported by config show, and stops each command that needs it with one line', async () => {
     const { fuel } = commandLine({ MONGODB_URL: 'mongodb://ada:pepper@host/?foo=1' }, { hasStore: true });
     const shown = await fuel('config', 'show', '--json');
     expect([shown.code, shown.json.faults]).toEqual([1, ['MONGODB_URL: option foo is not supported']]);

@@ -6,7 +6,7 @@ import { said } from '../../support/checks/facts.ts';
 const check = (env: Readonly<Record<string, string>>) =>
   said(checkConfiguration({ env, config: registry.inspectConfig(env).config, registry }));
 
-test('every fault is named, and a name that resembles a setting', async () => {
+test('every fault is named, and so is a name that resembles a setting', async () => {
   expect(await check({ FUEL_OWN: '1' })).toMatchObject({ ok: true });
   const misspelt = { FUEL_LISTN: '0.0.0.0:1' };
   expect(await check({ FUEL_TLS: 'no', FUEL_EDGE: 'no', ...misspelt })).toEqual({

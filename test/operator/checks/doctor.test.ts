@@ -17,7 +17,7 @@ test('a check that fails is wrong, with the reason and its cause', async () => {
   expect(await said(within(1_000, 'start it', failing))).toEqual({ ok: false, detail, do: 'start it' });
 });
 
-test('what a check finds is its result', async () => {
+test('the finding of a check is its result', async () => {
   const finding = await said(within(1_000, 'nothing', () => right('fine')));
   expect(finding).toEqual({ ok: true, detail: 'fine', do: null });
 });

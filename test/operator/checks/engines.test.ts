@@ -11,7 +11,7 @@ const NOW_MS = 1_000_000;
 interface Engine {
   readonly kind?: ServerKind;
   readonly version?: string;
-  /** What it calls itself. */
+  /** The name that it gives itself. */
   readonly called?: string;
   readonly clockMs?: number;
   readonly failing?: 'ping' | 'describe';

@@ -19,7 +19,7 @@ test('a mail server that cannot be reached is wrong, and its password is not nam
   expect(JSON.stringify(finding)).not.toContain('secret-word');
 });
 
-test('without one nobody is mailed', async () => {
+test('without a mail server nobody is mailed', async () => {
   const finding = await said(checkMail(undefined));
   expect(finding).toMatchObject({ ok: true, detail: expect.stringContaining('nobody is mailed') });
 });

@@ -7,7 +7,7 @@ import { said } from '../../support/checks/facts.ts';
 const directory = directoryOf(opened(), keyIssued(), webhookSet());
 const needed = SECRET.master_key_id;
 const none = { recorded: [], otherFile: undefined };
-/** Keys whose fingerprints are their ids. */
+/** Returns keys whose fingerprints are their ids. */
 const keys = (...ids: string[]) => ids.map((id) => ({ master_key_id: id, fingerprint: id }));
 const recordedAs = (...ids: string[]) => ids.map((id) => ({ id, fingerprint: id }));
 const judged = (...of: Parameters<typeof judgeMasterKeys>) => said(judgeMasterKeys(...of));
@@ -37,7 +37,7 @@ test('a master key that is needed and not given is wrong', async () => {
   expect(await judged(directoryOf(opened()), [], none)).toMatchObject({ ok: true });
 });
 
-test('a master key that the store never had concerns the keys that name it', async () => {
+test('a master key that the store never had means that its keys need to be issued again', async () => {
   const found = await judged(directory, keys('old00000'), { ...none, recorded: recordedAs('old00000') });
   expect(found).toMatchObject({
     ok: false,
@@ -46,7 +46,7 @@ test('a master key that the store never had concerns the keys that name it', asy
   });
 });
 
-test('nothing can be removed while a key after the first is newer than that, recorded already or not', async () => {
+test('nothing can be removed while a later key is newer than the first, whether it is recorded or not', async () => {
   for (const recorded of [[needed], [needed, 'new00000']]) {
     const { ok, detail } = await judged(directory, keys(needed, 'new00000'), {
       ...none,

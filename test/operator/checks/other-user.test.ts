@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { commandLine } from '../../support/service/command-line.ts';
 
-/** A user that owns nothing; tests of root work as this one, which may read the program in most places. */
+/** A user that owns nothing. Tests of root run as this user, who may read the program in most places. */
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 const asUser = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
@@ -13,7 +13,7 @@ const canRun = spawnSync(process.execPath, ['--check', MAIN], asUser).status ===
 if (!canRun)
   process.stdout.write('fuel doctor not tested here as another user: it may not read the program\n');
 
-/** A store that was closed in order, in a folder that other users can reach. */
+/** A store that was closed properly, in a folder that other users can reach. */
 async function stopped() {
   const { done } = commandLine();
   const folder = process.env.FUEL_DATA_DIR ?? '';

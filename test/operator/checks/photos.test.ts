@@ -43,7 +43,7 @@ test.each([
   });
 });
 
-test('a store that this machine cannot reach is not checked: the service never connects to it; nor is the sample', async () => {
+test('a store that this machine cannot reach is not checked, because the service never connects to it; nor is the sample store', async () => {
   const endpoint = `http://127.0.0.1:${await closedPort()}`;
   const { ok, detail } = await look(endpoint);
   expect([ok, detail]).toEqual([true, expect.stringMatching(/not checked.*browsers.*ECONNREFUSED/)]);

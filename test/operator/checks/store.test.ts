@@ -43,7 +43,7 @@ function check(parts: Parts, config: object, states: Partial<Record<StoreName, S
 }
 
 describe('the stores', () => {
-  test('that belong together and to the configuration are right', async () => {
+  test('that belong to each other and to the configuration are right', async () => {
     const { config, ...parts } = await bound();
     expect(await check(parts, config)).toMatchObject({ ok: true });
     const other = 'of another version';
@@ -51,7 +51,7 @@ describe('the stores', () => {
     expect(await check({ store: parts.store }, config, states)).toMatchObject({ ok: true });
   });
 
-  test('of which nothing was recorded are right, and nothing is recorded by the look', async () => {
+  test('in which nothing was recorded are right, and the check records nothing', async () => {
     const { store, view, coordination, folder } = openProjection();
     const config = {
       FUEL_ENVIRONMENT: 'staging',
@@ -75,7 +75,7 @@ describe('the stores', () => {
     });
   });
 
-  test('with a view or a delivery log of others are wrong', async () => {
+  test('with a view or a delivery log of another store are wrong', async () => {
     const { config, ...parts } = await bound();
     await parts.view.reset('another', 0);
     expect(await check(parts, config)).toMatchObject({
@@ -101,7 +101,7 @@ describe('the stores', () => {
     });
   });
 
-  test('are wrong where a view is there and the events are empty', async () => {
+  test('are wrong if there is a view but no event', async () => {
     const { store, view, coordination, folder } = openProjection();
     await view.reset('former', 0);
     const config = {
@@ -116,7 +116,7 @@ describe('the stores', () => {
     });
   });
 
-  test('into which a copy is not finished are wrong', async () => {
+  test('are wrong if a copy into them is not finished', async () => {
     const { config, ...parts } = await bound();
     await beginCopy(parts.coordination, 'another');
     expect(await check(parts, config)).toMatchObject({
@@ -130,14 +130,14 @@ describe('an event store that is missing', () => {
   const found = (states: Partial<Record<StoreName, StoreState>>) =>
     check({}, { FUEL_DATA_DIR: '/var/lib/fuel' }, states);
 
-  test('is right before the first start, and where only another version of it is there', async () => {
+  test('is right before the first start, and if there is one of another version', async () => {
     expect(await found({})).toMatchObject({ ok: true, detail: 'there is no store yet' });
     expect(await found({ coordination: 'current' })).toMatchObject({ ok: true });
     expect(await found({ store: 'of another version', view: 'current' })).toMatchObject({ ok: true });
   });
 
   test.each(['view', 'queue', 'subscriptions', 'directory'] as const)(
-    'is wrong where what was made from it is there: %s',
+    'is wrong if what was made from it is there: %s',
     async (name) => {
       expect(await found({ [name]: 'current' })).toMatchObject({
         ok: false,
@@ -148,7 +148,7 @@ describe('an event store that is missing', () => {
   );
 });
 
-test('a proof that is two days old is wrong where more was sealed since, and says what was sealed and proven', async () => {
+test('a proof that is two days old is wrong if more has been sealed since; it says what was sealed and proven', async () => {
   const clock = new FakeClock();
   const store = openMemoryEventStore(new MemoryLog(), clock);
   const look = () => said(checkProof(store, clock.now()));

@@ -22,7 +22,7 @@ interface Asked {
   readonly text: string;
 }
 
-/** With a `Host` of its own, which fetch would not send. */
+/** Asks with any `Host`, which fetch does not send. */
 function ask(
   url: string,
   {
@@ -177,7 +177,7 @@ describe('the console while no store answers', () => {
     lastProof: () => undefined,
   } as unknown as ConsoleParts;
 
-  test('says what is unknown, and nothing in its place', async () => {
+  test('says what is unknown, and shows no other value instead', async () => {
     const { console, url } = await start();
     console.serve(unavailable);
     const { status, text } = await ask(url);
@@ -228,7 +228,7 @@ test('a key is shown while what it was used for cannot be read', async () => {
   expect(text).toContain('deliveries are not known: the log is away');
 });
 
-test('a parameter that the page does not know makes no other page of it', async () => {
+test('a parameter that the page does not know does not make another page', async () => {
   const { console, url } = await start();
   const made: number[] = [];
   const account = (id: number): undefined => void made.push(id);
@@ -245,7 +245,7 @@ describe('the console of processes with one role each', () => {
     await push.service.start();
   });
 
-  test('is served by each, and says what is not known in it', async () => {
+  test('is served by each of them, and says what that process does not know', async () => {
     const { status, text } = await ask(push.service.opsUrl);
     expect(status).toBe(200);
     expect(text).toContain('this process has no role webhooks');
@@ -292,7 +292,7 @@ describe('the console of processes with one role each', () => {
     expect(answer.text).toContain(text);
   });
 
-  test('a page that did not change is 304 to whoever has it, with the time up to which it holds', async () => {
+  test('a page that has not changed is answered with 304 and the time of its data', async () => {
     const first = await ask(`${push.service.opsUrl}/accounts`);
     const again = await ask(`${push.service.opsUrl}/accounts`, {
       headers: { 'If-None-Match': String(first.headers.etag) },

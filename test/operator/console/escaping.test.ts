@@ -8,7 +8,7 @@ import { block, html, line, render } from '../../../src/operator/console/html/ht
 import { content, documentOf, listOf } from '../../../src/operator/console/html/parts.ts';
 import { confirmedData } from '../../support/transactions/records.ts';
 
-/** Text with what ends an attribute, an element or a comment in it. */
+/** Text with characters that end an attribute, an element or a comment. */
 const hostile = fc
   .array(
     fc.oneof(
@@ -55,7 +55,7 @@ function textOf(markup: string): string {
     .replaceAll('&amp;', '&');
 }
 
-test('whatever text stands in a page is text there: the elements and attributes are those of the template', () => {
+test('text never becomes markup: a page has only the elements and attributes of its templates', () => {
   const shapeOf = (markup: string): string => markup.replace(/="[^"]*"/g, '=""').replace(/>[^<]*</g, '><');
   const made = (text: string): string =>
     render(
@@ -74,7 +74,7 @@ test('whatever text stands in a page is text there: the elements and attributes 
   );
 });
 
-test('text on a line has no character that changes its direction or ends it, and is cut', () => {
+test('text on a line is shortened, and has no character that ends the line or changes its direction', () => {
   fc.assert(
     fc.property(hostile, fc.integer({ min: 1, max: 40 }), (text, max) => {
       const shown = line(text, max);
@@ -85,7 +85,7 @@ test('text on a line has no character that changes its direction or ends it, and
 });
 
 const wordsToCopy = fc.array(
-  // \u0000 and \u0001 part what the shell prints below.
+  // The shell's output below is separated by \u0000 and \u0001.
   hostile.map((text) =>
     text.replaceAll('\u0000', '').replaceAll('\u0001', '').replace(/\n+$/, '').toWellFormed(),
   ),
@@ -93,7 +93,7 @@ const wordsToCopy = fc.array(
 );
 
 test.for(['bash', 'sh'])(
-  '%s reads a command to copy as its words, and a terminal sees no control character and no mark of direction',
+  '%s reads a copied command as its words, and a terminal gets no control character and no mark of direction',
   (shell) => {
     const many = fc.sample(wordsToCopy, 60);
     const script = many.map((each) => `printf '%s\\0' ${commandLine(each)}; printf '\\1\\0'`).join('\n');
@@ -107,7 +107,7 @@ test.for(['bash', 'sh'])(
   },
 );
 
-test('a record is shown as ids, times and amounts, whatever an event holds in their place', () => {
+test('a record is shown as ids, times and amounts, whatever else an event holds', () => {
   const data = confirmedData({
     transaction_id: 5,
     driver: { id: 77, name: 'Sam Field', mobile_number: '+15550100' },

@@ -46,7 +46,7 @@ describe('the lists of accounts', () => {
     }
   };
 
-  test('are in the order of ids, with webhooks of active keys, and what is switched off, the latest first', async () => {
+  test('are sorted by id, with the webhooks of active keys, and those that are switched off, the latest first', async () => {
     const directory = new Directory();
     for (const id of [9, 7, 8, 11, 10]) apply(directory, id, opened('N'), keyIssued(), webhookSet());
     apply(directory, 8, disabled);
@@ -100,7 +100,7 @@ test('accounts that changed are read again among those that did not', async () =
   expect([accounts.length, accounts[300]?.name, webhooks]).toMatchObject([301, 'NEWEST', [{ accountId: 7 }]]);
 });
 
-test('webhooks are listed as those switched off, those that fail and the others, each after the one before', async () => {
+test('webhooks are listed in pages: those that are switched off, those that fail, then the others', async () => {
   const refs = (atMs: number | null, ...names: readonly string[]) =>
     names.map((prefix) => ({ accountId: 7, prefix, disabledAtMs: atMs }));
   const others = Array.from({ length: 60 }, (_, n) => `other${n}`);
@@ -120,7 +120,7 @@ test('webhooks are listed as those switched off, those that fail and the others,
   expect(await listed({ state: 'failing' })).toEqual(['bad']);
 });
 
-test('the page of a webhook says how much is sent to it, what waits and for how long its receiver asked', async () => {
+test('the page of a webhook shows its rate, its waiting deliveries and how long its receiver asked to wait', async () => {
   const clock = { now: () => NOW_MS };
   const queue = queueInMemory(new MemoryStores(), new FakeClock());
   const owed = [1, 2, 3].map((n) => newDelivery(n, { prefix: PREFIX, createdAtMs: NOW_MS - 5_000 }));
@@ -147,7 +147,7 @@ test('the page of a webhook says how much is sent to it, what waits and for how 
 });
 
 describe('what is known', () => {
-  test('is the value with its time, or why it is not, and a fault of the program is none of both', async () => {
+  test('is a value with its time, or the reason why it is not known; a fault of the program is neither', async () => {
     const now = (): number => 5;
     expect(await known(async () => 1, now)).toEqual({ value: 1, atMs: 5 });
     const away = new FuelError('STORE_UNAVAILABLE', 'mongodb is away');
@@ -162,7 +162,7 @@ describe('what is known', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('is read once for all who ask in its time, and again after a failure', async () => {
+  test('is read once for everybody who asks in its time, and again after a failure', async () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     let [reads, fails] = [0, true];
@@ -184,7 +184,7 @@ describe('what is known', () => {
     expect(await read()).toBe(3);
   });
 
-  test('that takes long is read less often, fifty times its length later or at its greatest age', async () => {
+  test('is read less often if that takes long: after fifty times as long, or at its greatest age', async () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     const readsAfter = async (lengthMs: number, restMs: number): Promise<number> => {

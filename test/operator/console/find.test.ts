@@ -6,7 +6,7 @@ import { findPage } from '../../../src/operator/console/pages/accounts.ts';
 import { opened } from '../../support/accounts/account-samples.ts';
 import { directoryOf } from '../../support/accounts/directory-of.ts';
 
-test('the console finds an account by its name, however it is written', async () => {
+test('the console finds an account by its name, however that is written', async () => {
   const directory = directoryOf(opened('Jose\u0301\u00a0\u200fFreight'));
   const lists = accountLists({ directory, environment: 'staging' });
   const figures = { lists: async () => ({ value: await lists() }) };

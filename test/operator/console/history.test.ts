@@ -24,7 +24,7 @@ function historyAt(ms: number) {
   return { history, clock, attempted };
 }
 
-test('attempts are counted in the minute in which they ended, also minutes without one are there', async () => {
+test('attempts are counted in the minute in which they ended, and minutes without attempts are included', async () => {
   const { history, clock, attempted } = historyAt(START_MS + 10);
   await attempted('', 10, 20);
   await attempted('timeout', 500);
@@ -38,7 +38,7 @@ test('attempts are counted in the minute in which they ended, also minutes witho
   ]);
 });
 
-test('the median and the 95th percentile are in the bucket of the metric, of the minute alone', async () => {
+test('the median and the 95th percentile are those of the minute alone, within a bucket of the metric', async () => {
   const { history, clock, attempted } = historyAt(START_MS);
   await attempted('', ...Array.from({ length: 90 }, () => 40), ...Array.from({ length: 10 }, () => 300));
   clock.ms += MINUTE_MS;
@@ -52,13 +52,13 @@ test('the median and the 95th percentile are in the bucket of the metric, of the
   expect(second?.p95Ms).toBe(1_000);
 });
 
-test('a quantile is between the bounds of its bucket, also where nothing was faster', async () => {
+test('a quantile is between the bounds of its bucket, also if nothing was faster', async () => {
   const { history, attempted } = historyAt(START_MS);
   await attempted('', 65);
   expect(history.minutes()[0]).toMatchObject({ medianMs: 75, p95Ms: 97.5 });
 });
 
-test('an hour is kept, of a process that runs for longer', async () => {
+test('only the last hour of a process is kept', async () => {
   const { history, clock, attempted } = historyAt(START_MS);
   for (let minute = 0; minute < 180; minute++) {
     await attempted('', 1);

@@ -6,7 +6,7 @@ import { makePages } from '../../../src/operator/console/make-pages.ts';
 
 const NOT_READY = { ready: false, checks: { started: false } };
 
-/** Of a service that has not started: each page asks it for its readiness. */
+/** Makes pages of a service that has not started. Each page asks it for its readiness. */
 function maker(readiness: () => Promise<typeof NOT_READY> = async () => NOT_READY) {
   const clock = { now: Date.now };
   const asked = vi.fn(readiness);
@@ -14,7 +14,7 @@ function maker(readiness: () => Promise<typeof NOT_READY> = async () => NOT_READ
   return { asked, clock, page: (path: string, query = '') => make(path, query) };
 }
 
-test('a page is one, in whatever order its parameters are given', async () => {
+test('the order of parameters does not make another page', async () => {
   const { page, asked } = maker();
   const [one, other] = [page('/find', 'q=x&after=y'), page('/find', 'after=y&q=x')];
   expect(other).toBe(one);
@@ -23,7 +23,7 @@ test('a page is one, in whatever order its parameters are given', async () => {
   expect(page('/find', 'q=x')).not.toBe(one);
 });
 
-test('a page that a fault of the program ends is made again for the next who asks', async () => {
+test('a page that failed by a fault of the program is made again for the next request', async () => {
   const { page, clock } = maker();
   clock.now = () => {
     throw new TypeError('a fault');

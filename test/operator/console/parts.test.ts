@@ -26,7 +26,7 @@ test('a time has one form, alone and within a sentence', () => {
   );
 });
 
-test('a chart says from when to when it is, and one of nothing says no time', () => {
+test('a chart shows when it begins and ends, and an empty one shows no time', () => {
   const of = (...atMs: number[]): string => {
     const points = atMs.map((at) => ({ atMs: at, values: [1] }));
     return render(chart({ id: 'c', title: 'T', note: '', kind: 'dots', series: [], points }));

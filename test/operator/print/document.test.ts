@@ -42,14 +42,14 @@ Ships
   12  –         7  disabled  –`);
   });
 
-  test('has each of a list as facts where they have objects in them', () => {
+  test('shows each object of a list as facts if it contains objects', () => {
     const attempts = [{ number: 1, error: { kind: 'cut', detail: 'reset', code: null } }];
     expect(documentText({ attempts })).toBe(
       'Attempts, 1 of 1\n  Number  1\n  Error   kind cut, detail reset',
     );
   });
 
-  test('has what only some of a list have in a last column, by name', () => {
+  test('puts members that only some documents of a list have into a last column, by name', () => {
     const timeline = [
       { at: AT, what: 'event', revision: 0 },
       { at: AT, what: 'not_sent', key: 'aaaaaaaaaa', reason: 'off' },
@@ -59,13 +59,13 @@ Ships
     );
   });
 
-  test('shows what steers a terminal, and does nothing', () => {
+  test('shows characters that control a terminal, without effect', () => {
     expect(documentText({ name: 'a\u001b[2J\nb', more: [{ a: '\u202e' }] })).toContain('a\\u001b[2J\\u000ab');
     expect(documentText({ more: [{ a: '\u202e' }] })).toContain('\\u202e');
   });
 });
 
-test('a list of unknown length has the columns of its first documents, and names what a later one has besides', () => {
+test('a list of unknown length has the columns of its first documents, and names other members of later ones', () => {
   const list = new ListText({ id: 'account' });
   expect(list.linesOf([ada])).toEqual([
     'Account  Name  Speed  State   Left',
@@ -76,7 +76,7 @@ test('a list of unknown length has the columns of its first documents, and names
   ]);
 });
 
-test('what does not fit beside the first columns of a terminal stands below each row, by name', () => {
+test('columns that do not fit into a terminal are listed below each row, by name', () => {
   const list = new ListText({ id: 'account', width: 21 });
   expect(list.linesOf([ada, bee])).toEqual([
     ...['Account  Name  Speed', '7        Ada    12.5', `  state active, left ${AT}`],

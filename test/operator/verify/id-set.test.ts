@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { IdSet } from '../../../src/operator/verify/id-set.ts';
 
-test('has what was added, in whatever order it is added and asked for', () => {
+test('has exactly what was added, in whatever order that is added and asked for', () => {
   const ids = fc.array(fc.oneof(fc.integer({ min: 0, max: 40 }), fc.maxSafeNat()), { maxLength: 60 });
   fc.assert(
     fc.property(ids, ids, (added, asked) => {

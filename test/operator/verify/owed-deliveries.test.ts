@@ -9,7 +9,7 @@ import { openPushStores } from '../../support/deliveries/push-stores.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
 import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
 
-test('of a transaction whose later event is damaged nothing is decided: it may have been voided', async () => {
+test('nothing is decided for a transaction with a damaged later event, because it may have been voided', async () => {
   const { store, clock, append, account } = openPushStores();
   await account(opened(), keyIssued(), webhookSet());
   await append('transaction-1', confirmed(1, AFTER_URL), voided(1));

@@ -118,7 +118,7 @@ function property(open: Open, numRuns: number): Promise<void> {
 }
 
 describe('whatever was recorded and whatever is wrong', () => {
-  test('a verification finds exactly that, and a repair leaves only deliveries that nothing calls for', async () => {
+  test('a verification finds exactly that, and a repair leaves only surplus deliveries', async () => {
     await property(({ folder, clock, openQueue }) => {
       return { view: viewInFolder(folder, clock), queue: openQueue() };
     }, 20);

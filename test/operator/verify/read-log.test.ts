@@ -25,7 +25,7 @@ test('every judge gets each block after the start, one after the other, with a r
   expect(progress).toEqual([1, 2]);
 });
 
-test('a log that is read no further is not taken for one that was read to its end', async () => {
+test('reading that was interrupted does not look like reading to the end', async () => {
   const { store, judged, judge } = await start();
   const stopping = new AbortController();
   const stop = {
@@ -38,7 +38,7 @@ test('a log that is read no further is not taken for one that was read to its en
   expect(judged).toEqual([[1]]);
 });
 
-test('without a rest blocks are judged beside each other, some at most, and all are done at the end', async () => {
+test('without a rest some blocks are judged at the same time, and all are done at the end', async () => {
   const { store, append } = openPushStores();
   for (let id = 1; id <= 20; id++) await append(`transaction-${id}`, confirmed(id));
   const counts = { underWay: 0, most: 0, done: 0 };
@@ -53,7 +53,7 @@ test('without a rest blocks are judged beside each other, some at most, and all 
   expect(counts).toEqual({ underWay: 0, most: 8, done: 20 });
 });
 
-test('a judge that fails ends the reading once no other is under way', async () => {
+test('a judge that fails ends the reading, after the others are done', async () => {
   const { store } = await start();
   let underWay = 0;
   const slow = async (): Promise<void> => {

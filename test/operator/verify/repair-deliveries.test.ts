@@ -42,13 +42,13 @@ describe('repairing deliveries', () => {
     ]);
   });
 
-  test('records nothing where nothing was missing', async () => {
+  test('records nothing if nothing was missing', async () => {
     const { repair, store } = await startVerifying();
     await repair([]);
     expect(await store.readStream('operations')).toEqual([]);
   });
 
-  test('repairs a voided transaction as withdrawn: it is never sent', async () => {
+  test('stores the delivery of a voided transaction as withdrawn, so that it is never sent', async () => {
     const { confirm, append, verify, repairMissing } = await startVerifying();
     await confirm(1);
     await append('transaction-1', voided(1));

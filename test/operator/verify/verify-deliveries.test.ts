@@ -26,7 +26,7 @@ describe('verifying deliveries', () => {
     expect(await repairMissing()).toBe(0);
   });
 
-  test('finds nothing owed where the fan-out would send nothing', async () => {
+  test('finds nothing owed if the fan-out would send nothing', async () => {
     const { account, confirm, verify } = await startVerifying();
     await confirm(1, { created_at: '2026-08-31T23:59:59.999Z' }); // before the URL was set
     await account(onKey('WebhookDisabled'));
@@ -45,7 +45,7 @@ describe('verifying deliveries', () => {
     expect(await verify()).toMatchObject({ owed: 1 });
   });
 
-  test('does not report what is stored within the time that the fan-out is given', async () => {
+  test('does not report what the fan-out stores a moment later', async () => {
     const { confirm, verify, owed, queue } = await startVerifying();
     await confirm(1);
     let reads = 0;
@@ -62,7 +62,7 @@ describe('verifying deliveries', () => {
     });
   });
 
-  test('judges nothing that depends on a damaged event, of the transaction or its account', async () => {
+  test('judges nothing that depends on a damaged event of the transaction or its account', async () => {
     const { confirm, verify, repairMissing, queue } = await startVerifying();
     await confirm(1);
     await repairMissing();
@@ -93,7 +93,7 @@ describe('verifying deliveries', () => {
     expect(await verify()).toMatchObject({ owed: 1, surplus: [{ id: 'surplus', transactionId: 99 }] });
   });
 
-  test('takes one whose key or account was changed in the store for surplus, and the owed one for missing', async () => {
+  test('reports a delivery whose key or account was changed in the store as surplus, and the owed one as missing', async () => {
     const { queue, verify, repair, confirm, owed } = await startVerifying();
     for (const id of [1, 2, 3]) await confirm(id);
     await queue.enqueue([owed(1, { prefix: 'klmnopqrst' }), owed(2, { accountId: 8 }), owed(3)]);
@@ -112,7 +112,7 @@ describe('verifying deliveries', () => {
     expect((await verify()).missing).toHaveLength(1);
   });
 
-  test('accepts deliveries of a transaction that was erased since', async () => {
+  test('accepts deliveries of a transaction that has been erased', async () => {
     const { confirm, verify, repairMissing, store } = await startVerifying();
     await confirm(1);
     await repairMissing();
@@ -130,7 +130,7 @@ describe('verifying deliveries', () => {
     expect(await verify({ logStartedAtMs: clock.now() })).toMatchObject({ owed: 1, notJudged: 1 });
   });
 
-  test('judges only one account, or a range of time, where that is asked for', async () => {
+  test('judges only one account or a range of time if asked to', async () => {
     const { confirm, verify, clock, repairMissing } = await startVerifying();
     await confirm(1);
     await repairMissing();
@@ -202,7 +202,7 @@ describe('verifying deliveries', () => {
     expect(new Set(surplus.map(({ id }) => id)).size).toBe(1_003);
   });
 
-  test('reports nothing that is recorded and stored after it read the events', async () => {
+  test('reports nothing that is recorded and stored after it has read the events', async () => {
     const { verify, confirm, queue, owed } = await startVerifying();
     await confirm(1);
     await queue.enqueue([owed(1)]);

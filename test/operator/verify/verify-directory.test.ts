@@ -17,12 +17,12 @@ const AUTHOR = { actor: 'test', command: 'test' };
 
 interface Changes {
   readonly head?: Partial<RowsHead>;
-  /** Events that are in no stream. */
+  /** Events that are not in a stream. */
   readonly invented?: readonly RecordedEvent[];
   readonly states?: (states: AccountState[]) => AccountState[];
 }
 
-/** Accounts 7 and 9, and what was stored of those events that `known` picks, and changed since. */
+/** Accounts 7 and 9, with rows made from the events that `known` picks and changed afterwards. */
 async function machine(known?: (event: RecordedEvent) => boolean, changes: Changes = {}) {
   const store = openMemoryEventStore(new MemoryLog(), systemClock);
   const { rows, stored } = openStored();
@@ -54,17 +54,17 @@ async function machine(known?: (event: RecordedEvent) => boolean, changes: Chang
   };
 }
 
-test('with nothing stored the directory is what the streams say', async () => {
+test('without stored rows the directory is what the streams say', async () => {
   const { verify } = await machine();
   expect(await verify()).toEqual({ checked: 2, differences: [] });
 });
 
-test('with every event in what is stored it is, too', async () => {
+test('with rows of every event the directory is what the streams say, too', async () => {
   const { verify } = await machine(() => true);
   expect(await verify()).toEqual({ checked: 2, differences: [] });
 });
 
-test('what is stored and lacks an event, or an account, differs from the streams, by account', async () => {
+test('rows that lack an event or an account differ from the streams, and name the account', async () => {
   const { verify } = await machine(({ type, stream }) => type !== 'KeySwitchedOff' && stream !== 'account-9');
   expect(await verify()).toEqual({
     checked: 2,
@@ -81,7 +81,7 @@ test('an account that has no stream is a difference', async () => {
   expect(await verify(7)).toEqual({ checked: 1, differences: [] });
 });
 
-test('the prefixes by which keys are found are compared too, whatever the account says', async () => {
+test('the prefixes by which keys are found are compared too', async () => {
   const { verify } = await machine(() => true, {
     states: (states) =>
       states.map(({ id, position, revision, packed }) => ({
@@ -92,7 +92,7 @@ test('the prefixes by which keys are found are compared too, whatever the accoun
   expect((await verify(7)).differences).toEqual(['account 7 differs from its stream']);
 });
 
-test('the keys that an account had before it could not be read are compared too', async () => {
+test('the keys that an account had before it became unreadable are compared too', async () => {
   const { verify } = await machine(() => true, {
     states: (states) =>
       states.map(({ id, position, revision, packed }) => {
@@ -103,7 +103,7 @@ test('the keys that an account had before it could not be read are compared too'
   expect((await verify(9)).differences).toEqual(['account 9 differs from its stream']);
 });
 
-test('what was changed is a difference; what is of another version of the program is none', async () => {
+test('a changed row is a difference, but one of another version of the program is not', async () => {
   const changed = await machine(() => true, { head: { storeId: 'another' } });
   expect((await changed.verify()).differences).toEqual([
     expect.stringMatching(/^the stored directory cannot be used: .*another/),

@@ -91,7 +91,7 @@ test('a delivery log that was lost is reported and never rebuilt', async () => {
   expect(types).not.toContain('AgreementVerified'); // the deliveries were not judged
 });
 
-test('a transaction that a clock ahead of the store’s has dated into the two days is judged', async () => {
+test('a transaction that a fast clock dated into the two days is judged', async () => {
   const { store, clock, project, verify, view } = await start();
   await project(1, 2, 3, 4);
   const ahead = newEvent(
@@ -106,7 +106,7 @@ test('a transaction that a clock ahead of the store’s has dated into the two d
   expect(await rowIn(view, 5)).toMatchObject({ id: 5 });
 });
 
-test('what is surplus is not called repaired, and where nothing was repaired no event says so', async () => {
+test('a surplus does not count as repaired, and without a repair no event says so', async () => {
   const { store, queue, project, verify, lines } = await start();
   await project(1, 2, 3, 4);
   await verify();
@@ -121,7 +121,7 @@ test('what is surplus is not called repaired, and where nothing was repaired no 
   expect(repairs.map(({ data }) => data)).toEqual([{ what: 'deliveries', repaired: 2 }]);
 });
 
-test('nothing that depends on a damaged event is repaired, and the damage is told', async () => {
+test('nothing that depends on a damaged event is repaired, and the damage is logged', async () => {
   const { store, queue, project, verify, view, lines } = await start();
   await project(1, 2);
   const { signal } = new AbortController();
@@ -144,7 +144,7 @@ test('nothing that depends on a damaged event is repaired, and the damage is tol
   ]);
 });
 
-test('what an event that cannot be read has left in the view is told, also where that is no damage for sure', async () => {
+test('a row of an event that cannot be read any more is logged, also if that may not be damage', async () => {
   const { store, project, verify, lines } = await start();
   await project(1, 2, 3, 4);
   const readable = (await store.readStream('transaction-3'))[0];
@@ -164,7 +164,7 @@ test('what an event that cannot be read has left in the view is told, also where
   expect(lines.at(-1)).toMatch(/^error the last two days differ/);
 });
 
-test('where the days begin is found step by step, can be interrupted, and is no matter of a damaged time', async () => {
+test('the beginning of the days is found step by step, despite damaged times, and that can be interrupted', async () => {
   const { store, project, verify, view } = await start();
   await project(1, 2);
   let steps = 0;
@@ -190,7 +190,7 @@ test('where the days begin is found step by step, can be interrupted, and is no 
   expect(await rowIn(view, 3)).toMatchObject({ id: 3 });
 });
 
-test('it stops when it is told to', async () => {
+test('it stops when it is asked to', async () => {
   const { verify, project } = await start();
   await project(1, 2, 3, 4);
   await expect(verify({ signal: AbortSignal.abort(new Error('stopped')) })).rejects.toThrow('stopped');

@@ -28,7 +28,7 @@ async function start() {
 }
 
 describe('verifying the view', () => {
-  test('finds nothing where every row is what its events render to', async () => {
+  test('finds nothing if every row is what its events render to', async () => {
     const { verify } = await start();
     expect(await verify()).toMatchObject({ checked: 3, differences: [] });
   });
@@ -50,7 +50,7 @@ describe('verifying the view', () => {
     expect(await verify()).toMatchObject({ checked: 3, differences: [] });
   });
 
-  test('judges nothing that depends on a damaged event, and nothing where that may be any', async () => {
+  test('judges nothing that depends on a damaged event, and nothing at all if that may be any event', async () => {
     const { view, verify } = await start();
     await view.replace(1, []);
     await view.replace(2, []);
@@ -66,7 +66,7 @@ describe('verifying the view', () => {
     expect((await verify()).differences).toEqual([{ transactionId: 1, kind: 'missing' }]);
   });
 
-  test('reports a row as of another event than its last, by which a later void would be skipped', async () => {
+  test('reports a row at a revision after its last event, which would ignore a later void', async () => {
     const { view, verify, repairing, store } = await start();
     const [first] = (await store.readStream('transaction-1')).map(projectEvent);
     if (first === undefined || !('change' in first)) throw new Error('transaction 1 has no event');
@@ -77,7 +77,7 @@ describe('verifying the view', () => {
     expect((await verify()).differences).toEqual([]);
   });
 
-  test('hides what is still shown of an erased transaction permanently', async () => {
+  test('permanently hides an erased transaction that is still shown', async () => {
     const { view, store, verify, repairing } = await start();
     await store.erase('transaction-1');
     const { differences } = await verify();
@@ -93,7 +93,7 @@ describe('verifying the view', () => {
     expect((await verify()).differences).toEqual([]);
   });
 
-  test('judges only one account, or a range of time, where that is asked for', async () => {
+  test('judges only one account or a range of time if asked to', async () => {
     const { view, verify, clock, append } = await start();
     await view.replace(1, []);
     clock.advance(1_000);
@@ -108,7 +108,7 @@ describe('verifying the view', () => {
     ]);
   });
 
-  test('does not report what the view applies meanwhile', async () => {
+  test('does not report what the view applies in the meantime', async () => {
     const { view, append, store, verify } = await start();
     await append('transaction-4', confirmed(4));
     const { generation = 0 } = (await view.checkpoint()) ?? {};
@@ -133,7 +133,7 @@ describe('verifying the view', () => {
     expect(missing(await verify({ settleMs: 300, onProgress }))).toEqual([4, 5, 6, 7, 8, 9, 10, 11, 12]);
   });
 
-  test('does not report a row to which the view has applied an event since its stream was read', async () => {
+  test('does not report a row to which the view applied an event after its stream was read', async () => {
     const { view, append, store, verify } = await start();
     await view.replace(1, []);
     let reads = 0;
@@ -153,7 +153,7 @@ describe('verifying the view', () => {
     expect(reads).toBe(2);
   });
 
-  test('repairs a row once more where an event of it came in between', async () => {
+  test('repairs a row once more if an event was recorded in between', async () => {
     const { view, append, store, repairing } = await start();
     let reads = 0;
     const followed = storeWith(store, {
@@ -182,7 +182,7 @@ describe('verifying the view', () => {
     expect(await namedIn({ sinceMs: recordedAtMs + 1 })).toEqual([0, 99]);
   });
 
-  test('reads all pages of an account, and none of another where one was asked for', async () => {
+  test('reads all pages of an account, and only of that account if asked to', async () => {
     const { view, verify } = await start();
     const { generation = 0 } = (await view.checkpoint()) ?? {};
     const more = Array.from({ length: 502 }, (_, n) => showing({ id: 1_000 + n, accountId: 8 }));
@@ -202,7 +202,7 @@ describe('verifying the view', () => {
     expect((await verify()).differences).toEqual([{ transactionId: 98, kind: 'surplus' }]);
   });
 
-  test('returns from a repair what still differs', async () => {
+  test('a repair returns what still differs', async () => {
     const { view, verify, repairing } = await start();
     await view.replace(1, []);
     const { differences } = await verify();
