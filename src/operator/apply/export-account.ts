@@ -4,7 +4,7 @@ import { type DesiredAccount, MAX_DESIRED_EVENTS } from '../../domain/desired-ac
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { MAX_LINE_BYTES } from '../lines/lines.ts';
 
-/** One is recorded for each item, and three for the other members. */
+/** Applying a line records one event for each item, and up to three for its other members. */
 const MAX_ITEMS = MAX_DESIRED_EVENTS - 3;
 
 type Lists = {
@@ -14,9 +14,8 @@ type ItemOf<List> = List extends (infer T)[] ? T : never;
 type Item = { [List in keyof Lists]: readonly [List, ItemOf<Lists[List]>] }[keyof Lists];
 
 /**
- * The account as `fuel account apply` reads it. It is one line, unless that would be longer than a
- * line may be or have too many items: then further lines with the same id continue its lists. Only the contacts of one
- * account can't be divided.
+ * Yields the account in the format that `fuel account apply` reads. It is one line, unless that would be too long or have too many
+ * items: then further lines with the same id continue its lists. Only the contacts of an account can't be divided.
  */
 export function* linesOf(account: Account): Generator<DesiredAccount, void> {
   const lists = (): Lists => ({ profiles: [], groups: [], corporates: [] });
@@ -45,7 +44,7 @@ export function* linesOf(account: Account): Generator<DesiredAccount, void> {
   yield line;
 }
 
-/** Groups before the corporates in them. */
+/** The items of the lists. Groups come before the corporates that belong to them. */
 function* itemsOf({ profiles, groups, corporates }: Account): Generator<Item> {
   for (const [profile, { fromMs, toMs }] of [...profiles].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const to = toMs === null ? null : formatDateTime(toMs);
@@ -60,7 +59,7 @@ function byId<T>(items: ReadonlyMap<number, T>): (readonly [number, T])[] {
   return [...items].sort(([a], [b]) => a - b);
 }
 
-/** Of the line as it is printed. */
+/** The length of a line as it is printed. */
 export function bytesOf(value: object): number {
   return Buffer.byteLength(printableLine(JSON.stringify(value)));
 }

@@ -21,7 +21,7 @@ import { addHelpCommand } from './guide/help.ts';
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 
-/** Runs one command line; sets `process.exitCode`: 0 done, 1 refused or failed, 2 wrong usage. */
+/** Runs one command line and sets `process.exitCode`: 0 done, 1 refused or failed, 2 wrong usage. */
 export async function main(argv: readonly string[]): Promise<void> {
   endOnLostOutput();
   try {
@@ -40,7 +40,7 @@ export function createProgram(): Command {
       '\nExample:\n  fuel serve\n\nEvery command explains itself: fuel <noun> <verb> --help',
     )
     .exitOverride()
-    .enablePositionalOptions() // `parked retry 7 --json`: the option belongs to retry, though parked has it too
+    .enablePositionalOptions() // in `parked retry 7 --json` the option belongs to retry, though parked has it too
     .configureOutput({ writeErr: printError, outputError: (text, write) => write(text) });
   addServeCommand(program);
   addAccountCommands(program);
@@ -80,23 +80,23 @@ function report(error: unknown): number {
   return EXIT_FAILED;
 }
 
-/** It did not read or write a file: no fault of the program. */
+/** True for an error in reading or writing a file, which is no fault of the program. */
 function isOfOperatingSystem(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error && 'errno' in error;
 }
 
-/** Escaped, since a message may quote an argument, a file or a name. */
+/** Prints an error with control characters escaped, since it may quote an argument, a file or a name. */
 function printError(text: string): void {
   process.stderr.write(printable(withoutKeys(text)));
 }
 
-/** `fuel audit | head` closes the pipe when it has read enough: not an error. A full disk is one. */
+/** Ends the program if its output is lost. A reader that has read enough, such as `head`, is no error; a full disk is one. */
 function endOnLostOutput(): void {
-  process.stderr.on('error', () => undefined); // nobody can be told; a service whose terminal is gone still ends in order
+  process.stderr.on('error', () => undefined); // nobody can be told, and a service whose terminal is gone must still stop in order
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
     const what =
-      'standard output cannot be written: what was printed is not complete, what was recorded stays';
+      'standard output cannot be written: the printed output is incomplete, but nothing that was recorded is lost';
     process.exit(report(new FuelError('OUTPUT_LOST', what, { cause: error })));
   });
 }

@@ -51,10 +51,11 @@ describe('an import that is recorded', () => {
 
   test('leaves no event where all was recorded before, and one where a line was refused', async () => {
     const { store, clock } = startImports();
-    await importAll({ store, clock, lines: linesOf(minutely(1_200)) });
+    const lines = linesOf([confirmed(1), confirmed(2)]);
+    await importAll({ store, clock, lines });
     const head = await store.head();
-    expect(await importAll({ store, clock, lines: linesOf(minutely(1_200)) })).toEqual({
-      counts: { recorded: 0, unchanged: 1_200, refused: 0 },
+    expect(await importAll({ store, clock, lines })).toEqual({
+      counts: { recorded: 0, unchanged: 2, refused: 0 },
       importId: undefined,
     });
     expect(await store.head()).toBe(head);
@@ -63,7 +64,7 @@ describe('an import that is recorded', () => {
   });
 
   test('ended between any two of its appends, leaves no transaction that none of its imports names', async () => {
-    const lines = linesOf([...minutely(1_100), voided(5)]);
+    const lines = linesOf([...minutely(1_001), voided(5)]);
     for (let appends = 0; appends < 7; appends++) {
       const { store, clock, append } = startImports();
       await append('operations', { type: 'StoreNamed', data: { store_id: 'a' } });
@@ -72,9 +73,9 @@ describe('an import that is recorded', () => {
       else await killed;
       await importAll({ store, clock, lines });
       const recorded = (await recordedByEach(store, clock.now())).flat();
-      expect(recorded).toHaveLength(1_101);
+      expect(recorded).toHaveLength(1_002);
       expect(new Set(recorded)).toEqual(
-        new Set([...minutely(1_100).map((_, n) => `transaction-${n + 1}@0`), 'transaction-5@1']),
+        new Set([...minutely(1_001).map((_, n) => `transaction-${n + 1}@0`), 'transaction-5@1']),
       );
     }
   });
@@ -133,7 +134,7 @@ describe('an import that is recorded', () => {
     const { counts, importId } = await recordImport({
       ...{ store, clock, author: IMPORT_AUTHOR, source: 'a', signal: interrupted.signal },
       input: (async function* () {
-        yield Buffer.from(linesOf(minutely(2_500)));
+        yield Buffer.from(linesOf(minutely(1_500)));
       })(),
       onRefused: () => undefined,
       onProgress: () => interrupted.abort(),

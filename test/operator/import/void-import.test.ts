@@ -56,19 +56,19 @@ describe('the void of an import', () => {
   });
 
   test('ended between two batches, is continued by the same command', async () => {
-    const { store, typesOf, voidAll } = await started(minutely(2_100));
+    const { store, typesOf, voidAll } = await started(minutely(1_001));
     await expect(voidAll({ store: endingAfter(1, store) })).rejects.toThrow('ended');
     expect([await typesOf(1_000), await typesOf(1_001)].map((types) => types.length)).toEqual([2, 1]);
-    expect(await voidAll()).toMatchObject({ voided: 1_100, already: 1_000 });
-    expect(await typesOf(2_100)).toEqual(['TransactionConfirmed', 'TransactionVoided']);
+    expect(await voidAll()).toMatchObject({ voided: 1, already: 1_000 });
+    expect(await typesOf(1_001)).toEqual(['TransactionConfirmed', 'TransactionVoided']);
   });
 
-  test('stops between two batches where it is interrupted', async () => {
-    const { voidAll } = await started(minutely(2_100));
+  test('stops between two batches if it is interrupted', async () => {
+    const { voidAll } = await started(minutely(1_001));
     const interrupted = new AbortController();
     const onProgress = (): void => interrupted.abort();
     expect(await voidAll({ onProgress, signal: interrupted.signal })).toMatchObject({ voided: 1_000 });
-    expect(await voidAll()).toMatchObject({ voided: 1_100, already: 1_000 });
+    expect(await voidAll()).toMatchObject({ voided: 1, already: 1_000 });
   });
 
   test('takes a transaction that another one ends meanwhile for ended', async () => {

@@ -31,7 +31,7 @@ export const addServeCommand = leaf({
 /** Runs until SIGTERM, SIGINT or SIGHUP (exit 0), or until a role fails (exit 1). */
 async function serve(roles: readonly Role[]): Promise<number> {
   const config = loadConfig(process.env, 'serve', roles);
-  // Loaded here: loading the servers takes longer than most commands run.
+  // Loaded here, since loading the servers takes longer than most commands run.
   const { startProcess } = await import('../../serve/start-process.ts');
   const faults = await faultsOfNamed(config);
   if (faults.length > 0) throw invalidConfig(faults);

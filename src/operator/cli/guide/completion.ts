@@ -1,6 +1,6 @@
 import { Argument, type Command, type Option } from 'commander';
 
-/** Offered in place of the names of files, which the shell knows. */
+/** Tells the shell to offer file names, which it knows itself. */
 const FILE = '<file>';
 
 const BASH = `_fuel() {
@@ -33,15 +33,15 @@ complete -c fuel -f -a '(__fuel)'`;
 const SCRIPTS = { bash: BASH, zsh: ZSH, fish: FISH } as const;
 
 /**
- * Prints a script that asks this command, with the words that were typed, what a shell may offer for the last of them.
- * The packages that do this for commander are not kept up, or offer no files.
+ * Adds a command that prints a completion script. The script calls the command again with the words that were typed, and gets
+ * what the shell may offer for the last word. The packages that do this for commander are unmaintained or offer no files.
  */
 export function addCompletionCommand(program: Command): void {
   program
     .command('completion')
     .description('print a script that completes commands, options and file names in a shell')
     .addArgument(new Argument('<shell>', 'which shell').choices(Object.keys(SCRIPTS)))
-    .addArgument(new Argument('[words...]', 'print what may stand in place of the last of these instead'))
+    .addArgument(new Argument('[words...]', 'print the completions of the last of these words instead'))
     .addHelpText(
       'after',
       '\nExample:\n  source <(fuel completion bash)                                   # in ~/.bashrc' +
@@ -54,7 +54,7 @@ export function addCompletionCommand(program: Command): void {
     });
 }
 
-/** What may stand in place of the last of the words after the program's name. */
+/** The completions of the last of these words, which come after the program's name. */
 export function offersFor(program: Command, words: readonly string[]): string[] {
   const isHelp = words[0] === 'help' && words.length > 1;
   const before = words.slice(isHelp ? 1 : 0, -1).filter((word) => word !== '='); // bash splits --name=value there
@@ -84,7 +84,7 @@ function isValued({ required, optional }: Option): boolean {
   return required || optional;
 }
 
-/** `<on|off>` names the words, `<n|off>` a number or a word, `<file>` and `<dir>` are files. */
+/** The words that an argument or an option can have. `<n|off>` is a number or a word; `<file>` and `<dir>` are file names. */
 function wordsOf(of: Argument | Option): string[] {
   const name = of.name();
   if (of instanceof Argument && (name === 'file' || name === 'dir')) return [FILE];

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-/** `fuel help NOUN VERB`: what `fuel NOUN VERB --help` prints. */
+/** Adds `fuel help NOUN VERB`, which prints the same as `fuel NOUN VERB --help`. Commander's own help takes one name only. */
 export function addHelpCommand(program: Command): void {
   program.helpCommand(false);
   program
@@ -10,7 +10,7 @@ export function addHelpCommand(program: Command): void {
     .action((names: string[]) => find(program, names).help());
 }
 
-/** Ends with wrong usage if there is none of this name. */
+/** Ends the program with wrong usage if there is no such command. */
 function find(program: Command, names: readonly string[]): Command {
   let command = program;
   for (const name of names) {
