@@ -1,5 +1,4 @@
 import { createServer } from 'node:http';
-import Router from '@koa/router';
 import Koa from 'koa';
 import { koaBody } from 'koa-body';
 import { define, enums, type Infer, object, optional, type Struct } from 'superstruct';
@@ -60,36 +59,37 @@ export async function startControlServer(
 }
 
 function createApp(controls: Controls): Koa {
-  const router = new Router();
-  router.post('/send', async (ctx) => {
-    ctx.body = { sent: await controls.send(read(SEND, ctx.request.body)) };
-  });
-  router.post('/void', async (ctx) => {
-    const { transaction } = read(VOID, ctx.request.body);
-    await controls.void(transaction);
-    ctx.body = { voided: transaction };
-  });
-  router.post('/answer', async (ctx) => {
-    const { kind } = read(ANSWER, ctx.request.body);
-    await controls.answer(kind);
-    ctx.body = { answers: kind };
-  });
+  const posts: Readonly<Record<string, (body: unknown) => Promise<object>>> = {
+    '/send': async (body) => ({ sent: await controls.send(read(SEND, body)) }),
+    async '/void'(body) {
+      const { transaction } = read(VOID, body);
+      await controls.void(transaction);
+      return { voided: transaction };
+    },
+    async '/answer'(body) {
+      const { kind } = read(ANSWER, body);
+      await controls.answer(kind);
+      return { answers: kind };
+    },
+  };
   const app = new Koa();
   app.use(async (ctx, next) => {
     // Browsers send these headers. A page that the user visits must not be able to control the mock.
     const isFromAPage = ctx.get('origin') !== '' || ctx.get('sec-fetch-site') !== '';
-    try {
-      if (!isFromAPage) await next();
-      if (ctx.body !== undefined) return;
+    if (isFromAPage || ctx.method !== 'POST' || !Object.hasOwn(posts, ctx.path)) {
       ctx.status = STATUS.unknown;
       ctx.body = { error: USAGE };
-    } catch (error) {
+      return;
+    }
+    await next().catch((error: unknown) => {
       ctx.status = isOfTheRequest(error) ? STATUS.refused : STATUS.failed;
       ctx.body = { error: (error as Error).message };
-    }
+    });
   });
   app.use(koaBody({ text: false, formLimit: MAX_BODY, jsonLimit: MAX_BODY }));
-  app.use(router.routes());
+  app.use(async (ctx) => {
+    ctx.body = await posts[ctx.path]?.(ctx.request.body);
+  });
   return app;
 }
 
