@@ -1,9 +1,9 @@
 import { textOf } from '../../base/config/setting.ts';
 import { MAKE_SPACE } from '../../base/disk/disk.ts';
 import { configuredPhotoStore } from '../../pull/images/presign.ts';
-import type { ServerKind } from '../../service/engines/engines.ts';
+import type { Engine } from '../../service/engines/engine.ts';
 import { ACCOUNT_CHECKS } from './accounts.ts';
-import { act, type Check, type DoctorCheck, type DoctorFacts, type Problem, right, wrong } from './check.ts';
+import { act, type Check, type DoctorCheck, type Problem, right, wrong } from './check.ts';
 import { checkCertificate, checkConfiguration } from './configuration.ts';
 import { checkDataDirectory, lookAtFiles } from './data-directory.ts';
 import type { Facts } from './facts.ts';
@@ -80,7 +80,7 @@ const MACHINE_CHECKS: readonly Check[] = [
 ];
 
 /** All checks, in the order in which doctor lists them; with one for each kind of server. */
-export function checksOf(servers: readonly ServerKind[]): readonly Check[] {
+export function checksOf(servers: readonly Engine[]): readonly Check[] {
   return [
     ...MACHINE_CHECKS,
     ...servers.map(serverCheck),
@@ -96,17 +96,16 @@ export function checksOf(servers: readonly ServerKind[]): readonly Check[] {
   ];
 }
 
-function serverCheck({ check, name, setting, title, holds }: ServerKind): DoctorCheck {
+function serverCheck({ check, name, setting, title, holds, ports }: Engine): DoctorCheck {
   return {
     name: check,
     madeBy: 'doctor',
     isCause: true,
     settings: [setting],
     remedy: `start ${title}, or correct ${setting}`,
-    find({ engines, registry }: DoctorFacts) {
+    find({ engines }) {
       const used = engines.remote.find((engine) => engine.name === name);
       if (used) return checkEngine(used);
-      const ports = registry.servers.find((server) => server.name === name)?.ports ?? [];
       const other = engines.remote.find(({ serves }) => serves.some((port) => ports.includes(port)));
       const { node, sqlite } = process.versions;
       return right(
