@@ -1,7 +1,5 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { PushService } from '../support/deliveries/push-service.ts';
-import { answerWith } from '../support/deliveries/webhook-receiver.ts';
 import { folder } from '../support/service/commands.ts';
 import { ServiceProcess } from '../support/service/service-process.ts';
 import {
@@ -28,19 +26,5 @@ describe('several processes on one store', () => {
     expect(await answered()).toBe(1);
     await projector.start();
     await until(async () => (await answered()) === 2);
-  });
-
-  it('take over within 10 s what a killed one had in flight', async () => {
-    const push = await PushService.start({ FUEL_WEBHOOK_RETRY_DELAYS: '2s,2s' });
-    const { env, receiver } = push;
-    const { dataDir } = push.service;
-    const { account, path } = await push.customer(1);
-    receiver.answer(path, () => undefined);
-    await push.record(push.made(account, 8), { wait: false });
-    await until(() => receiver.to(path).length >= 8);
-    await push.service.kill();
-    receiver.answer(path, answerWith(200));
-    await new ServiceProcess({ env, dataDir, args: ['--role', 'webhooks'] }).start();
-    await push.settled(account, 'delivered', 8);
   });
 });

@@ -2,6 +2,7 @@ import type { Chance } from './core/chance.ts';
 import { PACED_MOODS } from './parts/capacity.ts';
 import { Changes, type Known } from './parts/changes.ts';
 import { type Customer, Customers } from './parts/customers.ts';
+import { killInAttempt } from './parts/kills.ts';
 import { cancelled, confirmed, external, voided } from './parts/lines.ts';
 import { BAD_MOODS, GOOD_MOODS } from './parts/receivers.ts';
 import { type Simulation, START_MS } from './simulation.ts';
@@ -20,6 +21,7 @@ const MORE_THAN_MAY_FAIL = 80;
 export class Workload {
   readonly #of: Simulation;
   readonly #chance: Chance;
+  readonly #kills: Chance;
   readonly #customers: Customers;
   readonly #changes: Changes;
   readonly #transactions: Known[] = [];
@@ -30,6 +32,7 @@ export class Workload {
   constructor(simulation: Simulation) {
     this.#of = simulation;
     this.#chance = simulation.chance.fork('workload');
+    this.#kills = simulation.chance.fork('kills');
     this.#customers = new Customers(simulation);
     this.#changes = new Changes(simulation, this.#chance, this.#customers, this.#transactions);
   }
@@ -114,6 +117,8 @@ export class Workload {
       acts.push({ atMs, run });
     }
     if (chance.is(0.3)) at(() => this.#deploy());
+    if (this.#of.has('ends') && this.#kills.is(0.5))
+      acts.push({ atMs: startMs + this.#kills.int(DAY_MS - HOUR_MS), run: () => this.#kill() });
     for (let n = chance.between(0, 3); n > 0; n--) at(() => this.#receiverChanges());
     for (const { atMs, run } of acts.sort((a, b) => a.atMs - b.atMs)) {
       if (atMs > timeline.nowMs) await timeline.pause(atMs - timeline.nowMs);
@@ -218,6 +223,11 @@ export class Workload {
   /** Deploys a new version: each process is stopped cleanly, and another one replaces it. */
   async #deploy(): Promise<void> {
     for (const process of [...this.#of.processes]) await this.#of.replace(process);
+  }
+
+  #kill(): Promise<void> {
+    const customer = this.#kills.pick(this.#customers.all);
+    return killInAttempt(this.#of, customer, () => this.#burst(this.#kills.between(10, 20), customer));
   }
 
   #receiverChanges(): void {

@@ -326,4 +326,10 @@ export const MUTANTS: readonly Mutant[] = [
     from: '    if (isCrowded) this.#shrink(this.#limit / 2, nowMs);',
     to: '    if (isCrowded && nowMs < 0) this.#shrink(this.#limit / 2, nowMs);',
   },
+  {
+    name: 'a claim that outlasts its process by a minute',
+    file: 'src/push/dispatch/claims.ts',
+    from: 'export const LEASE_MS = 5_000;',
+    to: 'export const LEASE_MS = 60_000;',
+  },
 ];
