@@ -1,53 +1,27 @@
-import { expect, onTestFinished, test } from 'vitest';
-import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
-import { LiveDirectory } from '../../../src/accounts/directory/live-directory.ts';
+import { expect, test } from 'vitest';
 import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
-import { silentLog } from '../../../src/base/log.ts';
 import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { skipEvent } from '../../../src/operator/parked/skip-event.ts';
 import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';
-import { openStored, saveAll } from '../../support/accounts/stored-directory.ts';
-import { openPushStores } from '../../support/deliveries/push-stores.ts';
+import { saveAll } from '../../support/accounts/stored-directory.ts';
 import { storeWith } from '../../support/event-store/store-with.ts';
 import { until } from '../../support/waiting.ts';
+import { machine } from './live-machine.ts';
 
 const INVALID = { type: 'AccountRenamedTwice', data: { account_id: 7 } };
 
-function machine() {
-  const stores = openPushStores();
-  const { store, clock, author } = stores;
-  const { stored } = openStored();
-  onTestFinished(() => stored.close());
+function skipping() {
+  const m = machine();
+  const { store, clock, author } = m;
   const skip = (position: number) => skipEvent(store, position, { author, reason: 'by hand', clock });
   const positionOf = async (revision: number): Promise<number> =>
     (await store.readStream('account-7'))[revision]?.position ?? 0;
-
-  /** Follows the log, or the batches that a test hands over. */
-  function start(on = store as Parameters<typeof storeWith>[0]) {
-    const told: string[] = [];
-    const moved: { position: number; isOpen: boolean }[] = [];
-    const end = new AbortController();
-    const directory = new Directory();
-    const isOpen = () => directory.account(7)?.unreadable === null;
-    const live = new LiveDirectory({
-      ...{ store: on, directory, clock, log: silentLog, signal: end.signal, stored },
-      onEvent: ({ type }) => void told.push(type),
-      onMoved: (position) => void moved.push({ position, isOpen: isOpen() }),
-    });
-    const ended = live.run();
-    onTestFinished(() => {
-      end.abort();
-      return ended;
-    });
-    return { live, told, moved, isOpen };
-  }
-
-  return { ...stores, stored, skip, positionOf, start };
+  return { ...m, skip, positionOf };
 }
 
 test('an account that two events close is open once both are skipped, also for who began in between', async () => {
-  const { store, clock, account, append, stored, skip, positionOf, start } = machine();
+  const { store, clock, account, append, stored, skip, positionOf, start } = skipping();
   await storeIdentity(store, clock);
   await account(opened(), keyIssued());
   await append('account-7', INVALID, INVALID);
@@ -65,7 +39,7 @@ test('an account that two events close is open once both are skipped, also for w
   await skip(await positionOf(3));
   for (const each of [before, between]) {
     await until(() => each.isOpen());
-    expect(each.told).toContain('EventSkipped');
+    expect(each.told.map(({ event }) => event.type)).toContain('EventSkipped');
     const told = each.told.length;
     const data = { position: 1, stream: 'account-7', revision: 0, reason: 'in vain' };
     await append('operations', { type: 'ParkedSkipped', data });
@@ -76,13 +50,13 @@ test('an account that two events close is open once both are skipped, also for w
 });
 
 test('who waits for a skipped event waits until its account is open', async () => {
-  const { store, account, append, skip, positionOf, start } = machine();
+  const { store, account, append, skip, positionOf, start } = skipping();
   await account(opened());
   await append('account-7', INVALID);
   let isAsked = false;
   let gate: PromiseWithResolvers<void> | undefined;
-  const { live, moved, isOpen } = start(
-    storeWith(store, {
+  const { live, moved, isOpen } = start({
+    on: storeWith(store, {
       async readStream(stream, options) {
         if (stream === 'account-7') {
           isAsked = true;
@@ -91,7 +65,7 @@ test('who waits for a skipped event waits until its account is open', async () =
         return store.readStream(stream, options);
       },
     }),
-  );
+  });
   await live.whenCaughtUp;
   gate = Promise.withResolvers<void>();
   await skip(await positionOf(1));
@@ -104,7 +78,7 @@ test('who waits for a skipped event waits until its account is open', async () =
 });
 
 test('what came after the operation that skips an event is told once, and what is stored is as old as the log shows', async () => {
-  const { store, account, append, skip, positionOf, start } = machine();
+  const { store, account, append, skip, positionOf, start } = skipping();
   await account(opened(), keyIssued());
   await append('account-7', INVALID);
   await skip(await positionOf(2));
@@ -112,8 +86,8 @@ test('what came after the operation that skips an event is told once, and what i
   const [created, issued, invalid, off] = await store.readStream('account-7');
   const operation = (await store.readStream('operations')).at(-1);
   const batches = [[created, issued, invalid], [operation], [off]] as RecordedEvent[][];
-  const { live, told } = start(
-    storeWith(store, {
+  const { live, told } = start({
+    on: storeWith(store, {
       async *subscribe() {
         for (const events of batches) {
           const position = (events.at(-1)?.position ?? 0) + 100;
@@ -123,8 +97,8 @@ test('what came after the operation that skips an event is told once, and what i
       readStream: (stream, options) =>
         stream === 'operations' ? Promise.resolve([]) : store.readStream(stream, options),
     }),
-  );
+  });
   await live.whenCaughtUp;
-  expect(told.filter((type) => type === 'KeySwitchedOff')).toHaveLength(1);
+  expect(told.filter(({ event }) => event.type === 'KeySwitchedOff')).toHaveLength(1);
   expect(live.shared?.position).toBe(off?.position);
 });

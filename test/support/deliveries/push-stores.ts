@@ -48,6 +48,7 @@ export function openPushStoresWith<Store extends EventStore>(openStore: OpenStor
     const recorded = events.map((event) => newEvent(event as DomainEvent, AUTHOR, clock.now()));
     const [result] = await store.append([{ stream, expected: 'any', events: recorded }]);
     if (result?.kind !== 'appended') throw new Error(`not appended: ${JSON.stringify(result)}`);
+    return result.position;
   };
   return {
     clock,
