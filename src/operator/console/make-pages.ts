@@ -14,7 +14,7 @@ import {
   starting,
   unavailable,
 } from './html/layout.ts';
-import { type Route, routeOf, SECTIONS } from './routes.ts';
+import { type FoundRoute, routeOf, SECTIONS } from './routes.ts';
 
 /** However many people look, a page is made once between two refreshes, and less often if that takes long. */
 const AGE = { ageMs: 2_000, maxAgeMs: 5_000 };
@@ -43,7 +43,7 @@ export function makePages({ environment, clock, readiness, parts }: PageOptions)
   const now = (): number => clock.now();
   let figures: Figures | undefined;
 
-  async function read(path: string, route: Route | undefined, query: Query | undefined): Promise<Page> {
+  async function read(path: string, route: FoundRoute | undefined, query: Query | undefined): Promise<Page> {
     if (route === undefined) return notFound(path, 'There is no such page.');
     if (query === undefined) return malformed('Too long', ['the query of this address is too long']);
     const started = parts();
@@ -52,7 +52,11 @@ export function makePages({ environment, clock, readiness, parts }: PageOptions)
     return route.make({ parts: started, figures, query, name: route.name });
   }
 
-  async function make(path: string, route: Route | undefined, query: Query | undefined): Promise<MadePage> {
+  async function make(
+    path: string,
+    route: FoundRoute | undefined,
+    query: Query | undefined,
+  ): Promise<MadePage> {
     const made = await known(() => read(path, route, query), now, MAX_PAGE_MS);
     const page = 'unknown' in made ? unavailable(made.unknown) : made.value;
     const main = renderMain(page);
@@ -77,7 +81,7 @@ export function makePages({ environment, clock, readiness, parts }: PageOptions)
 type Query = Readonly<Record<string, string>>;
 
 /** Returns the parameters that the page knows, in a fixed order, so that others make no other page. */
-function queryOf(route: Route | undefined, querystring: string): Query {
+function queryOf(route: FoundRoute | undefined, querystring: string): Query {
   const given = new URLSearchParams(querystring);
   return Object.fromEntries(
     (route?.parameters ?? []).flatMap((name) => {

@@ -9,58 +9,53 @@ import { projectionsPage } from './pages/projections.ts';
 import { transactionPage } from './pages/transaction.ts';
 import { webhooksPage } from './pages/webhooks.ts';
 
-type Make = (context: PageContext) => Promise<Page>;
-
-export interface Route {
-  readonly make: Make;
+interface Route {
+  /** A path that ends with `:name` is about one thing. */
+  readonly path: string;
+  readonly make: (context: PageContext) => Promise<Page>;
   /** The parameters that the page reads. */
-  readonly parameters: readonly string[];
-  /** The name of the thing that the page is about; empty for a page about all of them. */
-  readonly name: string;
-}
-
-/** The page about all things of a kind, with its parameters and its name in the navigation, and the page about one. */
-interface Pages {
-  readonly section?: string;
-  readonly all?: Make;
   readonly parameters?: readonly string[];
-  readonly one?: Make;
+  /** The name of the page in the navigation. */
+  readonly section?: string;
 }
 
-/** The pages by the first part of their path. */
-const PAGES: Readonly<Record<string, Pages>> = {
-  '': { section: 'Overview', all: overviewPage },
-  webhooks: { section: 'Webhooks', all: webhooksPage, parameters: ['state', 'after'], one: keyPage },
-  deliveries: {
-    ...{ section: 'Deliveries', all: deliveriesPage, parameters: [...DELIVERY_FIELDS, 'after'] },
-    one: deliveryPage,
+const ROUTES: readonly Route[] = [
+  { path: '/', make: overviewPage, section: 'Overview' },
+  { path: '/webhooks', make: webhooksPage, parameters: ['state', 'after'], section: 'Webhooks' },
+  { path: '/webhooks/:name', make: keyPage },
+  {
+    path: '/deliveries',
+    make: deliveriesPage,
+    parameters: [...DELIVERY_FIELDS, 'after'],
+    section: 'Deliveries',
   },
-  transactions: { section: 'Transaction', all: transactionPage, parameters: ['id'], one: transactionPage },
-  accounts: { section: 'Accounts', all: accountsPage, parameters: ['q', 'after'], one: accountPage },
-  keys: { one: keyPage },
-  projections: { section: 'Projections', all: projectionsPage },
-  find: { all: findPage, parameters: ['q', 'after'] },
-};
+  { path: '/deliveries/:name', make: deliveryPage },
+  { path: '/transactions', make: transactionPage, parameters: ['id'], section: 'Transaction' },
+  { path: '/transactions/:name', make: transactionPage },
+  { path: '/accounts', make: accountsPage, parameters: ['q', 'after'], section: 'Accounts' },
+  { path: '/accounts/:name', make: accountPage },
+  { path: '/keys/:name', make: keyPage },
+  { path: '/projections', make: projectionsPage, section: 'Projections' },
+  { path: '/find', make: findPage, parameters: ['q', 'after'] },
+];
 
 /** The links of the navigation. */
-export const SECTIONS = Object.entries(PAGES).flatMap(([first, { section }]) =>
-  section === undefined ? [] : [{ path: `/${first}`, name: section }],
+export const SECTIONS = ROUTES.flatMap(({ path, section }) =>
+  section === undefined ? [] : [{ path, name: section }],
 );
 
-/** Returns `undefined` if there is no page at the path. */
-export function routeOf(path: string): Route | undefined {
-  const [, first = '', encoded, ...rest] = path.split('/');
-  const { all, parameters = [], one } = (Object.hasOwn(PAGES, first) && PAGES[first]) || {};
-  if (rest.length > 0 || encoded === '') return undefined;
-  if (encoded === undefined) return all && { make: all, parameters, name: '' };
-  const name = decoded(encoded);
-  return name === undefined ? undefined : one && { make: one, parameters: [], name };
-}
+export type FoundRoute = Route & {
+  /** The name of the thing that the page is about; empty for a page about all of them. */
+  readonly name: string;
+};
 
-function decoded(text: string): string | undefined {
+/** Returns `undefined` if there is no page at the path. */
+export function routeOf(path: string): FoundRoute | undefined {
+  const [, folder, encoded = ''] = /^(\/\w+)\/([^/]+)$/.exec(path) ?? [];
+  const route = ROUTES.find((each) => each.path === (folder === undefined ? path : `${folder}/:name`));
   try {
-    return decodeURIComponent(text);
+    return route && { ...route, name: decodeURIComponent(encoded) };
   } catch {
-    return undefined;
+    return undefined; // the name is not UTF-8
   }
 }
