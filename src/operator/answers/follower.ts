@@ -99,21 +99,10 @@ async function holderOf({ coordination }: FollowerParts, { role, lease }: Follow
   return holders.length === 0 ? null : holders.join(', ');
 }
 
-/** True if nobody works on a follower that has, or had, work to do. */
-export function isIdle(
-  { name, holder, lag_events, position }: FollowerStatus,
-  { webhooks }: { readonly webhooks: number },
-): boolean {
-  return holder === null && (lag_events !== 0 || position > 0 || (name !== VIEW_NAME && webhooks > 0));
-}
-
 /** Returns the role that works on a follower. */
 export function roleOf(follower: FollowerStatus['name']): string {
   return FOLLOWERS.find(({ name }) => name === follower)?.role ?? 'projector';
 }
-
-/** A lag that neither a replaced projector nor an import causes. */
-export const MAX_LAG_SECONDS = 60;
 
 const ageAfter: typeof lagAfter = async (parts, place) => {
   const seconds = await secondsBehind(parts, place, AbortSignal.timeout(MAX_GLANCE_MS));

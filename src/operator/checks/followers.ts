@@ -1,6 +1,9 @@
 import { VIEW_NAME } from '../../pull/view/projector.ts';
-import { type FollowerStatus, isIdle, MAX_LAG_SECONDS, roleOf } from '../answers/follower.ts';
+import { type FollowerStatus, roleOf } from '../answers/follower.ts';
 import { act, type Check, notice, type Problem } from './check.ts';
+
+/** A lag that neither a replaced projector nor an import causes. */
+const MAX_LAG_SECONDS = 60;
 
 /** What doctor and the overview say about the followers of the log. */
 export const FOLLOWER_CHECKS: readonly Check[] = [
@@ -22,7 +25,7 @@ export const FOLLOWER_CHECKS: readonly Check[] = [
     isConsequence: true,
     async find(facts) {
       const [followers, { webhooks }] = await Promise.all([facts.followers(), facts.lists()]);
-      const idle = followers.filter((follower) => isIdle(follower, { webhooks: webhooks.length }));
+      const idle = followers.filter((follower) => isIdle(follower, webhooks.length));
       return {
         detail: eachOf(followers, ({ holder }) => holder ?? 'nothing to do yet'),
         problems: idle.map(({ name }) =>
@@ -71,6 +74,11 @@ export const FOLLOWER_CHECKS: readonly Check[] = [
     },
   },
 ];
+
+/** True if nobody works on a follower that has, or had, work to do. */
+function isIdle({ name, holder, lag_events, position }: FollowerStatus, webhooks: number): boolean {
+  return holder === null && (lag_events !== 0 || position > 0 || (name !== VIEW_NAME && webhooks > 0));
+}
 
 function eachOf(
   followers: readonly FollowerStatus[],
