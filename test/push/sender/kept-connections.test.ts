@@ -44,25 +44,6 @@ describe('a connection', () => {
     }
   });
 
-  test('that was idle for 4 s, or as long as the receiver allows, is not used again', async () => {
-    for (const [header, ms] of [
-      ['X: y', 4_000],
-      ['Keep-Alive: timeout=3', 2_000],
-    ] as const) {
-      const answer = `HTTP/1.1 200 OK\r\n${header}\r\nContent-Length: 0\r\n\r\n`;
-      const receiver = await openReceiver(certificate(), ({ socket }) => socket.write(answer));
-      const clock = new FakeClock();
-      const kept = sender({ clock });
-      await kept.send(sendRequest(receiver.url));
-      clock.advance(ms - 1);
-      await kept.send(sendRequest(receiver.url));
-      expect(receiver.connections()).toBe(1);
-      clock.advance(ms);
-      await kept.send(sendRequest(receiver.url));
-      expect(receiver.connections()).toBe(2);
-    }
-  });
-
   test('closes automatically when it is idle, however much longer the receiver would keep it', async () => {
     const longer = OK.replace('200 OK', '200 OK\r\nKeep-Alive: timeout=600');
     const receivers = await Promise.all(
@@ -129,13 +110,6 @@ describe('a connection', () => {
     const { outcome } = await kept.send(sendRequest(receiver.url));
     expect(outcome).toMatchObject({ ok: false, kind: 'cut' });
     expect(receiver.requests).toHaveLength(2);
-  });
-
-  test('that was made for the attempt and ends without an answer is a failure: the receiver has had the request', async () => {
-    const receiver = await openReceiver(certificate(), ({ reset }) => reset());
-    const { outcome } = await sender().send(sendRequest(receiver.url));
-    expect(outcome).toMatchObject({ ok: false, kind: 'cut' });
-    expect(receiver.requests).toHaveLength(1);
   });
 
   test('on which something unasked arrived is not used again', async () => {

@@ -91,11 +91,12 @@ describe('a receiver fails with kind', () => {
     ['resets before the last chunk', CHUNKED, true],
     ['resets an answer that only the end of the connection would end', OPEN_END, true],
   ])('cut when it %s', async (_, part, resets) => {
-    const { outcome } = await attempt(({ socket, reset }) => {
+    const { outcome, receiver } = await attempt(({ socket, reset }) => {
       if (resets) socket.write(part, reset);
       else socket.end(part);
     });
     expect(outcome).toEqual(failed('cut'));
+    expect(receiver.requests).toHaveLength(1); // it has had the request, on a connection made for it
   });
 
   test('protocol when what it says is not HTTP', async () => {
