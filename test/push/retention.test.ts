@@ -2,10 +2,17 @@ import { expect, onTestFinished, test } from 'vitest';
 import { deliveryId } from '../../src/push/message/envelope.ts';
 import { purgeEnded } from '../../src/push/retention.ts';
 import { PREFIX } from '../support/accounts/account-samples.ts';
-import { claimFrom, claimOptions, delivered, newDelivery } from '../support/deliveries/deliveries.ts';
+import {
+  answered,
+  claimFrom,
+  claimOptions,
+  delivered,
+  newDelivery,
+  SUCCESS,
+} from '../support/deliveries/deliveries.ts';
 import { settle } from '../support/deliveries/fake-scheduler.ts';
 import { countByState } from '../support/deliveries/listed.ts';
-import { failedWith, OK, PushMachine, READY } from '../support/deliveries/push.ts';
+import { PushMachine, READY } from '../support/deliveries/push.ts';
 import { openPushStores } from '../support/deliveries/push-stores.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -20,14 +27,14 @@ test('what ended longer ago than the retention is removed, in batches, and what 
   await settle();
   const old = Array.from({ length: 130 }, (_, index) => index + 1);
   m.sender.answer = ({ id }) => ({
-    outcome: id === deliveryId(PREFIX, 500) ? failedWith(503) : OK,
+    outcome: id === deliveryId(PREFIX, 500) ? answered(503) : SUCCESS,
     afterMs: 5,
   });
   await m.fan(...(await Promise.all(old.map((id) => m.confirm(id)))), await m.confirm(500));
   await m.scheduler.advance(1_000);
   m.kill(); // so that 500 stays pending
   await m.scheduler.jump(10 * DAY_MS);
-  m.sender.answer = () => ({ outcome: OK, afterMs: 5 });
+  m.sender.answer = () => ({ outcome: SUCCESS, afterMs: 5 });
   const purge = (retentionMs: number) =>
     purgeEnded({ queue: m.queue, clock: m.scheduler, retentionMs, signal: new AbortController().signal });
   expect(await purge(11 * DAY_MS)).toBe(0);

@@ -2,7 +2,7 @@ import type { RenderedRecord } from '../../../projections/record.ts';
 import type { Attempt, AttemptOutcome, DeliveryReport, DeliveryState, NewDelivery } from './delivery.ts';
 
 /** The reason that a delivery of a withdrawn transaction has. */
-export const WITHDRAWN = 'the transaction was voided or cancelled';
+const WITHDRAWN = 'the transaction was voided or cancelled';
 
 /** The record of an erased transaction, and of a delivery that is enqueued after the withdrawal of its transaction. */
 export const NO_RECORD: RenderedRecord = {

@@ -6,11 +6,17 @@ import { DELIVERIES, LANES, type StoredRow, WITHDRAWALS } from '../../../src/pus
 import { deliveryId } from '../../../src/push/message/envelope.ts';
 import type { TablePlan } from '../../../src/tables/plan.ts';
 import { PREFIX } from '../../support/accounts/account-samples.ts';
-import { claimFrom, claimOptions, failed, newDelivery } from '../../support/deliveries/deliveries.ts';
+import {
+  answered,
+  claimFrom,
+  claimOptions,
+  failed,
+  newDelivery,
+} from '../../support/deliveries/deliveries.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
 import { countByState } from '../../support/deliveries/listed.ts';
 import { queueInFile } from '../../support/deliveries/open-queue.ts';
-import { failedWith, PushMachine, READY } from '../../support/deliveries/push.ts';
+import { PushMachine, READY } from '../../support/deliveries/push.ts';
 import { record } from '../../support/event-store/store-events.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import {
@@ -64,7 +70,7 @@ test('a webhooks role on the copy receives every event and attempts only what ha
   expect(await before.queue.change(purge, before.scheduler.now())).toBe(1);
   await before.push(501); // delivered
   await before.scheduler.advance(1_000);
-  before.sender.answer = () => ({ outcome: failedWith(503), afterMs: 5 });
+  before.sender.answer = () => ({ outcome: answered(503), afterMs: 5 });
   await before.push(502); // will have failed
   await before.scheduler.advance(200_000);
   await before.push(503); // failed once, due again
@@ -115,7 +121,7 @@ test('an account event before the copy ends what was owed before it, and nothing
   const before = await machineIn(folders[0]);
   await before.account(...READY);
   before.start();
-  before.sender.answer = () => ({ outcome: failedWith(503), afterMs: 5 });
+  before.sender.answer = () => ({ outcome: answered(503), afterMs: 5 });
   const event = (type: 'KeySwitchedOff' | 'KeySwitchedOn') =>
     ({ type, data: { account_id: 7, prefix: PREFIX } }) as const;
   await before.account(event('KeySwitchedOff'), event('KeySwitchedOn'));

@@ -13,7 +13,8 @@ import {
   profileSet,
   webhookSet,
 } from '../../support/accounts/account-samples.ts';
-import { failedWith, OK, sentIn } from '../../support/deliveries/push.ts';
+import { answered, SUCCESS } from '../../support/deliveries/deliveries.ts';
+import { sentIn } from '../../support/deliveries/push.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
 
 const SECRET = 'S'.repeat(43);
@@ -34,7 +35,7 @@ async function start() {
     webhookSet({ secret: masterKeys.encryptSecret({ prefix: PREFIX, secret: SECRET }) }),
   );
   const sent: SendRequest[] = [];
-  const run = (outcome = OK) =>
+  const run = (outcome = SUCCESS) =>
     testWebhook(
       {
         writer: { store, clock, author },
@@ -56,7 +57,7 @@ async function start() {
 test('a test is recorded, sent once, signed with the secret, and its answer returned', async () => {
   const { run, sent, requests, clock } = await start();
   const result = await run();
-  expect(result).toMatchObject({ url: 'https://example.com/hook', outcome: OK, durationMs: 12 });
+  expect(result).toMatchObject({ url: 'https://example.com/hook', outcome: SUCCESS, durationMs: 12 });
   expect(await requests()).toMatchObject([
     { data: { prefix: PREFIX, delivery_id: result.deliveryId }, metadata: { actor: 'test' } },
   ]);
@@ -75,8 +76,8 @@ test('a test is recorded, sent once, signed with the secret, and its answer retu
 
 test('a test that fails is not repeated, and each test has a new id', async () => {
   const { run, sent, requests } = await start();
-  const [first, second] = [await run(failedWith(500)), await run(failedWith(500))];
-  expect(first.outcome).toEqual(failedWith(500));
+  const [first, second] = [await run(answered(500)), await run(answered(500))];
+  expect(first.outcome).toEqual(answered(500));
   expect(first.deliveryId).not.toBe(second.deliveryId);
   expect(sent).toHaveLength(2);
   expect((await requests()).map(({ type }) => type)).toEqual([

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { onKey, PREFIX } from '../../support/accounts/account-samples.ts';
-import { newDelivery } from '../../support/deliveries/deliveries.ts';
+import { answered, newDelivery, SUCCESS } from '../../support/deliveries/deliveries.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
 import { countByState } from '../../support/deliveries/listed.ts';
-import { failedWith, OK, type PushMachine } from '../../support/deliveries/push.ts';
+import type { PushMachine } from '../../support/deliveries/push.ts';
 import { pushMachine } from '../../support/deliveries/push-machine.ts';
 
 const SECOND_MS = 1_000;
@@ -14,7 +14,7 @@ const owed = (m: PushMachine, transactionId: number) =>
 
 /** Delivers transactions to a receiver that answers so; all attempts are over when it resolves. */
 async function deliver(m: PushMachine, status: number, transactionIds: readonly number[]): Promise<void> {
-  m.sender.answer = () => ({ outcome: status === 200 ? OK : failedWith(status), afterMs: 1 });
+  m.sender.answer = () => ({ outcome: status === 200 ? SUCCESS : answered(status), afterMs: 1 });
   await m.dispatcher.accept(transactionIds.map((transactionId) => owed(m, transactionId)));
   await m.scheduler.advance(300 * SECOND_MS);
 }

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { onKey, PREFIX } from '../../support/accounts/account-samples.ts';
-import { newDelivery } from '../../support/deliveries/deliveries.ts';
+import { answered, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
-import { failedWith } from '../../support/deliveries/push.ts';
 import { deliveryOf, pushMachine, unavailable } from '../../support/deliveries/push-machine.ts';
 
 const SECOND_MS = 1_000;
@@ -64,7 +63,7 @@ test('the pauses start at 100 ms again after the store was available', async () 
 
 test('what an account event calls for is carried out after the outage, and leaves what was created since', async () => {
   const { m, outage } = await failingMachine();
-  m.sender.answer = () => ({ outcome: failedWith(503), afterMs: 1 });
+  m.sender.answer = () => ({ outcome: answered(503), afterMs: 1 });
   await m.push(501);
   await m.scheduler.advance(10);
   outage.failing = 'change';
@@ -80,7 +79,7 @@ test('what an account event calls for is carried out after the outage, and leave
 
 test('what arrives exactly when the work ends is handled at once', async () => {
   const { m } = await failingMachine();
-  m.sender.answer = () => ({ outcome: failedWith(503), afterMs: 1 });
+  m.sender.answer = () => ({ outcome: answered(503), afterMs: 1 });
   const setTimer = m.scheduler.setTimer.bind(m.scheduler);
   for (let microtasks = 0; microtasks < 10; microtasks++) {
     await m.push(501 + microtasks);

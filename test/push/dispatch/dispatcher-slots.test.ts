@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { keyIssued, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
-import { newDelivery } from '../../support/deliveries/deliveries.ts';
+import { answered, newDelivery, SUCCESS, TIMEOUT } from '../../support/deliveries/deliveries.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
 import { countByState } from '../../support/deliveries/listed.ts';
-import { failedWith, OK, type PushMachine, TIMEOUT } from '../../support/deliveries/push.ts';
+import type { PushMachine } from '../../support/deliveries/push.ts';
 import { CommitGate, deliveryOf, id, pushMachine } from '../../support/deliveries/push-machine.ts';
 import { confirmedData } from '../../support/transactions/records.ts';
 
@@ -27,7 +27,7 @@ describe('a claimed delivery that waits for the directory', () => {
 
   test('is attempted once when the directory catches up within half its lease, however slow the receiver', async () => {
     const m = await pushMachine();
-    m.sender.answer = () => ({ outcome: OK, afterMs: 1_000 }); // look-up and exchange may take that long
+    m.sender.answer = () => ({ outcome: SUCCESS, afterMs: 1_000 }); // look-up and exchange may take that long
     await fanAhead(m, [501]);
     await m.scheduler.advance(2_499);
     m.follow();
@@ -92,7 +92,7 @@ describe('the slots of a process', () => {
         return gate.onCommit(name, args, commit);
       },
     });
-    m.sender.answer = () => ({ outcome: OK, afterMs: 20 });
+    m.sender.answer = () => ({ outcome: SUCCESS, afterMs: 20 });
     const WARM_UP = range(120);
     await m.dispatcher.accept(WARM_UP.flatMap((n) => PREFIXES.map((prefix) => waiting(n, prefix))));
     await m.scheduler.advance(SECOND_MS);
@@ -118,7 +118,7 @@ describe('the slots of a process', () => {
   test('are not claimed for while all are taken, and are used again as soon as attempts end', async () => {
     const claims: number[] = [];
     const m = await provenMachine(new CommitGate(), claims);
-    m.sender.answer = () => ({ outcome: OK, afterMs: 100 });
+    m.sender.answer = () => ({ outcome: SUCCESS, afterMs: 100 });
     await m.dispatcher.accept(
       range(40, 200).flatMap((transactionId) => PREFIXES.map((p) => waiting(transactionId, p))),
     );
@@ -184,26 +184,28 @@ describe('an attempt', () => {
     await m.push(501);
     const startMs = m.scheduler.now();
     await m.scheduler.advance(SECOND_MS);
-    m.sender.answer = () => ({ outcome: OK, afterMs: 5 });
+    m.sender.answer = () => ({ outcome: SUCCESS, afterMs: 5 });
     await m.scheduler.advance(31 * SECOND_MS);
     const lines = m.logLines.map((line) => JSON.parse(line) as Record<string, unknown>);
     const common = { delivery: id(501), key_prefix: PREFIX, transaction: 501, cycle: 1 };
     const retry = { next: 'retry', due_at_ms: startMs + 30_500 };
     expect(lines.filter(({ msg }) => msg === 'delivery attempted')).toMatchObject([
-      { ...common, attempt: 1, answer: 'timeout: no answer', duration_ms: 500, ...retry },
-      { ...common, attempt: 2, answer: '200', duration_ms: 5, next: 'delivered' },
+      { ...common, attempt: 1, answer: 'timeout: no answer in 500 ms', duration_ms: 500, ...retry },
+      { ...common, attempt: 2, answer: '204', duration_ms: 5, next: 'delivered' },
     ]);
   });
 
   test('that was the last leaves its answer as the reason of the failure', async () => {
     const m = await pushMachine();
     m.sender.answer = ({ attempt }) => ({
-      outcome: attempt === 3 ? TIMEOUT : failedWith(503),
+      outcome: attempt === 3 ? TIMEOUT : answered(503),
       afterMs: 10,
     });
     await m.push(501);
     await m.scheduler.advance(200 * SECOND_MS);
-    expect((await deliveryOf(m, 501)).reason).toBe('attempt 3, the last, failed: timeout: no answer');
+    expect((await deliveryOf(m, 501)).reason).toBe(
+      'attempt 3, the last, failed: timeout: no answer in 500 ms',
+    );
   });
 
   test('that cannot be signed is not made: the delivery ends with the reason, and others continue', async () => {

@@ -1,10 +1,10 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { onKey, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
-import { newDelivery } from '../../support/deliveries/deliveries.ts';
+import { answered, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
 import { countByState, listed } from '../../support/deliveries/listed.ts';
 import { queueInMemory } from '../../support/deliveries/open-queue.ts';
-import { failedWith, PushMachine, READY } from '../../support/deliveries/push.ts';
+import { PushMachine, READY } from '../../support/deliveries/push.ts';
 import { CommitGate, deliveryOf, id, pushMachine } from '../../support/deliveries/push-machine.ts';
 import { MemoryStores } from '../../support/engines/memory-stores.ts';
 import { interposed } from '../../support/interposed.ts';
@@ -50,7 +50,7 @@ describe('a dispatcher that stops waits', () => {
 
   test('for a switch-off that is being recorded', async () => {
     const m = await pushMachine();
-    m.sender.answer = () => ({ outcome: failedWith(503), afterMs: 1 });
+    m.sender.answer = () => ({ outcome: answered(503), afterMs: 1 });
     await m.dispatcher.accept(Array.from({ length: 49 }, (_, index) => waiting(index + 1)));
     await m.scheduler.advance(300 * SECOND_MS);
     const append = m.store.append.bind(m.store);
@@ -163,7 +163,7 @@ describe('a dispatcher that starts', () => {
 
   test('leaves alone what became due after its key was switched off and on again', async () => {
     const m = await pushMachine({ events: [onKey('KeySwitchedOff'), onKey('KeySwitchedOn')] });
-    m.sender.answer = () => ({ outcome: failedWith(503), afterMs: 1 });
+    m.sender.answer = () => ({ outcome: answered(503), afterMs: 1 });
     await m.push(501);
     await m.scheduler.advance(10);
     m.kill();
@@ -186,7 +186,7 @@ describe('a dispatcher that starts', () => {
 
   test('forgets the failures from before an enable that happened while no process ran, and starts slowly', async () => {
     const m = await pushMachine();
-    m.sender.answer = () => ({ outcome: failedWith(503), afterMs: 1 });
+    m.sender.answer = () => ({ outcome: answered(503), afterMs: 1 });
     await m.push(1, 2, 3);
     await m.scheduler.advance(300 * SECOND_MS);
     expect((await m.queue.health(PREFIX)).failedInARow).toBe(3);

@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { keyIssued, onKey, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { areCollected } from '../../support/collected.ts';
-import { newDelivery } from '../../support/deliveries/deliveries.ts';
-import { OK, type PushMachine, sentIn, TIMEOUT } from '../../support/deliveries/push.ts';
+import { newDelivery, SUCCESS, TIMEOUT } from '../../support/deliveries/deliveries.ts';
+import { type PushMachine, sentIn } from '../../support/deliveries/push.ts';
 import { id, pushMachine } from '../../support/deliveries/push-machine.ts';
 
 const SECOND_MS = 1_000;
@@ -65,7 +65,7 @@ test('a webhook that hangs with a backlog does not delay another by a millisecon
   const other = 'bbbbbbbbbb';
   const m = await pushMachine({ events: [keyIssued({ prefix: other })] });
   m.sender.answer = ({ url }) =>
-    url.endsWith('/hook') ? { outcome: TIMEOUT, afterMs: 500 } : { outcome: OK, afterMs: 5 };
+    url.endsWith('/hook') ? { outcome: TIMEOUT, afterMs: 500 } : { outcome: SUCCESS, afterMs: 5 };
   for (let transaction = 1; transaction <= 40; transaction++) await m.push(transaction);
   await m.account(
     webhookSet({ prefix: other, url: 'https://other.example/fine', set_at: '2026-09-03T08:00:00.000Z' }),
@@ -114,7 +114,7 @@ test('nothing is kept of an attempt that has ended', async () => {
   const requests: WeakRef<object>[] = [];
   m.sender.send = async (request) => {
     requests.push(new WeakRef(request));
-    return sentIn(1, OK);
+    return sentIn(1, SUCCESS);
   };
   await m.push(501, 502, 503);
   await m.scheduler.advance(10);
@@ -140,7 +140,7 @@ describe('the event loop', () => {
         return run();
       },
     });
-    m.sender.answer = () => ({ outcome: OK, afterMs: 60_000 });
+    m.sender.answer = () => ({ outcome: SUCCESS, afterMs: 60_000 });
     return { m, turns };
   }
 

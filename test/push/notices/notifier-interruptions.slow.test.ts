@@ -22,11 +22,14 @@ async function withServer() {
   return { smtp, recipients, ...(await startNotifier({ smtpUrl: smtp.url })) };
 }
 
-/** Its steps, in their order, and what is done before each. */
-function stepping(before: (step: string) => void | Promise<void>) {
+/** Its steps, and what is done before each. */
+function stepping(
+  before: (step: string) => void | Promise<void>,
+  ofCoordination: readonly (keyof Coordination)[] = ['moveCheckpoint'],
+) {
   return {
     store: (store: EventStore) => interposed(store, ['append'], before),
-    coordination: (whole: Coordination) => interposed(whole, ['moveCheckpoint'], before),
+    coordination: (whole: Coordination) => interposed(whole, ofCoordination, before),
     send: (send: Mailer['send']) => async (mail: Parameters<Mailer['send']>[0]) => {
       await before('send');
       return send(mail);
@@ -146,16 +149,19 @@ describe('of several notifiers', () => {
 });
 
 describe('while a store is unavailable', () => {
-  test.each(['send', 'append', 'moveCheckpoint'])(
+  test.each(['acquire', 'checkpoint', 'send', 'append', 'moveCheckpoint'])(
     '%s fails, and nothing is mailed twice when it is available again',
     async (failing) => {
       const { run, record, recipients, sent, isDone, logged, clock } = await withServer();
       await record(DISABLED);
       let failures = 0;
       run(
-        stepping((step) => {
-          if (step === failing && failures++ < 3) throw unavailable();
-        }),
+        stepping(
+          (step) => {
+            if (step === failing && failures++ < 3) throw unavailable();
+          },
+          ['acquire', 'checkpoint', 'moveCheckpoint'],
+        ),
       );
       await logged('notices waits: a store is unavailable');
       await logged('notices continues: the store is available again');
@@ -164,20 +170,6 @@ describe('while a store is unavailable', () => {
       expect([recipients(), await sent()]).toEqual([[CONTACTS, [OPERATOR]], BOTH]);
     },
   );
-
-  test('it waits, also for its lease and its checkpoint, and loses no event', async () => {
-    const { smtp, run, record, logged } = await withServer();
-    const failing = { acquire: 2, checkpoint: 2 };
-    run({
-      coordination: (whole) =>
-        interposed(whole, ['acquire', 'checkpoint'], (method) => {
-          if (failing[method as keyof typeof failing]-- > 0) throw unavailable();
-        }),
-    });
-    await record(DISABLED);
-    await logged('notices waits: a store is unavailable');
-    await smtp.received(2);
-  });
 });
 
 describe('the checkpoint of the notices', () => {

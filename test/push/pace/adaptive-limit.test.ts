@@ -45,6 +45,16 @@ describe('the limit', () => {
     }
   });
 
+  test('goes by the time of a request that is alone, also where that gets longer', () => {
+    const limit = new AdaptiveLimit(1);
+    for (let n = 0; n < 20; n++) {
+      const [startedAtMs, timeMs] = [n * 1_000, n < 5 ? 10 : 300];
+      limit.started(1, startedAtMs);
+      limit.answered(timeMs, { startedAtMs, nowMs: startedAtMs + timeMs });
+    }
+    expect(limit.bestMs).toBeGreaterThan(250);
+  });
+
   test('grows only when all of it is used', () => {
     const { limit } = new Rounds();
     for (let nowMs = 0; nowMs < 10_000; nowMs += 200) {
@@ -140,6 +150,7 @@ describe('where one more may make answers late', () => {
         limit.answered(trialMs, { startedAtMs: nowMs + 300, nowMs: nowMs + 300 + trialMs });
       }
       limit.started(1, 2_500);
+      expect(limit.room(1, 2_500 + 150)).toBe(0); // two at once start evenly over the time that each takes
       expect(limit.room(1, 2_500 + 340)).toBe(most - 1);
     }
   });

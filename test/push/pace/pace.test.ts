@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { Pace, type PaceOptions, type Slot } from '../../../src/push/pace/pace.ts';
 import type { AttemptOutcome } from '../../../src/push/queue/delivery.ts';
-import { failedWith, OK, sentIn, TIMEOUT } from '../../support/deliveries/push.ts';
+import { answered, SUCCESS, TIMEOUT } from '../../support/deliveries/deliveries.ts';
+import { sentIn } from '../../support/deliveries/push.ts';
 
 const ALL = 512;
 const range = (count: number) => Array.from({ length: count }, (_, n) => n);
@@ -47,7 +48,7 @@ class Machine {
       for (const prefix of prefixes) {
         const slots = this.claim(prefix);
         this.nowMs += 110 / prefixes.length;
-        this.end(slots, OK);
+        this.end(slots, SUCCESS);
       }
     }
   }
@@ -65,10 +66,10 @@ describe('a lane', () => {
   test('has two while its last attempts failed, and one success ends that', () => {
     const m = new Machine();
     m.warm('a');
-    m.end(m.claim('a'), failedWith(500));
+    m.end(m.claim('a'), answered(500));
     const two = m.claim('a');
     expect(two).toHaveLength(2);
-    m.end(two, OK);
+    m.end(two, SUCCESS);
     expect(m.claim('a').length).toBeGreaterThan(2);
   });
 
@@ -83,7 +84,7 @@ describe('a lane', () => {
   test('gets no more than the operator allows a second, and its next moment is known', () => {
     const m = new Machine();
     m.perSecond = 4;
-    m.end(m.claim('a'), OK);
+    m.end(m.claim('a'), SUCCESS);
     m.nowMs = 100;
     const grant = m.pace.grant(m.nowMs);
     expect(grant.laneCapacity('a')).toBe(0);
@@ -94,11 +95,11 @@ describe('a lane', () => {
 
   test('whose receiver asks to wait gets nothing until then, and others do', () => {
     const m = new Machine();
-    m.end(m.claim('a-1'), failedWith(429), 30_000);
+    m.end(m.claim('a-1'), answered(429), 30_000);
     expect(m.claim('a-1')).toEqual([]);
     const other = m.claim('a-2');
     expect(other).toHaveLength(1);
-    m.end(other, OK);
+    m.end(other, SUCCESS);
     const grant = m.pace.grant(m.nowMs);
     expect([grant.laneCapacity('a-1'), grant.waitMs()]).toEqual([0, 30_000]);
     m.nowMs += 30_000;
@@ -109,10 +110,10 @@ describe('a lane', () => {
     const m = new Machine();
     m.warm('a');
     for (const _ of range(3)) {
-      m.end(m.claim('a').slice(0, 1), failedWith(429), 0);
+      m.end(m.claim('a').slice(0, 1), answered(429), 0);
       m.nowMs += 1;
     }
-    m.end(m.claim('a'), OK);
+    m.end(m.claim('a'), SUCCESS);
     expect(m.pace.grant(m.nowMs).laneCapacity('a')).not.toBe(2);
   });
 
@@ -150,7 +151,7 @@ describe('a host', () => {
       const slots = m.claim('a-1', 'a-2', 'a-3');
       for (const { lane } of slots) turns.push(lane.prefix);
       m.nowMs += 1;
-      m.end(slots, failedWith(503)); // so that it stays at one
+      m.end(slots, answered(503)); // so that it stays at one
     }
     expect(new Set(turns.slice(0, 3)).size).toBe(3);
     for (const prefix of ['a-1', 'a-2', 'a-3'])
@@ -161,7 +162,7 @@ describe('a host', () => {
     const m = new Machine();
     const first = m.claim('a-1', 'a-2');
     expect(first.map(({ lane }) => lane.prefix)).toEqual(['a-1']);
-    m.end(first, failedWith(503));
+    m.end(first, answered(503));
     for (const _ of range(2)) m.pace.grant(m.nowMs);
     expect(m.claim('a-1')).toHaveLength(1);
   });
@@ -173,10 +174,10 @@ describe('a host', () => {
       const dead = m.one('a-2');
       const well = m.one('a-1');
       m.nowMs += 250;
-      m.end(well, OK);
+      m.end(well, SUCCESS);
       m.nowMs += 250;
       m.end(dead, TIMEOUT, null, 500);
-      m.end(m.one('a-1'), OK);
+      m.end(m.one('a-1'), SUCCESS);
     }
     const dead = m.claim('a-2');
     expect(dead.map(({ isApart }) => isApart)).toEqual([true, true]);
@@ -216,7 +217,7 @@ describe('in all', () => {
     const m = new Machine();
     const failing = range(300).map((n) => `f${n}`);
     for (const _ of range(2)) {
-      for (const prefix of failing) m.end(m.claim(prefix), failedWith(500), null, 300);
+      for (const prefix of failing) m.end(m.claim(prefix), answered(500), null, 300);
     }
     m.warm('quick-1');
     expect(m.claim(...failing)).toHaveLength(ALL / 2);

@@ -1,6 +1,6 @@
 import { Pace, type Slot } from '../../../src/push/pace/pace.ts';
 import type { AttemptOutcome } from '../../../src/push/queue/delivery.ts';
-import { failedWith, OK, TIMEOUT } from './push.ts';
+import { answered, SUCCESS, TIMEOUT } from './deliveries.ts';
 import { type ReceiverPlan, SimulatedReceiver } from './simulated-receiver.ts';
 
 const LIMIT_MS = 500;
@@ -175,8 +175,8 @@ export class PacedRun {
       const all = this.#connectionsTo(host);
       if (isLate || receiver.plan.closes) all.splice(all.indexOf(connection), 1);
       if (isLate) this.#end(made, TIMEOUT, { connectMs, answerMs });
-      else if (reply.status === 200) this.#end(made, OK, { connectMs, answerMs });
-      else this.#end(made, failedWith(reply.status), { connectMs, answerMs }, reply.askedMs);
+      else if (reply.status === 200) this.#end(made, SUCCESS, { connectMs, answerMs });
+      else this.#end(made, answered(reply.status), { connectMs, answerMs }, reply.askedMs);
     });
   }
 

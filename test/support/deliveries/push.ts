@@ -22,6 +22,7 @@ import type { DeliveryQueue } from '../../../src/push/queue/delivery-queue.ts';
 import type { Sender, SendRequest, SendResult } from '../../../src/push/sender/sender.ts';
 import type { ChangeListener, ChangeSignal } from '../../../src/tables/tables.ts';
 import { keyIssued, opened, profileSet, webhookSet } from '../accounts/account-samples.ts';
+import { SUCCESS } from '../deliveries/deliveries.ts';
 import { queueInMemory } from '../deliveries/open-queue.ts';
 import { MemoryStores } from '../engines/memory-stores.ts';
 import { confirmedData } from '../transactions/records.ts';
@@ -32,15 +33,6 @@ const AUTHOR = { actor: 'test', command: 'test' };
 /** The retry delays of the specification. */
 export const RETRY_DELAYS_MS = [30_000, 150_000];
 const RETENTION_MS = 90 * 86_400_000;
-
-export const OK: AttemptOutcome = { ok: true, answer: { status: 200, headers: {}, body: '' } };
-export const failedWith = (status: number): AttemptOutcome => ({
-  ok: false,
-  kind: 'status',
-  detail: `status ${status}`,
-  answer: { status, headers: {}, body: '' },
-});
-export const TIMEOUT: AttemptOutcome = { ok: false, kind: 'timeout', detail: 'no answer', answer: null };
 
 /** A result of an exchange on a kept connection. */
 export function sentIn(answerMs: number, outcome: AttemptOutcome): SendResult {
@@ -62,7 +54,7 @@ export class ScriptedSender implements Sender {
 
   constructor(scheduler: FakeScheduler) {
     this.#scheduler = scheduler;
-    this.answer = () => ({ outcome: OK, afterMs: 5 });
+    this.answer = () => ({ outcome: SUCCESS, afterMs: 5 });
   }
 
   send({ url, body }: SendRequest): Promise<SendResult> {
