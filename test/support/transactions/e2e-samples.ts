@@ -1,4 +1,3 @@
-import type { AccountCommand } from '../../../src/domain/account-commands.ts';
 import { type KeyWishes, openForUse } from '../service/operator.ts';
 import type { ServiceProcess } from '../service/service-process.ts';
 import { confirmedData, externalData } from './records.ts';
@@ -10,12 +9,6 @@ export interface EventLine {
 
 /** September, the range that most tests ask for. */
 export const SEPTEMBER = 'from=2026-09-01T00:00:00Z&to=2026-09-30T23:59:59.999Z';
-export const GROUP = { id: 3, name: 'Depots' };
-export const CORPORATES = [
-  { id: 31, name: 'North Depot' },
-  { id: 32, name: 'South Depot' },
-  { id: 51, name: 'Lone Yard' },
-] as const;
 
 export const confirmed = (id: number, overrides: Readonly<Record<string, unknown>> = {}): EventLine => ({
   type: 'TransactionConfirmed',
@@ -61,34 +54,12 @@ export function minutely(count: number, firstId = 1): EventLine[] {
   );
 }
 
-export interface AccountOptions extends KeyWishes {
-  readonly id?: number;
-  /** Adds group 3 with corporates 31 and 32, and corporate 51 without a group, unless `false`. */
-  readonly structure?: boolean;
-}
-
 /** Opens an account for use. Resolves with its key once every process of the service knows it. */
 export async function openAccount(
   service: ServiceProcess,
-  { id = 7, structure = false, ...wishes }: AccountOptions = {},
+  { id = 7, ...wishes }: KeyWishes & { readonly id?: number } = {},
 ): Promise<{ key: string; prefix: string }> {
-  const commands = [...openForUse(id), ...(structure ? structureOf(id) : [])];
-  return service.operator.provision(id, commands, wishes);
-}
-
-function structureOf(accountId: number): AccountCommand[] {
-  return [
-    { type: 'SetCorporateGroup', accountId, groupId: GROUP.id, name: GROUP.name },
-    ...CORPORATES.map(
-      ({ id, name }): AccountCommand => ({
-        type: 'SetCorporate',
-        accountId,
-        corporateId: id,
-        name,
-        groupId: id === 51 ? null : GROUP.id,
-      }),
-    ),
-  ];
+  return service.operator.provision(id, openForUse(id), wishes);
 }
 
 /** Records the events and waits until the service shows them. */
@@ -97,16 +68,3 @@ export async function importEvents(service: ServiceProcess, events: readonly Eve
 }
 
 export const idsOf = (body: { data: readonly { id: number }[] }): number[] => body.data.map(({ id }) => id);
-
-/** Returns the ids of September, read page by page like a customer. Throws if an answer is not a page. */
-export async function walkSeptember(service: ServiceProcess, key: string): Promise<number[]> {
-  const ids: number[] = [];
-  let cursor = '';
-  for (;;) {
-    const { status, body } = await service.get(`/transactions?${SEPTEMBER}&limit=100${cursor}`, { key });
-    if (status !== 200) throw new Error(`a page was answered with ${status}: ${JSON.stringify(body)}`);
-    ids.push(...idsOf(body));
-    if (!body.pagination.has_more) return ids;
-    cursor = `&cursor=${encodeURIComponent(body.pagination.next_cursor)}`;
-  }
-}
