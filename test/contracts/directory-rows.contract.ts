@@ -156,18 +156,6 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
         expect((await rows.checkpoint())?.mac).toBe('new');
       }
     });
-
-    test('after it is closed every call rejects with STORE_CLOSED', async () => {
-      const { rows } = await started();
-      await rows.close();
-      const closed = { code: 'STORE_CLOSED' };
-      await expect(rows.checkpoint()).rejects.toMatchObject(closed);
-      await expect(rows.owners('x')).rejects.toMatchObject(closed);
-      await expect(all(rows)).rejects.toMatchObject(closed);
-      await expect(Array.fromAsync(rows.digests())).rejects.toMatchObject(closed);
-      await expect(rows.save([], CHECKPOINT, 'one')).rejects.toMatchObject(closed);
-      await expect(rows.clear(CHECKPOINT)).rejects.toMatchObject(closed);
-    });
   });
 
   describe('the stored directory', () => {

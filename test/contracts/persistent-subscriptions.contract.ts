@@ -181,10 +181,13 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
       await puller.consumer.park(b, 'second');
       await pass(10);
       await puller.consumer.park(a, 'first');
-      expect((await parked(2)).map(({ event, reason }) => [nameOf(event), reason])).toEqual([
-        [nameOf(b.event), 'second'],
-        [nameOf(a.event), 'first'],
+      const found = await parked(2);
+      expect(found.map(({ event, reason }) => [event, reason])).toEqual([
+        [b.event, 'second'],
+        [a.event, 'first'],
       ]);
+      for (const { event, parkedAtMs } of found)
+        expect(parkedAtMs).toBeGreaterThanOrEqual(event.recordedAtMs);
       expect(await puller.isQuiet()).toBe(true);
     });
 
@@ -202,6 +205,10 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
       expect(replayed.map(({ event }) => event)).toEqual(events.map(({ event }) => event));
       expect(replayed.map(({ retryCount }) => retryCount)).toEqual([0, 0, 0]);
       expect(await parked(0)).toEqual([]);
+      expect(await subscriptions.replayParked(GROUP)).toBe(0);
+      if (replayed[1] === undefined) throw new Error('three were replayed');
+      await puller.consumer.park(replayed[1], 'once more');
+      expect(await parked(1)).toMatchObject([{ event: replayed[1].event, reason: 'once more' }]);
     });
 
     test('keeps its position when it is ensured again, and takes the new settings', async () => {
@@ -228,7 +235,7 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
       expect(await parked(2)).toHaveLength(2);
       await store.erase('transaction-1');
       expect((await parked(1)).map(({ event }) => nameOf(event))).toEqual(['b']);
-      await subscriptions.replayParked(GROUP);
+      expect(await subscriptions.replayParked(GROUP)).toBe(2); // the erased one counts too
       expect(names(await puller.take(1))).toEqual(['b']);
       expect(await puller.isQuiet()).toBe(true);
     });

@@ -85,11 +85,5 @@ export function requestJournalContract(open: () => Promise<readonly [RequestJour
       expect(await journal.trim(9_000)).toBe(100);
       expect(await timesOf()).toEqual([3_000]);
     });
-
-    test('is refused once it is closed', async () => {
-      const [journal] = await open();
-      await journal.close();
-      await expect(journal.append([requestRow(1)])).rejects.toMatchObject({ code: 'STORE_CLOSED' });
-    });
   });
 }

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type RowOf, type StorePlan, tablePlan } from '../../src/tables/plan.ts';
 import { removeRows } from '../../src/tables/remove-rows.ts';
-import { change, drop, put, type Tables } from '../../src/tables/tables.ts';
+import { change, drop, put, type Query, type Tables } from '../../src/tables/tables.ts';
 
 /** A table with a text as its key, and columns aside. */
 export const PARCELS = tablePlan({
@@ -65,7 +65,7 @@ const entry = (id: number, given: Partial<Entry> = {}): Entry => ({
   ...{ id, account: 7, revision: 0, status: 1, made_at: 1_000 },
   ...given,
 });
-const idsOf = (rows: readonly { readonly id?: unknown }[]): unknown[] => rows.map(({ id }) => id);
+const idsOf = (rows: readonly { readonly id?: unknown }[]): string => rows.map(({ id }) => id).join(' ');
 const all = <T>(rows: readonly T[]): boolean[] => rows.map(() => true);
 
 /** The contract of every engine of tables. `open` returns an empty store, which the suite closes. */
@@ -91,14 +91,8 @@ export function tablesContract(open: () => Promise<TablesUnderTest>): void {
   describe('a row', () => {
     test('is read as it was written, what is aside only when it is asked for', async () => {
       const photo = new Uint8Array([0, 1, 255]);
-      const whole = parcel('p', {
-        place: 2 ** 53 - 1,
-        weight: 0.1,
-        due_at: 5,
-        note: 'ä\u0000"',
-        letter: 'long',
-        photo,
-      });
+      const note = 'ä\u0000"';
+      const whole = parcel('p', { place: 2 ** 53 - 1, weight: 0.1, due_at: 5, note, letter: 'long', photo });
       const { tables, other } = await withParcels(whole, parcel('q'));
       const { letter: _, photo: __, ...plain } = whole;
       expect(await other.get(PARCELS, ['p'])).toEqual([plain]);
@@ -113,7 +107,7 @@ export function tablesContract(open: () => Promise<TablesUnderTest>): void {
 
     test('that is asked for by its key is left out where it is missing; the others come in the order of the keys', async () => {
       const { tables } = await withEntries(entry(1), entry(2), entry(3));
-      expect(idsOf(await tables.get(ENTRIES, [3, 9, 1]))).toEqual([3, 1]);
+      expect(idsOf(await tables.get(ENTRIES, [3, 9, 1]))).toBe('3 1');
       expect(await tables.get(ENTRIES, [])).toEqual([]);
     });
 
@@ -150,26 +144,15 @@ export function tablesContract(open: () => Promise<TablesUnderTest>): void {
     test('returns the rows of a selection in the order of the index, either way, up to the limit', async () => {
       const { tables } = await withParcels(...lanes);
       const inLane = { index: 'by_lane', equals: { lane: 'a' } } as const;
-      expect(idsOf(await tables.find(PARCELS, { ...inLane, limit: 9 }))).toEqual(['p3', 'p1', 'p0']);
-      expect(idsOf(await tables.find(PARCELS, { ...inLane, descending: true, limit: 2 }))).toEqual([
-        'p0',
-        'p1',
-      ]);
+      expect(idsOf(await tables.find(PARCELS, { ...inLane, limit: 9 }))).toBe('p3 p1 p0');
+      expect(idsOf(await tables.find(PARCELS, { ...inLane, descending: true, limit: 2 }))).toBe('p0 p1');
       expect(await tables.find(PARCELS, { ...inLane, limit: 0 })).toEqual([]);
       const range = { from: 7, to: 9 };
-      expect(idsOf(await tables.find(PARCELS, { ...inLane, range, limit: 9 }))).toEqual(['p3', 'p1']);
-      expect(idsOf(await tables.find(PARCELS, { index: 'key', range: { from: 'p4' }, limit: 9 }))).toEqual([
-        'p4',
-        'p5',
-      ]);
-      expect(idsOf(await tables.find(PARCELS, { index: 'by_lane', limit: 9 }))).toEqual([
-        'p3',
-        'p1',
-        'p0',
-        'p5',
-        'p2',
-        'p4',
-      ]);
+      expect(idsOf(await tables.find(PARCELS, { ...inLane, range, limit: 9 }))).toBe('p3 p1');
+      expect(idsOf(await tables.find(PARCELS, { index: 'key', range: { from: 'p4' }, limit: 9 }))).toBe(
+        'p4 p5',
+      );
+      expect(idsOf(await tables.find(PARCELS, { index: 'by_lane', limit: 9 }))).toBe('p3 p1 p0 p5 p2 p4');
     });
 
     test('merges the runs of several values in the order of the rest of the index', async () => {
@@ -222,9 +205,9 @@ export function tablesContract(open: () => Promise<TablesUnderTest>): void {
         parcel('due', { due_at: -5 }),
         parcel('b', { lane: 'b', due_at: 3 }),
       );
-      expect(idsOf(await tables.find(PARCELS, { index: 'due', limit: 9 }))).toEqual(['due', 'b']);
+      expect(idsOf(await tables.find(PARCELS, { index: 'due', limit: 9 }))).toBe('due b');
       const inLane = { index: 'due_in_lane', equals: { lane: 'a' } } as const;
-      expect(idsOf(await tables.find(PARCELS, { ...inLane, limit: 9 }))).toEqual(['due']);
+      expect(idsOf(await tables.find(PARCELS, { ...inLane, limit: 9 }))).toBe('due');
       expect(await tables.count(PARCELS, inLane, 9)).toBe(1);
       await tables.write([change(PARCELS, 'due', { due_at: null })]);
       expect(await tables.find(PARCELS, { ...inLane, limit: 9 })).toEqual([]);
@@ -248,14 +231,14 @@ export function tablesContract(open: () => Promise<TablesUnderTest>): void {
           } as const;
           const page = await tables.find(PARCELS, { ...query, after });
           if (page.length === 0) break;
-          found.push(...(idsOf(page) as string[]));
+          found.push(...page.map(({ id }) => id));
           after = page.at(-1);
           await other.write([
             drop(PARCELS, found.at(-1) ?? ''),
             put(PARCELS, parcel(`new${found.length}`, { lane: 'b' })),
           ]);
         }
-        const expected = idsOf(rows.filter(({ place }) => place <= 3));
+        const expected = rows.filter(({ place }) => place <= 3).map(({ id }) => id);
         expect(found).toEqual(descending ? expected.reverse() : expected);
       },
     );
@@ -265,10 +248,10 @@ export function tablesContract(open: () => Promise<TablesUnderTest>): void {
       const within = async (from: number, to: number) =>
         idsOf(await tables.find(PARCELS, { index, equals: { lane: 'a' }, range: { from, to }, limit: 9 }));
       const endless = Number.POSITIVE_INFINITY;
-      expect(await within(-endless, endless)).toEqual(['p1', 'p2']);
-      expect(await within(2, endless)).toEqual(['p2']);
-      expect(await within(endless, endless)).toEqual([]);
-      expect(await within(-endless, -endless)).toEqual([]);
+      expect(await within(-endless, endless)).toBe('p1 p2');
+      expect(await within(2, endless)).toBe('p2');
+      expect(await within(endless, endless)).toBe('');
+      expect(await within(-endless, -endless)).toBe('');
     });
 
     test('refuses what is no part of the index', async () => {
@@ -307,7 +290,7 @@ export function tablesContract(open: () => Promise<TablesUnderTest>): void {
       expect(await tables.firsts(PARCELS, { ...query, values: [] })).toEqual([]);
       expect(await tables.firsts(PARCELS, { ...query, values: ['d', 'x', 'a'] })).toEqual([a2, d1]);
       const last = await tables.firsts(PARCELS, { ...query, descending: true, values: ['a', 'b'] });
-      expect(idsOf(last)).toEqual(['b1', 'a1']);
+      expect(idsOf(last)).toBe('b1 a1');
     });
 
     test('groups what follows equal values', async () => {
@@ -318,7 +301,7 @@ export function tablesContract(open: () => Promise<TablesUnderTest>): void {
         entry(4, { status: 2, made_at: 1 }),
       );
       const query = { index: 'by_account', equals: { account: 7 }, of: 'status' } as const;
-      expect(idsOf(await tables.firsts(ENTRIES, query))).toEqual([2, 4]);
+      expect(idsOf(await tables.firsts(ENTRIES, query))).toBe('2 4');
       expect(
         await tables.firsts(ENTRIES, { ...query, of: 'made_at' as 'status' }).catch((error) => error),
       ).toBeInstanceOf(TypeError);
@@ -343,13 +326,7 @@ export function tablesContract(open: () => Promise<TablesUnderTest>): void {
     );
     const upTo6 = () => removeRows(tables, PARCELS, { index: 'due', range: { to: 6 } }, 4);
     expect(await upTo6()).toBe(4);
-    expect(idsOf(await other.find(PARCELS, { index: 'key', limit: 9 }))).toEqual([
-      'p0',
-      'p1',
-      'p2',
-      'p3',
-      'p4',
-    ]);
+    expect(idsOf(await other.find(PARCELS, { index: 'key', limit: 9 }))).toBe('p0 p1 p2 p3 p4');
     expect([await upTo6(), await upTo6()]).toEqual([2, 0]);
     await tables.write([put(PARCELS, parcel('p8', { letter: 'new' }))]);
     expect(await tables.get(PARCELS, ['p8'], ['letter'])).toMatchObject([{ letter: 'new' }]);
@@ -410,7 +387,7 @@ export function tablesContract(open: () => Promise<TablesUnderTest>): void {
         drop(PARCELS, 'u', { as: { place: 1 } }),
       ];
       expect(await tables.write(writes)).toEqual([true, false, true, false, false, true]);
-      expect(idsOf(await tables.find(PARCELS, { index: 'key', limit: 9 }))).toEqual(['p', 'q', 's']);
+      expect(idsOf(await tables.find(PARCELS, { index: 'key', limit: 9 }))).toBe('p q s');
       expect(await letters(tables, 'p')).toEqual(['p null put']);
     });
 
@@ -499,7 +476,7 @@ export function tablesContract(open: () => Promise<TablesUnderTest>): void {
       const winners = (await Promise.all(writing)).flatMap(([isDone], n) => (isDone ? [n] : []));
       expect(winners).toHaveLength(1);
       const [winner = 0] = winners;
-      expect(idsOf(await tables.find(ENTRIES, { index: 'key', limit: 99 }))).toEqual([1, 10 + winner]);
+      expect(idsOf(await tables.find(ENTRIES, { index: 'key', limit: 99 }))).toBe(`1 ${10 + winner}`);
     });
 
     test('notifies who listens on another handle', async () => {
@@ -537,80 +514,43 @@ export function tablesContract(open: () => Promise<TablesUnderTest>): void {
     const ofRuns = { index: 'by_account', equals: { account: [3, 4, 5], status: [0, 1] } } as const;
     const ofLane = { index: 'by_lane', equals: { lane: 'l3' } } as const;
     const dueInLane = { index: 'due_in_lane', equals: { lane: 'l3' } } as const;
+    const byTime = { index: 'by_time', after: { made_at: 3, id: 1_380 } } as const;
+    const lanes = { index: 'due_in_lane', of: 'lane' } as const;
+    type Entries = Omit<Query<typeof ENTRIES, 'id'>, 'limit'>;
+    type Parcels = Omit<Query<typeof PARCELS, 'id' | 'letter'>, 'limit'>;
+    const entries = (query: Entries) => () => tables.find(ENTRIES, { ...query, limit: 10 });
+    const parcels = (query: Parcels) => () => tables.find(PARCELS, { ...query, limit: 10 });
+    const place = { made_at: 4, id: 1_700 };
     const cases: readonly (readonly [index: string, most: number, work: () => Promise<unknown>])[] = [
       ['key', 2, () => tables.get(ENTRIES, [5])],
       ['key', 12, () => tables.get(PARCELS, ['p1', 'p2', 'p3'], ['id', 'letter'])],
-      ['key', 22, () => tables.find(ENTRIES, { index: 'key', after: { id: 700 }, limit: 10 })],
-      [
-        'key',
-        22,
-        () => tables.find(PARCELS, { index: 'key', after: { id: 'p7' }, descending: true, limit: 10 }),
-      ],
-      ['by_account', 22, () => tables.find(ENTRIES, { ...ofRun, limit: 10 })],
-      [
-        'by_account',
-        22,
-        () => tables.find(ENTRIES, { ...ofRun, range: { from: 2, to: 4 }, descending: true, limit: 10 }),
-      ],
-      [
-        'by_account',
-        30,
-        () => tables.find(ENTRIES, { ...ofRun, after: { made_at: 4, id: 1_700 }, limit: 10 }),
-      ],
-      [
-        'by_account',
-        90,
-        () =>
-          tables.find(ENTRIES, { ...ofRuns, descending: true, after: { made_at: 4, id: 1_700 }, limit: 10 }),
-      ],
-      ['by_lane', 32, () => tables.find(PARCELS, { ...ofLane, after: { place: 4, id: 'p5' }, limit: 10 })],
-      [
-        'by_time',
-        22,
-        () => tables.find(ENTRIES, { index: 'by_time', after: { made_at: 3, id: 1_380 }, limit: 10 }),
-      ],
-      [
-        'by_time',
-        22,
-        () =>
-          tables.find(ENTRIES, {
-            index: 'by_time',
-            descending: true,
-            range: { from: 1, to: 5 },
-            after: { made_at: 3, id: 1_380 },
-            limit: 10,
-          }),
-      ],
-      ['by_lane', 22, () => tables.find(PARCELS, { ...ofLane, columns: ['id', 'letter'], limit: 10 })],
-      ['due', 22, () => tables.find(PARCELS, { index: 'due', range: { to: 900 }, limit: 10 })],
-      ['due_in_lane', 22, () => tables.find(PARCELS, { ...dueInLane, limit: 10 })],
-      ['due_in_lane', 90, () => tables.firsts(PARCELS, { index: 'due_in_lane', of: 'lane' })],
-      [
-        'due_in_lane',
-        8,
-        () =>
-          tables.firsts(PARCELS, {
-            index: 'due_in_lane',
-            of: 'lane',
-            values: ['l1', 'l2'],
-            descending: true,
-          }),
-      ],
+      ['key', 22, entries({ index: 'key', after: { id: 700 } })],
+      ['key', 22, parcels({ index: 'key', after: { id: 'p7' }, descending: true })],
+      ['by_account', 22, entries(ofRun)],
+      ['by_account', 22, entries({ ...ofRun, range: { from: 2, to: 4 }, descending: true })],
+      ['by_account', 30, entries({ ...ofRun, after: place })],
+      ['by_account', 90, entries({ ...ofRuns, descending: true, after: place })],
+      ['by_lane', 32, parcels({ ...ofLane, after: { place: 4, id: 'p5' } })],
+      ['by_time', 22, entries(byTime)],
+      ['by_time', 22, entries({ ...byTime, descending: true, range: { from: 1, to: 5 } })],
+      ['by_lane', 22, parcels({ ...ofLane, columns: ['id', 'letter'] })],
+      ['due', 22, parcels({ index: 'due', range: { to: 900 } })],
+      ['due_in_lane', 22, parcels(dueInLane)],
+      ['due_in_lane', 90, () => tables.firsts(PARCELS, lanes)],
+      ['due_in_lane', 8, () => tables.firsts(PARCELS, { ...lanes, values: ['l1', 'l2'], descending: true })],
       ['by_account', 22, () => tables.count(ENTRIES, ofRun, 20)],
       ['due', 32, () => tables.count(PARCELS, { index: 'due' }, 30)],
     ];
-    for (const [index, most, work] of cases) {
+    for (const [n, [index, most, work]] of cases.entries()) {
       const plans = await plansOf(work);
-      expect(plans.length, String(work)).toBeGreaterThan(0);
+      const which = `read ${n}, by ${index}`;
       for (const plan of plans) {
-        expect(plan, String(work)).toMatchObject({ isMore: false });
-        expect([index, 'key'], String(work)).toContain(plan.index);
-        expect(plan.read ?? 0, String(work)).toBeLessThanOrEqual(most);
+        expect(plan, which).toMatchObject({ isMore: false });
+        expect([index, 'key'], which).toContain(plan.index);
+        expect(plan.read ?? 0, which).toBeLessThanOrEqual(most);
       }
-      expect(
-        plans.map((plan) => plan.index),
-        String(work),
-      ).toContain(index);
+      const indexes = plans.map((plan) => plan.index);
+      expect(indexes, which).toContain(index);
     }
   });
 
@@ -630,11 +570,11 @@ export function tablesContract(open: () => Promise<TablesUnderTest>): void {
     const rows = [1, 2, 3].map((id) => ({ id, account: id % 2 }));
     await tables.write(rows.map((row) => put(LATER, row)));
     const odd = { index: 'by_account', equals: { account: 1 }, limit: 9 } as const;
-    expect(idsOf(await tables.find(LATER, { index: 'key', limit: 9 }))).toEqual([1, 2, 3]);
+    expect(idsOf(await tables.find(LATER, { index: 'key', limit: 9 }))).toBe('1 2 3');
     await expect(tables.find(LATER, odd)).rejects.toThrow(/index|hint/);
     await other.makeIndexes(LATER);
     await tables.makeIndexes(LATER);
-    expect(idsOf(await tables.find(LATER, odd))).toEqual([1, 3]);
+    expect(idsOf(await tables.find(LATER, odd))).toBe('1 3');
   });
 
   test('after its end every call rejects', async () => {

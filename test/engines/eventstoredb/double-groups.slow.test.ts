@@ -141,57 +141,6 @@ describeBoth('a persistent subscription', (open) => {
     await expect.poll(() => consumer.error).toBeInstanceOf(missing);
   });
 
-  test('hands out stored and new events, up to the consumer’s buffer', async () => {
-    const group = await GroupAtWork.create(open);
-    await group.record('1', 'a', 'b', 'c');
-    const consumer = group.consume(2);
-    const [a] = await consumer.take(2);
-    expect(consumer.handed).toEqual(['a 0', 'b 0']);
-    if (a !== undefined) await consumer.subscription.ack(a);
-    await consumer.take(3);
-    await group.record('2', 'd');
-    await consumer.subscription.ack(...consumer.events.slice(1));
-    await consumer.take(4);
-    expect(consumer.handed).toEqual(['a 0', 'b 0', 'c 0', 'd 0']);
-  });
-
-  test('distributes events in turn', async () => {
-    const group = await GroupAtWork.create(open);
-    const consumers = [group.consume(), group.consume()];
-    await expect
-      .poll(
-        async () => (await group.client.getPersistentSubscriptionToAllInfo(group.name)).connections.length,
-      )
-      .toBe(2);
-    await group.record('1', 'a', 'b', 'c', 'd');
-    for (const consumer of consumers) await consumer.take(2);
-    expect(consumers.flatMap(({ handed }) => handed).sort()).toEqual(['a 0', 'b 0', 'c 0', 'd 0']);
-  });
-
-  test('parks on request', async () => {
-    const group = await GroupAtWork.create(open);
-    await group.record('1', 'a', 'b');
-    const consumer = group.consume();
-    await consumer.subscription.nack(PARK, 'odd', ...(await consumer.take(2)));
-    await expect.poll(() => group.parked().then(({ length }) => length)).toBe(2);
-    const reason = "Client explicitly NAK'ed message.\nodd";
-    expect(await group.parked()).toEqual([
-      { name: 'a', reason, revision: 0n },
-      { name: 'b', reason, revision: 1n },
-    ]);
-    const { stats } = await group.client.getPersistentSubscriptionToAllInfo(group.name);
-    expect(stats).toMatchObject({ parkedMessageCount: 2n, totalInFlightMessages: 0 });
-  });
-
-  test('hands out again an event that was not answered in time', async () => {
-    const group = await GroupAtWork.create(open, { messageTimeout: 400 });
-    await group.record('1', 'a');
-    const slow = group.consume();
-    await slow.take(2);
-    expect(slow.handed).toEqual(['a 0', 'a 1']);
-    await slow.subscription.ack(...slow.events.slice(1));
-  });
-
   test('hands out at once, as retried, the events of a consumer that left', async () => {
     const group = await GroupAtWork.create(open);
     await group.record('1', 'a', 'b');
@@ -223,21 +172,6 @@ describeBoth('a persistent subscription', (open) => {
     if (b !== undefined) await consumer.subscription.ack(b);
     const onceMore = { name: 'a', reason: "Client explicitly NAK'ed message.\nonce more", revision: 2n };
     await expect.poll(() => group.parked()).toEqual([onceMore]);
-  });
-
-  test('parks events where readers of the log do not see them', async () => {
-    const group = await GroupAtWork.create(open);
-    await group.record('1', 'a');
-    const consumer = group.consume();
-    const [a] = (await consumer.take(1)) as [GroupEvent];
-    await consumer.subscription.nack(PARK, 'parked', a);
-    await expect.poll(() => group.parked().then(({ length }) => length)).toBe(1);
-    await group.record('2', 'b');
-    const streams = new Set<string | undefined>();
-    const log = group.client.readAll({ fromPosition: a.event?.position ?? END, maxCount: 1_000 });
-    for await (const { event } of log) streams.add(event?.streamId);
-    expect([...streams].filter((stream) => stream?.includes(group.prefix))).toHaveLength(2);
-    expect(streams).not.toContain(group.parkedStream);
   });
 
   test('keeps the link of a parked event whose stream was erased, and hands out the tombstone', async () => {

@@ -1,12 +1,15 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { DIRECTORY_STORE, openDirectoryRows } from '../../../src/accounts/directory/rows/stored-rows.ts';
 import { systemClock as clock } from '../../../src/base/clock.ts';
 import { backupFile } from '../../../src/engines/sqlite/driver/backup-file.ts';
 import { Database } from '../../../src/engines/sqlite/driver/database.ts';
 import { inspectFile } from '../../../src/engines/sqlite/driver/inspect-file.ts';
 import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
 import { openSqliteSubscriptions } from '../../../src/engines/sqlite/event-store/subscriptions.ts';
+import { openSqliteTables } from '../../../src/engines/sqlite/tables/tables.ts';
+import { openRequestJournal, REQUESTS_STORE } from '../../../src/pull/stored-requests.ts';
 import { queueInFile } from '../../support/deliveries/open-queue.ts';
 import { fileCoordination } from '../../support/engines/coordination.ts';
 import { openFiles } from '../../support/interposed.ts';
@@ -27,6 +30,8 @@ test('a store that is closed has none of its files open', async () => {
     openSqliteSubscriptions({ path: path('subscriptions.db'), store, clock }),
     queueInFile({ path: path('deliveries.db'), clock }),
     fileCoordination(path('control.db'), clock),
+    openDirectoryRows(openSqliteTables(DIRECTORY_STORE, { path: path('directory.db'), clock })),
+    openRequestJournal(openSqliteTables(REQUESTS_STORE, { path: path('requests.db'), clock })),
     store,
   ];
   expect(openFiles(folder)).toBeGreaterThan(opened.length);
