@@ -29,26 +29,26 @@ const STORES: Readonly<Record<StoreName, KeptStore>> = {
 };
 const portOf = (store: StoreName) => (typeof STORES[store] === 'string' ? 'events' : 'tables');
 
-/** What opens engines, and reads the settings of a service that can have these servers. */
+/** Makes the functions that open engines and read the settings of a service that can have these servers. */
 export function engineRegistry(servers: readonly Engine[]) {
   const selected = ({ ofEngines }: Config) =>
     servers.filter(({ setting }) => ofEngines[setting] !== undefined);
   return {
     ...configReader(Object.assign({}, ...servers.map(({ settings }) => settings))),
     servers,
-    /** The settings that select a server for a store, as a message names them. */
+    /** Returns the settings that select a server for a store, for a message. */
     settingsFor: (store: StoreName): string =>
       servers
         .filter(({ ports }) => ports.includes(portOf(store)))
         .map(({ setting }) => setting)
         .join(' or '),
     /**
-     * Each port is served by the last server that is selected and can serve it, and by the embedded engine where there is
-     * none. `log` gets the lines about engines that become unavailable or available again; commands have none.
+     * Opens the engines. Each port is served by the last selected server that can serve it, or else by the embedded engine.
+     * `log` gets the lines about engines that become unavailable or available again. Commands have no log.
      */
     openEngines: (config: Config, clock: Clock, log: Log = silentLog): Promise<Engines> =>
       open(selected(config), { config, clock, log }),
-    /** What the drivers say against the engines' settings, as lines that begin with the setting; connects to none. */
+    /** Returns the faults that drivers find in the engines' settings. Each line begins with the setting. Does not connect. */
     async faultsOfEngines(config: Config): Promise<string[]> {
       const faults: string[] = [];
       for (const server of selected(config)) {
@@ -61,7 +61,7 @@ export function engineRegistry(servers: readonly Engine[]) {
 
 export type Registry = ReturnType<typeof engineRegistry>;
 
-/** The only list of engines. The embedded one is there always. */
+/** The only list of engines. The embedded engine is always there too. */
 export const registry = engineRegistry([eventStoreDb, mongoDb, postgresql]);
 export const { servers, settingsFor, openEngines, loadConfig, showConfig, unknownSettings } = registry;
 

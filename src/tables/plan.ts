@@ -1,4 +1,4 @@
-/** `time`: whole milliseconds, which an engine with dates shows as one. A `?` marks a column that may be `null`. */
+/** A `time` is in whole milliseconds, and an engine with dates stores it as one. `?` marks a column that may be `null`. */
 export type Kind = 'text' | 'integer' | 'number' | 'time' | 'bytes';
 export type Column = Kind | `${Kind}?`;
 export type Columns = Readonly<Record<string, Column>>;
@@ -18,7 +18,7 @@ type ValueOf<C> = C extends `${infer K extends Kind}?`
     ? ValueOfKind[C]
     : never;
 
-/** A table as data. Names are of lower-case letters and `_`. */
+/** A table as data. Names consist of lower-case letters and `_`. */
 export interface TablePlan<
   C extends Columns = Columns,
   A extends string = string,
@@ -26,35 +26,35 @@ export interface TablePlan<
 > {
   readonly name: string;
   readonly columns: C;
-  /** The column that is unique: a text, or an integer. */
+  /** The unique column, a text or an integer. */
   readonly key: keyof C & string;
-  /** Large columns, which are read only when they are asked for, and written only when they change. */
+  /** Large columns. They are read only when they are asked for, and written only when they change. */
   readonly aside?: readonly (A & keyof C)[];
   /**
-   * Indexes by name. The key is the last part of each, unless it is another part, so that each is a total order. A row
-   * is in an index only if it has a value in all of its columns. The index `key`, by the key alone, is always there.
+   * The indexes by name. The key is added as the last column if an index lacks it, so that each has a total order. A row is
+   * in an index only if it has a value in all of its columns. There is always the index `key`, which has only the key.
    */
   readonly indexes: Readonly<Record<I, readonly (keyof C & string)[]>>;
-  /** Whether the indexes are made by `makeIndexes` alone, once the table is filled, which is faster. */
+  /** Leaves the indexes to `makeIndexes`, since it is faster to make them once the table is filled. */
   readonly indexesLater?: boolean;
-  /** A column of which the value in a row never changes, by which a cluster may spread the rows. */
+  /** The column by which a cluster may spread the rows. Its value in a row never changes. */
   readonly shardedBy?: keyof C & string;
 }
 
-/** The tables of one store, which are opened, and for the embedded engine kept in a file, together. */
+/** The tables of one store. They are opened together, and the embedded engine has them in one file. */
 export interface StorePlan {
-  /** Of the embedded file, without its ending, and of the entry in `schema_versions`. */
+  /** The name of the embedded file, without its ending, and of the entry in `schema_versions`. */
   readonly name: string;
-  /** A higher one adds tables and indexes. What has a higher one than the plan is refused with `STORE_NEWER`. */
+  /** A higher version adds tables and indexes. A store with a higher version is refused with `STORE_NEWER`. */
   readonly version: number;
   readonly tables: readonly TablePlan[];
-  /** `full`: a commit survives a power cut. `normal`: a power cut may lose the last ones. */
+  /** With `full` a commit survives a power cut. With `normal` a power cut may lose the last commits. */
   readonly durability: 'full' | 'normal';
-  /** A call on a server is given up with `STORE_UNAVAILABLE` after this time. */
+  /** After this time a call on a server rejects with `STORE_UNAVAILABLE`. */
   readonly withinMs: number;
-  /** Whether it may be lost at any time: a damaged file is put aside then, and recreated. */
+  /** True if the store may be lost at any time. Then a damaged file is put aside and recreated. */
   readonly isRecreated?: boolean;
-  /** Of an embedded file. Default 8 KiB; less where a commit changes a little in many places. */
+  /** The page size of an embedded file, by default 8 KiB. Smaller pages suit commits that change little in many places. */
   readonly pageBytes?: number;
 }
 
@@ -70,12 +70,12 @@ export function tablePlan<
 /** A whole row. */
 export type RowOf<T> =
   T extends TablePlan<infer C, string, string> ? { readonly [K in keyof C]: ValueOf<C[K]> } : never;
-/** The columns that are read unless others are asked for. */
+/** The columns that are read by default. */
 export type PlainColumn<T> =
   T extends TablePlan<infer C, infer A, string> ? Exclude<keyof C, A> & keyof RowOf<T> : never;
 export type IndexName<T> = T extends TablePlan<Columns, string, infer I> ? I | 'key' : never;
 
-/** What every plan can be used as, once the types of its rows don't matter. */
+/** A row whose types don't matter. */
 export type AnyRow = Readonly<Record<string, Value>>;
 
 export function isNullable({ columns }: TablePlan, column: string): boolean {
@@ -86,7 +86,7 @@ export function kindOf({ columns }: TablePlan, column: string): Kind {
   return columns[column]?.replace('?', '') as Kind;
 }
 
-/** The columns of an index in their order, with the key. */
+/** Returns the columns of an index in their order, with the key. */
 export function columnsOfIndex({ indexes, key, name }: TablePlan, index: string): readonly string[] {
   if (index === 'key') return [key];
   const columns = indexes[index];
@@ -94,7 +94,7 @@ export function columnsOfIndex({ indexes, key, name }: TablePlan, index: string)
   return columns.includes(key) ? columns : [...columns, key];
 }
 
-/** Those that are not kept aside. */
+/** Returns the columns that are not kept aside. */
 export function plainColumns({ columns, aside = [] }: TablePlan): string[] {
   return Object.keys(columns).filter((name) => !aside.includes(name));
 }
@@ -109,7 +109,7 @@ const FITS: Readonly<Record<Kind, Check>> = {
   time: (value) => Number.isSafeInteger(value) && Math.abs(value as number) <= MAX_TIME,
   bytes: (value) => value instanceof Uint8Array,
 };
-/** By table, since each row is checked. */
+/** The checks of each table. They are kept, since each row is checked. */
 const checks = new WeakMap<TablePlan, Readonly<Record<string, Check>>>();
 
 function checksOf(table: TablePlan): Readonly<Record<string, Check>> {
@@ -123,7 +123,7 @@ function checksOf(table: TablePlan): Readonly<Record<string, Check>> {
   return checksOf(table);
 }
 
-/** Why this row, or these columns of one, can't be stored in the table; `undefined` where they can. */
+/** Returns why this row, or these columns of a row, can't be stored in the table; `undefined` if they can. */
 export function faultOf(
   table: TablePlan,
   row: AnyRow,

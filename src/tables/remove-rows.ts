@@ -1,7 +1,7 @@
 import { columnsOfIndex, type Key, type TablePlan } from './plan.ts';
 import { drop, type Query, type Selection, type Tables } from './tables.ts';
 
-/** Removes the first `limit` rows of a selection, as far as they still are where they were found; says how many. */
+/** Removes the first `limit` rows of a selection, unless they have changed since they were found. Returns how many. */
 export async function removeRows<T extends TablePlan>(
   tables: Tables,
   table: T,

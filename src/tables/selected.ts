@@ -1,28 +1,29 @@
 import { columnsOfIndex, faultOf, isNullable, type Key, type TablePlan, type Value } from './plan.ts';
 import type { AnySelection, Write } from './tables.ts';
 
-/** A selection as an adapter reads it. */
+/** A selection in the form that adapters use. */
 export interface Selected {
   readonly index: string;
   /** The first columns of the index, with the values of each. */
   readonly equals: readonly (readonly [column: string, values: readonly Value[]])[];
-  /** The other columns, the last of which makes the order a total one. */
+  /** The other columns. The last one makes the order total. */
   readonly order: readonly string[];
-  /** Of the first column in the order. */
+  /** The lower limit of the first column in the order. */
   readonly from: Value | undefined;
+  /** The upper limit of the same column. */
   readonly to: Value | undefined;
-  /** A value for each column of the order. */
+  /** The place to continue after: a value for each column of the order. */
   readonly after: readonly Value[] | undefined;
   readonly descending: boolean;
-  /** Columns that rows of the index have a value in, and other rows may lack. */
+  /** The columns of the index in which other rows may have no value. */
   readonly present: readonly string[];
-  /** Whether the rows are in order as they stand in the index: there is nothing to merge. */
+  /** True if the rows have their order in the index already, so that there is nothing to merge. */
   readonly isOneRun: boolean;
-  /** Whether a list of values is empty. */
+  /** True if a list of values is empty, so that nothing is selected. */
   readonly isNone: boolean;
 }
 
-/** Throws `TypeError` for what is no part of the index. */
+/** Converts a selection. Throws `TypeError` for columns that do not fit the index. */
 export function selected(table: TablePlan, selection: AnySelection): Selected {
   const { index, equals: given = {}, range = {}, descending = false } = selection;
   const columns = columnsOfIndex(table, index);
@@ -42,7 +43,7 @@ export function selected(table: TablePlan, selection: AnySelection): Selected {
   };
 }
 
-/** A selection of each combination of values: the runs of the index that are merged. */
+/** Returns a selection for each combination of values. These are the runs of the index, which are merged. */
 export function runsOf(found: Selected): Selected[] {
   let runs: Selected['equals'][] = [[]];
   for (const [column, values] of found.equals)
@@ -50,15 +51,15 @@ export function runsOf(found: Selected): Selected[] {
   return runs.map((equals) => ({ ...found, equals, isOneRun: true }));
 }
 
-/** The selection of the rows with one value in the first column of the order. */
+/** Returns the selection of the rows with one value in the first column of the order. */
 export function groupOf(found: Selected, value: Value): Selected {
   const [of = '', ...order] = found.order;
   return { ...found, equals: [...found.equals, [of, [value]]], order };
 }
 
 /**
- * The selections that a place to continue after makes of one, each a single range of the index: what shares the first columns
- * of the place, and is beyond it in the next one.
+ * Splits a selection that continues after a place into selections that are single ranges of the index. The rows of each
+ * share the first columns of the place, and lie beyond it in the next column.
  */
 export function rangesOf(found: Selected): Selected[] {
   const { after, order, equals, from, to } = found;
@@ -73,7 +74,7 @@ export function rangesOf(found: Selected): Selected[] {
   return isWithin ? ranges : ranges.slice(0, 1);
 }
 
-/** Compares rows by columns in order. */
+/** Makes a function that compares rows by these columns, in this order. */
 export function comparing(columns: readonly string[], descending: boolean) {
   const [less, more] = descending ? [1, -1] : [-1, 1];
   return (a: Readonly<Record<string, Value>>, b: Readonly<Record<string, Value>>): number => {
@@ -89,7 +90,7 @@ function isLess(one: Value | undefined, other: Value | undefined): boolean {
   return (one ?? 0) < (other ?? 0);
 }
 
-/** Why a list can't be written: a row does not fit its table. Throws `TypeError` where one is named twice. */
+/** Returns why a row of a list does not fit its table, if so. Throws `TypeError` if the list names a row twice. */
 export function faultOfList(writes: readonly Write[]): string | undefined {
   const seen = new Map<TablePlan, Set<Key>>();
   for (const write of writes) {

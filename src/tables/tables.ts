@@ -8,38 +8,38 @@ type NumberColumn<T> = {
 /** A part of an index. */
 export interface Selection<T extends TablePlan> {
   readonly index: IndexName<T>;
-  /** The index's first columns, each with a value or a list of distinct values. */
+  /** The first columns of the index, each with a value or a list of distinct values. */
   readonly equals?: { readonly [K in keyof RowOf<T>]?: RowOf<T>[K] | readonly RowOf<T>[K][] };
-  /** Limits of the column after those, both inclusive; a number may be infinite. */
+  /** The inclusive limits of the column after those. A number may be infinite. */
   readonly range?: { readonly from?: Key | undefined; readonly to?: Key | undefined };
   readonly descending?: boolean;
-  /** Only rows after this one in the order, whether it is still there or not. */
+  /** Selects only rows after this one in the order, whether it still exists or not. */
   readonly after?: Partial<RowOf<T>> | undefined;
 }
 
 export interface Query<T extends TablePlan, C extends ColumnOf<T>> extends Selection<T> {
   readonly limit: number;
-  /** All that are not aside, unless given. */
+  /** The columns to read; by default all that are not kept aside. */
   readonly columns?: readonly C[];
 }
 
-/** The first row of each group: the rows with one value in the column `of`, which is the one after those in `equals`. */
+/** Asks for the first row of each group. A group has one value in the column `of`, which follows those in `equals`. */
 export interface GroupQuery<T extends TablePlan> extends Omit<Selection<T>, 'range' | 'after'> {
   readonly of: ColumnOf<T>;
-  /** Only these groups: distinct values. */
+  /** The distinct values of the groups that are asked for; by default all groups. */
   readonly values?: readonly Key[];
 }
 
 /**
- * A condition of a write: the row is missing; or it is there, and these columns are as they were read; or it is missing,
- * or its column is below this number.
+ * The condition of a write. `missing`: the row does not exist. `as`: it exists, and these columns are as they were read.
+ * `below`: it does not exist, or its column is below this number.
  */
 export type Guard<T extends TablePlan> =
   | 'missing'
   | { readonly as: Partial<RowOf<T>> }
   | { readonly below: { readonly [K in NumberColumn<T>]?: number } };
 
-/** Made by `put`, `change` and `drop`. */
+/** A write, which `put`, `change` and `drop` make. */
 export type Write = {
   readonly table: TablePlan;
   readonly key: Key;
@@ -55,7 +55,7 @@ export type Write = {
   | { readonly kind: 'drop' }
 );
 
-/** Inserts a row, or replaces all of it. */
+/** Inserts a row, or replaces the whole row. */
 export function put<T extends TablePlan>(table: T, row: RowOf<T>, guard?: Guard<T>): Write {
   const values = row as AnyRow;
   const { as, below } = typeof guard === 'object' ? (guard as { as?: AnyRow; below?: object }) : {};
@@ -64,7 +64,7 @@ export function put<T extends TablePlan>(table: T, row: RowOf<T>, guard?: Guard<
   return { kind: 'put', table, key: values[table.key] as Key, row: values, missing, as, below: limit };
 }
 
-/** Changes columns, but the key, of a row that is there. */
+/** Changes columns of an existing row, except for its key. */
 export function change<T extends TablePlan>(
   table: T,
   key: Key,
@@ -74,6 +74,7 @@ export function change<T extends TablePlan>(
   return { kind: 'change', table, key, row: columns as AnyRow, as: guard?.as as AnyRow | undefined };
 }
 
+/** Removes a row. */
 export function drop<T extends TablePlan>(
   table: T,
   key: Key,
@@ -87,35 +88,40 @@ export interface ChangeListener {
   notify(): void;
 }
 
-/** Notifies its listeners soon after another process, thread or handle has written; at times without a reason. */
+/**
+ * Notifies its listeners soon after another process, thread or handle has written. It may also do so without a reason.
+ */
 export interface ChangeSignal {
   /** Throws `STORE_CLOSED` after `close`. */
   add(listener: ChangeListener): void;
   remove(listener: ChangeListener): void;
-  /** Notifies at once, in all threads where the engine can: for who has written what others wait for. */
+  /** Notifies at once, and in all threads if the engine can. Called after a write that others wait for. */
   notify(): void;
 }
 
 /**
- * The tables of one store, as one process has them open. Each read is by a named index, and reads no more entries of it
- * than it returns rows, and one more for each run; a list of values in `equals` makes a run of each, and these are merged.
- * What is returned may be changed without changing the store.
+ * The tables of one store that a process has opened. A read uses a named index. It reads no more entries of the index than
+ * it returns rows, and one more for each run. Each combination of values in `equals` makes a run, and the runs are merged.
+ * The caller may change what is returned without changing the store.
  *
- * - `get` returns the rows of these keys that are there, in the order of the keys.
- * - `find` returns the rows of a selection in the order of the index's columns after those in `equals`: in an embedded store
- *   those of one moment. Continued `after` its last row it misses none that was there all the time, and repeats none.
- * - `firsts` returns the index's columns of the first row of each group, in the order of the groups, for one index entry each.
+ * - `get` returns the existing rows with these keys, in the order of the keys.
+ * - `find` returns the rows of a selection in the order of the index's columns after those in `equals`. In an embedded
+ *   store they are those of one moment. A `find` that continues `after` the last row of another one misses no row that
+ *   existed all the time, and repeats none.
+ * - `firsts` returns the index's columns of the first row of each group, in the order of the groups. It reads one index
+ *   entry for each.
  * - `count` counts up to `max`.
- * - `write` does each write whose guard holds, and says for each whether it was done; a `drop` also where the row was gone. A row may be named
- *   once. In the order of the list, as far as it names another table. An embedded store does the list in one commit. A
- *   server may have done a part of it where it rejects, so what is written must be safe to repeat. With `allOrNone` every engine
- *   does all of them in one commit or, where a guard does not hold, none.
- *   Of several that write a row at once under the same guard one succeeds.
- * - `makeIndexes` makes the indexes of a table with `indexesLater`, however long it takes; until then nothing is found by them.
- * - `now` is the engine's clock, which all processes on it share: the server's, or the one that an embedded store was opened with.
- * - `destroy` removes the tables with all that is in them, and closes this handle. Others must not use them any more.
- * - After `close` every call rejects with `STORE_CLOSED`. Values that the plan does not permit reject with `ITEM_REFUSED`
- *   before anything is written; a store that can't be reached with `STORE_UNAVAILABLE`.
+ * - `write` does each write whose guard holds, and says for each whether it was done. A `drop` also counts as done if there
+ *   is no such row. The list may name a row only once. Writes of different tables are done in the order of the list. An
+ *   embedded store commits the list at once. If a server rejects the list, it may have done a part of it, so writes must be
+ *   safe to repeat. With `allOrNone` every engine commits all of them at once or, if a guard does not hold, none. If
+ *   several processes write a row at once under the same guard, one of them succeeds.
+ * - `makeIndexes` makes the indexes of a table with `indexesLater`, however long that takes. Until then they find nothing.
+ * - `now` reads the clock of the engine, which all its processes share: that of the server, or the one that an embedded
+ *   store was opened with.
+ * - `destroy` removes the tables with all rows, and closes this handle. Other handles must not be used any more.
+ * - After `close` every call rejects with `STORE_CLOSED`. Values that the plan does not permit reject with `ITEM_REFUSED`,
+ *   and nothing is written. If the store is unavailable, calls reject with `STORE_UNAVAILABLE`.
  */
 export interface Tables {
   readonly changed: ChangeSignal;
@@ -141,7 +147,7 @@ export interface WriteOptions {
   readonly allOrNone?: boolean;
 }
 
-/** The same without the types of the rows, which no engine knows. */
+/** A selection without the types of the rows, which no engine knows. */
 export interface AnySelection {
   readonly index: string;
   readonly equals?: Readonly<Record<string, Value | readonly Value[]>>;
@@ -161,5 +167,5 @@ export interface AnyGroupQuery extends Omit<AnySelection, 'range' | 'after'> {
 }
 
 export type { StorePlan };
-/** Opens a store of an engine; a missing one is made. */
+/** Opens a store of an engine, and makes a missing one. */
 export type OpenTables = (plan: StorePlan) => Tables;

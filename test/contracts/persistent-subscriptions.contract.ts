@@ -241,7 +241,7 @@ export function persistentSubscriptionsContract(open: () => Promise<Subscription
     });
 
     test('tells how far it is: up to the first event without an answer, and how many are parked', async () => {
-      const { store, subscriptions, consume, parked, lagMs } = await opened();
+      const { store, subscriptions, consume, parked, lagMs } = await opened({ ackTimeoutMs: 60_000 });
       const status = () => subscriptions.status(GROUP);
       const soon = { timeout: lagMs + 1_000 };
       expect(await subscriptions.status('never ensured')).toBeUndefined();

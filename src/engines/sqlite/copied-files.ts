@@ -1,10 +1,26 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { backup, DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { SEALS_STREAM } from '../../domain/operations-events.ts';
 import { VIEWS } from '../../pull/view/stores.ts';
+import { orDamaged } from './driver/errors.ts';
 import { EMBEDDED_FILES } from './embedded-files.ts';
+
+/** More pages than any file has. A copy is one step, so that a busy writer can't make it start over forever. */
+const ALL_PAGES = 2 ** 31 - 1;
+
+/** Writes a consistent copy of an embedded file to `target` while others use the file. */
+export async function backupFile(source: string, target: string): Promise<void> {
+  const db = new DatabaseSync(source, { readOnly: true });
+  try {
+    await backup(db, target, { rate: ALL_PAGES });
+  } catch (error) {
+    throw orDamaged(source, error);
+  } finally {
+    db.close();
+  }
+}
 
 /** The last positions in the copies of a backup; `null` if there is no such copy or nothing in it. */
 export interface CopiedPositions {

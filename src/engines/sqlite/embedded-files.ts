@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DIRECTORY_STORE } from '../../accounts/directory/rows/stored-rows.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -12,7 +12,6 @@ import type { Engines, StoreState } from '../../service/engines/engines.ts';
 import type { StorePlan } from '../../tables/plan.ts';
 import { isDamage } from './driver/errors.ts';
 import { type FileState, inspectFile } from './driver/inspect-file.ts';
-import { numberedFiles } from './driver/numbered-files.ts';
 import { SUBSCRIPTION_MIGRATIONS } from './event-store/group.ts';
 import { EVENT_MIGRATIONS } from './event-store/schema.ts';
 
@@ -33,6 +32,23 @@ export type EmbeddedFile = keyof typeof FILES;
 export const EMBEDDED_FILES = Object.fromEntries(
   Object.keys(FILES).map((name) => [name, `${name}.db`]),
 ) as Readonly<Record<EmbeddedFile, string>>;
+
+const NUMBERED = /^(.+)-(\d+)\.db$/;
+
+/**
+ * Returns the names of the files in `folder` that are `first` with or without a number, such as `transactions.db` and
+ * `transactions-2.db`, in the order of their numbers.
+ */
+export function numberedFiles(folder: string, first: string): string[] {
+  return (existsSync(folder) ? readdirSync(folder) : [])
+    .flatMap((name) => {
+      if (name === first) return [{ name, number: 0 }];
+      const [, stem, number] = NUMBERED.exec(name) ?? [];
+      return `${stem}.db` === first ? [{ name, number: Number(number) }] : [];
+    })
+    .sort((a, b) => a.number - b.number)
+    .map(({ name }) => name);
+}
 
 /** Returns the names of the embedded files in the folder. A view may have several. */
 export function embeddedFiles(folder: string): string[] {

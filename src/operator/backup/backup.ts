@@ -7,13 +7,13 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { assertOwn } from '../../base/config/own-files.ts';
 import { FuelError } from '../../base/errors.ts';
 import {
+  backupFile,
   type CopiedPositions,
   copiedCheckpoint,
   copiedPositions,
   faultOfCopy,
 } from '../../engines/sqlite/copied-files.ts';
-import { backupFile } from '../../engines/sqlite/driver/backup-file.ts';
-import { numberedFiles } from '../../engines/sqlite/driver/numbered-files.ts';
+import { numberedFiles } from '../../engines/sqlite/embedded-files.ts';
 
 /**
  * The databases in the order in which they are copied. Those made from the events come before the events, so that no

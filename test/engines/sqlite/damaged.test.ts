@@ -12,7 +12,7 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
-import { backupFile } from '../../../src/engines/sqlite/driver/backup-file.ts';
+import { backupFile } from '../../../src/engines/sqlite/copied-files.ts';
 import { Database } from '../../../src/engines/sqlite/driver/database.ts';
 import { idOfFile, putAside } from '../../../src/engines/sqlite/driver/put-aside.ts';
 import { commandLine } from '../../support/service/command-line.ts';

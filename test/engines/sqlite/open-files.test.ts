@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { DIRECTORY_STORE, openDirectoryRows } from '../../../src/accounts/directory/rows/stored-rows.ts';
 import { systemClock as clock } from '../../../src/base/clock.ts';
-import { backupFile } from '../../../src/engines/sqlite/driver/backup-file.ts';
+import { backupFile } from '../../../src/engines/sqlite/copied-files.ts';
 import { Database } from '../../../src/engines/sqlite/driver/database.ts';
 import { inspectFile } from '../../../src/engines/sqlite/driver/inspect-file.ts';
 import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
-import { backupFile } from '../../../src/engines/sqlite/driver/backup-file.ts';
+import { backupFile } from '../../../src/engines/sqlite/copied-files.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,

@@ -10,6 +10,8 @@ import {
   type SqliteSubscriptions,
 } from '../../../src/engines/sqlite/event-store/subscriptions.ts';
 import type { GroupConsumer, GroupEvent } from '../../../src/event-store/event-store.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 export const SETTINGS = { prefixes: ['transaction-'], ackTimeoutMs: 5_000 };
 
@@ -36,6 +38,16 @@ export function openForTest(...options: Parameters<typeof openIn>): ReturnType<t
     await opened.subscriptions.close();
     await opened.store.close();
   });
+  return opened;
+}
+
+/** Opens both for a test, with the group `g`; by default in a fresh folder, with a clock that stands still. */
+export async function openGroup(
+  options: { readonly folder?: string; readonly clock?: Clock; readonly lookAtClockMs?: number } = {},
+): Promise<ReturnType<typeof openIn>> {
+  const { folder = temporaryFolder(), clock = new FakeClock(), lookAtClockMs } = options;
+  const opened = openForTest(folder, clock, lookAtClockMs);
+  await opened.subscriptions.ensureGroup('g', SETTINGS);
   return opened;
 }
 

@@ -19,7 +19,7 @@ const USER_STREAMS = '^[^\\$]';
 const SEARCH_WINDOW = { stored: 2_000, live: 1 } as const;
 
 export interface FilterOptions {
-  /** As in `SubscribeOptions`. */
+  /** The prefixes of `SubscribeOptions`. */
   readonly prefixes: readonly string[];
   readonly phase: keyof typeof SEARCH_WINDOW;
   readonly checkpointReached: NonNullable<Filter['checkpointReached']>;

@@ -20,7 +20,7 @@ const MAX_SCANNED = 10_000;
 const MAX_SCANNED_BY_INDEX = 100_000;
 
 export interface ReadAllOptions {
-  /** As in `SubscribeOptions`. */
+  /** The prefixes of `SubscribeOptions`. */
   readonly prefixes: readonly string[];
   readonly after: Position;
   /** The maximum number of events to return. */

@@ -6,7 +6,12 @@ import { Signal } from '../../../../src/base/signal.ts';
 import { Database } from '../../../../src/engines/sqlite/driver/database.ts';
 import { SqliteGroup, SUBSCRIPTION_MIGRATIONS } from '../../../../src/engines/sqlite/event-store/group.ts';
 import type { GroupEvent } from '../../../../src/event-store/event-store.ts';
-import { consume, openForTest, SETTINGS } from '../../../support/event-store/embedded-subscriptions.ts';
+import {
+  consume,
+  openForTest,
+  openGroup,
+  SETTINGS,
+} from '../../../support/event-store/embedded-subscriptions.ts';
 import { nameOf, record } from '../../../support/event-store/store-events.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
@@ -16,8 +21,7 @@ describe('a consumer of an embedded group', () => {
   test('writes nothing for events that the group is not for, but once a second how far it is', async () => {
     const folder = temporaryFolder();
     const clock = new FakeClock();
-    const { store, subscriptions } = openForTest(folder, clock);
-    await subscriptions.ensureGroup('g', SETTINGS);
+    const { store, subscriptions } = await openGroup({ folder, clock });
     await record(store, 'transaction-1', 'a');
     const events = consume(subscriptions);
     await events.consumer.ack([(await events.next()).value]);
@@ -45,8 +49,7 @@ describe('a consumer of an embedded group', () => {
   });
 
   test('is handed at once what another consumer retries', async () => {
-    const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock(), 60_000);
-    await subscriptions.ensureGroup('g', SETTINGS);
+    const { store, subscriptions } = await openGroup({ lookAtClockMs: 60_000 });
     await record(store, 'transaction-1', 'a', 'b');
     const end = new AbortController();
     const consumer = subscriptions.consume('g', { bufferSize: 2, signal: end.signal });
@@ -64,8 +67,7 @@ describe('a consumer of an embedded group', () => {
   });
 
   test('is handed the next event as soon as it acknowledges, retries or parks one', async () => {
-    const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock(), 60_000);
-    await subscriptions.ensureGroup('g', SETTINGS);
+    const { store, subscriptions } = await openGroup({ lookAtClockMs: 60_000 });
     await record(store, 'transaction-1', 'a', 'b', 'c');
     const { signal } = new AbortController();
     const consumer = subscriptions.consume('g', { bufferSize: 1, signal });
@@ -83,8 +85,7 @@ describe('a consumer of an embedded group', () => {
   });
 
   test('is handed at once what is replayed', async () => {
-    const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock(), 60_000);
-    await subscriptions.ensureGroup('g', SETTINGS);
+    const { store, subscriptions } = await openGroup({ lookAtClockMs: 60_000 });
     await record(store, 'transaction-1', 'a');
     const events = consume(subscriptions);
     await events.consumer.park((await events.next()).value, 'parked');
@@ -96,8 +97,7 @@ describe('a consumer of an embedded group', () => {
   });
 
   test('may end after its subscriptions were closed', async () => {
-    const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock());
-    await subscriptions.ensureGroup('g', SETTINGS);
+    const { store, subscriptions } = await openGroup();
     await record(store, 'transaction-1', 'a', 'b');
     const events = consume(subscriptions);
     await events.next();
@@ -106,8 +106,7 @@ describe('a consumer of an embedded group', () => {
   });
 
   test('leaves no timer behind when it ends', async () => {
-    const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock());
-    await subscriptions.ensureGroup('g', SETTINGS);
+    const { store, subscriptions } = await openGroup();
     await record(store, 'transaction-1', 'a');
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => {
@@ -138,8 +137,7 @@ describe('a consumer of an embedded group', () => {
   });
 
   test('sleeps while there is nothing to do', async () => {
-    const { subscriptions } = openForTest(temporaryFolder(), new FakeClock(), 60_000);
-    await subscriptions.ensureGroup('g', SETTINGS);
+    const { subscriptions } = await openGroup({ lookAtClockMs: 60_000 });
     const claiming = vi.spyOn(SqliteGroup.prototype, 'claim');
     const waking = vi.spyOn(Signal.prototype, 'wait');
     onTestFinished(() => {

@@ -14,6 +14,7 @@ import { persistentSubscriptionsBufferContract } from '../../../contracts/persis
 import {
   consume,
   openForTest,
+  openGroup,
   openIn,
   SETTINGS,
 } from '../../../support/event-store/embedded-subscriptions.ts';
@@ -64,8 +65,7 @@ describe('the embedded persistent subscriptions', () => {
 
   test('hand out a retried event at once where the clock is set back while they wait', async () => {
     const clock = new FakeClock();
-    const { store, subscriptions } = openForTest(temporaryFolder(), clock);
-    await subscriptions.ensureGroup('g', SETTINGS);
+    const { store, subscriptions } = await openGroup({ clock });
     await record(store, 'transaction-1', 'a');
     const events = consume(subscriptions);
     const { value } = await events.next();
@@ -100,8 +100,7 @@ describe('the embedded persistent subscriptions', () => {
   });
 
   test('return at once the events that a stopped consumer has claimed and not handed out', async () => {
-    const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock());
-    await subscriptions.ensureGroup('g', SETTINGS);
+    const { store, subscriptions } = await openGroup();
     await record(store, 'transaction-1', 'a', 'b', 'c');
     const first = consume(subscriptions);
     expect(nameOf((await first.next()).value.event)).toBe('a');
@@ -118,8 +117,7 @@ describe('the embedded persistent subscriptions', () => {
 
   test('do not hand out buffered events whose lease has ended', async () => {
     const clock = new FakeClock();
-    const { store, subscriptions } = openForTest(temporaryFolder(), clock);
-    await subscriptions.ensureGroup('g', SETTINGS);
+    const { store, subscriptions } = await openGroup({ clock });
     await record(store, 'transaction-1', 'a', 'b');
     const slow = consume(subscriptions);
     await slow.next();
@@ -135,8 +133,7 @@ describe('the embedded persistent subscriptions', () => {
 
   test('hand out new events although erased ones are due, which take no capacity', async () => {
     const clock = new FakeClock();
-    const { store, subscriptions } = openForTest(temporaryFolder(), clock);
-    await subscriptions.ensureGroup('g', SETTINGS);
+    const { store, subscriptions } = await openGroup({ clock });
     await record(store, 'transaction-1', 'a');
     const first = consume(subscriptions);
     await first.next();
@@ -151,8 +148,7 @@ describe('the embedded persistent subscriptions', () => {
 
   test('hand out events in the order in which they are due', async () => {
     const clock = new FakeClock();
-    const { store, subscriptions } = openForTest(temporaryFolder(), clock);
-    await subscriptions.ensureGroup('g', SETTINGS);
+    const { store, subscriptions } = await openGroup({ clock });
     await record(store, 'transaction-1', 'a', 'b');
     const end = new AbortController();
     const consumer = subscriptions.consume('g', { bufferSize: 2, signal: end.signal });
@@ -170,8 +166,7 @@ describe('the embedded persistent subscriptions', () => {
 
   test('do not return the buffered events of a stopped consumer whose lease has ended', async () => {
     const clock = new FakeClock();
-    const { store, subscriptions } = openForTest(temporaryFolder(), clock);
-    await subscriptions.ensureGroup('g', SETTINGS);
+    const { store, subscriptions } = await openGroup({ clock });
     await record(store, 'transaction-1', 'a', 'b');
     const slow = consume(subscriptions);
     await slow.next();
@@ -189,8 +184,7 @@ describe('the embedded persistent subscriptions', () => {
   });
 
   test('list events parked at the same time in the order of the log', async () => {
-    const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock());
-    await subscriptions.ensureGroup('g', SETTINGS);
+    const { store, subscriptions } = await openGroup();
     await record(store, 'transaction-1', 'a', 'b', 'c');
     const events = consume(subscriptions);
     const held: GroupEvent[] = [];
@@ -201,8 +195,7 @@ describe('the embedded persistent subscriptions', () => {
   });
 
   test('apply new settings from then on, and keep the group’s position', async () => {
-    const { store, subscriptions } = openForTest(temporaryFolder(), new FakeClock());
-    await subscriptions.ensureGroup('g', SETTINGS);
+    const { store, subscriptions } = await openGroup();
     await record(store, 'transaction-1', 'a');
     await record(store, 'account-1', 'passed over');
     const before = consume(subscriptions);
