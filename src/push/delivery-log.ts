@@ -40,7 +40,7 @@ export async function claimDeliveryLog(
 }
 
 /** The delivery log as the stream `operations` records it. */
-export interface StartedLog {
+interface StartedLog {
   /** The log that was started last, which is the only one that may be used. */
   readonly id: string;
   /** When the first log of this event store was started, in milliseconds. */

@@ -6,7 +6,7 @@ import type { DeliveryQueue } from './queue/delivery-queue.ts';
 const BATCH = 100;
 const PAUSE_MS = 20; // leaves the store to attempts between two batches
 
-export interface RetentionOptions {
+interface RetentionOptions {
   readonly queue: Pick<DeliveryQueue, 'change'>;
   readonly clock: Clock;
   readonly retentionMs: number;

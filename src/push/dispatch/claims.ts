@@ -11,7 +11,7 @@ export const LEASE_MS = 5_000;
 /** New deliveries in one commit, which takes a few milliseconds of the event loop. */
 const MAX_STORED = 100;
 
-export interface ClaimsOptions {
+interface ClaimsOptions {
   readonly queue: Pick<DeliveryQueue, 'enqueue' | 'claim'>;
   readonly pace: Pick<Pace, 'grant'>;
   readonly owners: Pick<HostOwners, 'look'>;

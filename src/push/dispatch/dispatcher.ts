@@ -19,7 +19,7 @@ import { ReportBatch } from './report-batch.ts';
 
 const BACKOFF = { maxMs: 5_000 } as const;
 
-export interface DispatcherOptions extends AttemptTerms {
+interface DispatcherOptions extends AttemptTerms {
   readonly queue: Pick<DeliveryQueue, 'changed' | 'enqueue' | 'claim' | 'report' | 'change' | 'heldAccounts'>;
   /** Its owner keeps it up to date, and calls `accountEvent` with every event. */
   readonly directory: Pick<Directory, 'account' | 'key' | 'position'>;

@@ -8,7 +8,7 @@ const LOOK_EVERY_MS = 2_000;
 /** The most deliveries of each kind in one look. */
 const LIMIT = 500;
 
-export interface LateDeliveriesOptions {
+interface LateDeliveriesOptions {
   readonly queue: Pick<DeliveryQueue, 'late' | 'report'>;
   readonly clock: Clock;
   /** How long a claim lasts. */

@@ -15,7 +15,7 @@ const MAX_TOGETHER = 200;
 const BACKOFF = { firstMs: 50 } as const;
 const MAX_DETAIL_CHARACTERS = 500;
 
-export interface ReportBatchOptions {
+interface ReportBatchOptions {
   readonly queue: Pick<DeliveryQueue, 'report'>;
   readonly scheduler: Scheduler;
   readonly log: Log;

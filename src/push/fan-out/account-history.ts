@@ -13,7 +13,7 @@ import { NONE_SKIPPED, readSkipped, type SkippedEvents } from '../../event-store
 const MAX_EVENTS = 100_000;
 const SKIPPED_MAX_AGE_MS = 1_000;
 
-export interface AsOf {
+interface AsOf {
   readonly accountId: number;
   /** Only the account's events before this position count. */
   readonly position: Position;

@@ -25,7 +25,7 @@ const MANY = 20;
 const MANY_TOGETHER_MS = 10;
 const component = 'fan-out';
 
-export interface RunFanOutOptions {
+interface RunFanOutOptions {
   readonly fanOut: FanOut;
   readonly subscriptions: Pick<PersistentSubscriptions, 'ensureGroup' | 'consume' | 'replayParked'>;
   readonly log: Log;

@@ -3,7 +3,7 @@ import type { WebhookHealth } from '../queue/delivery.ts';
 import { judgeHealth } from './health.ts';
 import type { AppendHealthEvent, HealthVerdict } from './health-events.ts';
 
-export interface HealthWatchOptions {
+interface HealthWatchOptions {
   readonly append: AppendHealthEvent;
   readonly log: Log;
   /** A lane is blocked from before the switch-off is recorded until the lane is ended, or until it could not be recorded. */

@@ -8,7 +8,7 @@ const MAX_TRIES = 50;
 /** Rows in one write, which takes some milliseconds of the event loop. */
 const BULK = 250;
 
-export interface RowsToChange {
+interface RowsToChange {
   readonly table: TablePlan;
   readonly keys: readonly string[];
   /** The columns that the decision needs; all that are not aside unless given. */

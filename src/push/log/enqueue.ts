@@ -16,7 +16,7 @@ export interface Known {
 }
 
 /** New deliveries of a batch. Deliveries that were stored before are in neither. */
-export interface StoredNew {
+interface StoredNew {
   readonly claimed: readonly ClaimedDelivery[];
   /** Stored as pending and left for `claim`, some because a delivery that was stored before took the slot. */
   readonly unclaimed: number;

@@ -45,7 +45,7 @@ export function pushedRecordText(record: RenderedRecord, presigner: Presigner, a
   return recordText(record, { mobileNumber: true, presign, expiresAt: formatDateTime(expiresAtMs) });
 }
 
-export interface WebhookRequest {
+interface WebhookRequest {
   readonly url: string;
   /** The webhook's secret in plain text. */
   readonly secret: string;

@@ -16,7 +16,7 @@ export interface Mail extends MailText {
 }
 
 /** `sent` has the number of recipients that the mail server refused. `refused` means that it refused all of them permanently. */
-export type MailResult =
+type MailResult =
   | { readonly kind: 'sent'; readonly rejected: number }
   | { readonly kind: 'not sent' }
   | { readonly kind: 'refused'; readonly reason: string };

@@ -38,7 +38,7 @@ const FULL_PAUSE_MS = 1_000;
 /** The least time between two checkpoints, after account events and while only others come. */
 const SAVE_MS = { soon: 1_000, later: 10_000 };
 
-export interface NotifierOptions {
+interface NotifierOptions {
   readonly store: EventStore;
   readonly coordination: Pick<Coordination, 'acquire' | 'release' | 'checkpoint' | 'moveCheckpoint'>;
   /** Names this notifier among those that compete for the lease. */

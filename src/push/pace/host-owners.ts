@@ -4,7 +4,7 @@ import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/c
 
 const LOOK_EVERY_MS = 1_000;
 
-export interface HostOwnersOptions {
+interface HostOwnersOptions {
   readonly coordination: Pick<Coordination, 'live'>;
   /** The id with which this process reports that it is alive. */
   readonly holder: string;

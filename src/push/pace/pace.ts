@@ -30,14 +30,14 @@ type Standing = keyof typeof MAX_TOGETHER;
 type Counts = Record<Standing, number>;
 
 /** What one claim may take. */
-export interface Grant extends Pick<ClaimOptions, 'limit' | 'laneCapacity'> {
+interface Grant extends Pick<ClaimOptions, 'limit' | 'laneCapacity'> {
   /** How long until more deliveries of the requested lanes may start without anything else happening; may be infinite. */
   readonly waitMs: () => number;
   /** How many of the requested lanes got nothing. */
   readonly waiting: () => number;
 }
 
-export interface LaneTerms {
+interface LaneTerms {
   /** The webhook's URL; `undefined` if there is none. */
   readonly url: string | undefined;
   /** The operator's limit, which may be infinite. */

@@ -26,14 +26,14 @@ export interface DeliveryProgress {
 }
 
 /** A change of a delivery that is not a report. */
-export type DeliveryChange =
+type DeliveryChange =
   | { readonly kind: 'resume' }
   | { readonly kind: 'end lane'; readonly reason: string }
   | { readonly kind: 'withdraw' }
   | { readonly kind: 'redeliver'; readonly force: boolean; readonly dueAtMs: number };
 
 /** A delivery after a change, and what has to be recorded with it. */
-export interface NextState {
+interface NextState {
   readonly progress: DeliveryProgress;
   /** The attempt to add, as `keptAttempt` returns it. */
   readonly attempt?: Attempt;

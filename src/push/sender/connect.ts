@@ -39,7 +39,7 @@ export class StartGate {
   }
 }
 
-export interface ConnectOptions {
+interface ConnectOptions {
   readonly target: Target;
   /** Judged addresses, at least one. The first 16 are tried. */
   readonly addresses: readonly string[];

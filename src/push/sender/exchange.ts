@@ -7,7 +7,7 @@ import { type ConnectionListener, keepIdleMs, type ReceiverConnection } from './
 /** The size of an answer with informational answers, headers and body: more than any receiver needs. */
 const MAX_ANSWER_BYTES = 256 * 1024;
 
-export interface ExchangeResult {
+interface ExchangeResult {
   /** False if the connection closed before a byte of the request was written. */
   readonly sent: boolean;
   readonly outcome: AttemptOutcome;

@@ -14,7 +14,7 @@ const LOOPBACK = ['127.0.0.1', '::1'];
 /** Finds all addresses of a name. Rejects if there are none, or when the signal aborts. */
 export type ResolveName = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
 
-export interface ResolveNameOptions {
+interface ResolveNameOptions {
   /** `/etc/hosts` unless given. */
   readonly hostsFile?: string | undefined;
   /** Addresses and ports of the DNS servers; those of this machine unless given. */

@@ -26,7 +26,7 @@ export interface Target {
   readonly path: string;
 }
 
-export type ReadTarget =
+type ReadTarget =
   | { readonly ok: true; readonly target: Target }
   | { readonly ok: false /** What the URL must be. */; readonly reason: string };
 
@@ -72,7 +72,7 @@ export function forbiddenAmong(addresses: readonly string[]): string | undefined
   return addresses.find((address) => !isPublicAddress(address));
 }
 
-export interface JudgedTarget {
+interface JudgedTarget {
   /** The URL in its normal form. */
   readonly url: string;
   /** Something that the operator should know. The URL is accepted nevertheless. */
