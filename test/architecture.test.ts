@@ -1,9 +1,8 @@
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { anchorsOf, readDocument } from './support/documents.ts';
 import { linesOfFile, readingList } from './support/reading/reading-list.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -163,7 +162,7 @@ describe('the layout', () => {
   });
 
   it('has no circle of folders, and none of files, types included', () => {
-    expect(circlesOf(folderOf)).toEqual([]);
+    expect(circlesOf(dirname)).toEqual([]);
     expect(circlesOf((path) => path)).toEqual([]);
   });
 
@@ -244,7 +243,7 @@ describe('the layout', () => {
   });
 
   it('uses only packages that the project depends on, at run time', () => {
-    const { dependencies } = packageJson();
+    const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
     const known = new Set([...Object.keys(dependencies), ...builtinModules.map((name) => `node:${name}`)]);
     const permitted = (name: string, path: string) =>
       isOurs(name) ||
@@ -257,49 +256,6 @@ describe('the layout', () => {
   it('names files in kebab-case', () => {
     const odd = sources.filter(({ path }) => !/^[a-z0-9-]+(\/[a-z0-9-]+)*\.ts$/.test(path));
     expect(odd.map(({ path }) => path)).toEqual([]);
-  });
-});
-
-describe('the documents', () => {
-  const pages = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md', 'bench/**/*.md'], {
-    cwd: ROOT,
-    exclude: ['**/node_modules/**'],
-  });
-
-  it('link only to headings that exist', () => {
-    const links = pages.flatMap((page) =>
-      [...readFileSync(join(ROOT, page), 'utf8').matchAll(/\]\(([^)\s#:]*)#([^)]*)\)/g)].map(
-        ([, file = '', anchor = '']) => ({
-          page,
-          target: file === '' ? page : join(dirname(page), file),
-          anchor,
-        }),
-      ),
-    );
-    expect(links.length).toBeGreaterThan(20);
-    expect(links.filter(({ target, anchor }) => !anchorsOf(readDocument(target)).includes(anchor))).toEqual(
-      [],
-    );
-  });
-
-  it('link only to files that exist', () => {
-    const broken = pages.flatMap((page) =>
-      [...readFileSync(join(ROOT, page), 'utf8').matchAll(/\]\(([^)\s#]+)(?:#[^)]*)?\)/g)]
-        .map(([, target = '']) => target)
-        .filter((target) => !/^[a-z]+:/.test(target) && !existsSync(join(ROOT, dirname(page), target)))
-        .map((target) => `${page} links to ${target}`),
-    );
-    expect(pages.length).toBeGreaterThan(1);
-    expect(broken).toEqual([]);
-  });
-
-  it('name npm scripts that run files which exist', () => {
-    const { scripts } = packageJson();
-    const missing = Object.values(scripts)
-      .flatMap((script) => [...script.matchAll(/\bnode (\S+\.ts)/g)].map(([, file = '']) => file))
-      .filter((file) => !existsSync(join(ROOT, file)));
-    expect(missing).toEqual([]);
-    expect(Object.keys(scripts)).toEqual(expect.arrayContaining(['test', 'demo', 'bench', 'types', 'lint']));
   });
 });
 
@@ -331,11 +287,6 @@ function topOf(path: string): string {
   return LAYERS.flat().includes(`src/${second}/${third}`) ? `src/${second}/${third}` : `src/${second}`;
 }
 
-/** The folder of a file. */
-function folderOf(path: string): string {
-  return dirname(path);
-}
-
 /** Returns `@scope/name` for `@scope/name/part`. */
 function packageOf(name: string): string {
   return name
@@ -346,8 +297,4 @@ function packageOf(name: string): string {
 
 function withoutComments(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/\/\/.*/g, '');
-}
-
-function packageJson(): { dependencies: Record<string, string>; scripts: Record<string, string> } {
-  return JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 }

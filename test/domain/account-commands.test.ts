@@ -4,6 +4,7 @@ import type { AccountEvent } from '../../src/domain/account-events.ts';
 import {
   corporateAdded,
   groupAdded,
+  issueKey,
   KEY,
   keyIssued,
   onKey,
@@ -11,13 +12,13 @@ import {
   PREFIX,
   profileSet,
   SECRET,
+  setWebhookUrl,
   webhookSet,
 } from '../support/accounts/account-samples.ts';
 import { foldAccount } from '../support/accounts/evolve.ts';
 import { given } from '../support/accounts/given.ts';
 
 const account = { account_id: 7 };
-const key = { ...account, prefix: PREFIX };
 const [FROM, TO] = ['2026-09-01T00:00:00.000Z', '2026-10-01T00:00:00.000Z'];
 const open = (name: string): AccountCommand => ({ type: 'OpenAccount', accountId: 7, name });
 const setProfile = (from: string, to: string | null): AccountCommand => ({
@@ -33,24 +34,6 @@ const setCorporate = (name: string, groupId?: number | null): AccountCommand => 
   corporateId: 31,
   name,
   groupId,
-});
-const issue = (overrides: object = {}): AccountCommand => ({
-  type: 'IssueKey',
-  ...KEY,
-  environment: 'production',
-  label: 'ERP',
-  secretSha256: 'ff'.repeat(32),
-  allowList: ['203.0.113.0/24'],
-  rateLimit: 60,
-  driverMobile: true,
-  ...overrides,
-});
-const setUrl = (url: string): AccountCommand => ({
-  type: 'SetWebhookUrl',
-  ...KEY,
-  url,
-  atMs: Date.parse('2026-09-05T00:00:00Z'),
-  newSecret: SECRET,
 });
 
 describe('an account', () => {
@@ -112,10 +95,10 @@ describe('an account', () => {
       setProfile(FROM, TO),
       { type: 'SetCorporateGroup', accountId: 7, groupId: 3, name: 'Depots' },
       setCorporate('North Depot'),
-      issue({ prefix: 'klmnopqrst' }),
+      issueKey({ prefix: 'klmnopqrst' }),
       { type: 'SwitchKeyOff', ...KEY },
       { type: 'SwitchKeyOn', ...KEY },
-      setUrl('https://example.com/'),
+      setWebhookUrl('https://example.com/'),
       { type: 'RemoveWebhook', ...KEY },
       { type: 'EnableWebhook', ...KEY },
       { type: 'RequestRedelivery', ...KEY, deliveryIds: ['x'], sinceMs: null, untilMs: null, force: false },
@@ -127,7 +110,10 @@ describe('an account', () => {
     const rewrapped = { ...SECRET, master_key_id: 'other' };
     given(...history)
       .when({ type: 'RewrapWebhookSecret', ...KEY, secret: rewrapped })
-      .thenEvents({ type: 'WebhookSecretRewrapped', data: { ...key, secret: rewrapped } });
+      .thenEvents({
+        type: 'WebhookSecretRewrapped',
+        data: { ...account, prefix: PREFIX, secret: rewrapped },
+      });
     const reopen = { type: 'ReopenAccount', accountId: 7, reason: 'renewed' } as const;
     const reopened = { type: 'AccountReopened', data: { ...account, reason: 'renewed' } } as const;
     given(...history)
@@ -149,13 +135,13 @@ describe('an account', () => {
       setProfile(FROM, TO),
       { type: 'SetCorporateGroup', accountId: 7, groupId: 3, name: 'Depots' },
       setCorporate('North Depot'),
-      issue(),
+      issueKey(),
       { type: 'SwitchKeyOff', ...KEY },
       { type: 'SwitchKeyOn', ...KEY },
       { type: 'SetKeyAllowList', ...KEY, allowList: [] },
       { type: 'SetKeyRateLimit', ...KEY, rateLimit: 1 },
       { type: 'SetKeyDriverMobile', ...KEY, enabled: true },
-      setUrl('https://example.com/'),
+      setWebhookUrl('https://example.com/'),
       { type: 'RemoveWebhook', ...KEY },
     ];
     const reason = 'account 7 is not open: run fuel account open 7 --name …';
@@ -274,110 +260,6 @@ describe('a corporate', () => {
   });
 });
 
-describe('a key', () => {
-  const production = keyIssued({
-    environment: 'production',
-    label: 'ERP',
-    secret_sha256: 'ff'.repeat(32),
-    allow_list: ['203.0.113.0/24'],
-    driver_mobile: true,
-  });
-
-  test('is issued under a prefix of its own', () => {
-    given(opened()).when(issue()).thenEvents(production);
-    given(opened(), production)
-      .when(issue())
-      .thenRefused(/has a key abcdefghij already/);
-  });
-
-  test('for production always has an allow-list, one for staging need not', () => {
-    const set = (allowList: string[]): AccountCommand => ({ type: 'SetKeyAllowList', ...KEY, allowList });
-    given(opened())
-      .when(issue({ allowList: [] }))
-      .thenRefused(/needs an allow-list/);
-    given(opened(), production)
-      .when(set([]))
-      .thenRefused(/needs an allow-list/);
-    given(opened(), production)
-      .when(set(['203.0.113.0/24']))
-      .thenUnchanged();
-    given(opened(), keyIssued({ allow_list: ['::1'] }))
-      .when(set([]))
-      .thenEvents({ type: 'KeyAllowListSet', data: { ...key, allow_list: [] } });
-  });
-
-  test.each([0, -1, 1.5, Number.NaN, 2 ** 53])('never has a rate limit of %s', (rateLimit) => {
-    given(opened())
-      .when(issue({ rateLimit }))
-      .thenRefused(/at least 1/);
-    given(opened(), production)
-      .when({ type: 'SetKeyRateLimit', ...KEY, rateLimit })
-      .thenRefused(/at least 1/);
-  });
-
-  test('has its rate limit and its driver numbers set', () => {
-    const set = (rateLimit: number): AccountCommand => ({ type: 'SetKeyRateLimit', ...KEY, rateLimit });
-    given(opened(), production).when(set(60)).thenUnchanged();
-    given(opened(), production)
-      .when(set(1))
-      .thenEvents({ type: 'KeyRateLimitSet', data: { ...key, rate_limit: 1 } });
-    given(opened(), production)
-      .when({ type: 'SetKeyDriverMobile', ...KEY, enabled: true })
-      .thenUnchanged();
-    given(opened(), production)
-      .when({ type: 'SetKeyDriverMobile', ...KEY, enabled: false })
-      .thenEvents({ type: 'KeyDriverMobileSet', data: { ...key, enabled: false } });
-  });
-
-  test('is switched off and on again', () => {
-    const off = { type: 'SwitchKeyOff', ...KEY } as const;
-    const on = { type: 'SwitchKeyOn', ...KEY } as const;
-    given(opened(), keyIssued()).when(on).thenUnchanged();
-    given(opened(), keyIssued()).when(off).thenEvents(onKey('KeySwitchedOff'));
-    given(opened(), keyIssued(), onKey('KeySwitchedOff')).when(off).thenUnchanged();
-    given(opened(), keyIssued(), onKey('KeySwitchedOff')).when(on).thenEvents(onKey('KeySwitchedOn'));
-  });
-
-  test('that was never issued is named with the way to find those that were', () => {
-    const reason = /account 7 has no key abcdefghij: run fuel key list --account 7/;
-    given(opened())
-      .when({ type: 'SwitchKeyOff', ...KEY })
-      .thenRefused(reason);
-  });
-});
-
-describe('a webhook', () => {
-  const url = 'https://example.com/hook';
-  const other = 'https://example.com/other';
-
-  test('is set with a new secret and the time of the command', () => {
-    const set_at = '2026-09-05T00:00:00.000Z';
-    given(opened(), keyIssued()).when(setUrl(url)).thenEvents(webhookSet({ set_at }));
-  });
-
-  test('set again with the same URL is unchanged', () => {
-    given(opened(), keyIssued(), webhookSet()).when(setUrl(url)).thenUnchanged();
-  });
-
-  test('keeps its secret and its set time when the URL is changed', () => {
-    given(opened(), keyIssued(), webhookSet())
-      .when(setUrl(other))
-      .thenEvents(webhookSet({ url: other, secret: null }));
-  });
-
-  test('removed and set again has a new set time and keeps its secret', () => {
-    given(opened(), keyIssued(), webhookSet(), onKey('WebhookRemoved'))
-      .when(setUrl(url))
-      .thenEvents(webhookSet({ set_at: '2026-09-05T00:00:00.000Z', secret: null }));
-  });
-
-  test('is removed once', () => {
-    const remove = { type: 'RemoveWebhook', ...KEY } as const;
-    given(opened(), keyIssued(), webhookSet()).when(remove).thenEvents(onKey('WebhookRemoved'));
-    given(opened(), keyIssued()).when(remove).thenUnchanged();
-  });
-});
-
 describe('a text that a command is given', () => {
   const x = (count: number): string => 'x'.repeat(count);
   const withText: readonly ((text: string) => AccountCommand)[] = [
@@ -385,7 +267,7 @@ describe('a text that a command is given', () => {
     (name) => ({ type: 'SetCorporateGroup', accountId: 7, groupId: 3, name }),
     (text) => ({ type: 'SetContacts', accountId: 7, emails: ['a@example.com', text] }),
     (profile) => ({ type: 'SetChargingProfile', accountId: 7, profile, fromMs: 0, toMs: null }),
-    (label) => issue({ label }),
+    (label) => issueKey({ label }),
   ];
 
   test('has at most 1,000 characters', () => {

@@ -1,10 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { onServers } from '../support/engines/test-engines.ts';
 import { folder, startFuel } from '../support/service/commands.ts';
 import { ServiceProcess } from '../support/service/service-process.ts';
-import { SEPTEMBER } from '../support/transactions/e2e-samples.ts';
 import { until } from '../support/waiting.ts';
 
 /** Enough for a signal to arrive before the end. On servers each account takes longer. */
@@ -22,31 +21,6 @@ const accounts = (count: number): string =>
     };
     return `${JSON.stringify(line)}\n`;
   }).join('');
-
-describe('fuel account apply, while the service runs', () => {
-  const service = new ServiceProcess();
-
-  beforeAll(async () => {
-    await service.start();
-  });
-
-  it('gives every account its access at once', async () => {
-    const applied = await service.fuel(['account', 'apply', '-', '--json', '--wait'], {
-      stdin: accounts(1_200),
-    });
-    expect([applied.code, applied.stdout, applied.stderr]).toEqual([
-      0,
-      '{"applied":1200,"unchanged":0,"refused":0}\n',
-      '',
-    ]);
-    const { json } = await service.done(['key', 'issue', '1200', '--json', '--wait']);
-    const list = () => service.get(`/transactions?${SEPTEMBER}&corporate_id=1200`, { key: json.key });
-    expect((await list()).status).toBe(200);
-    const off = '{"account_id":1200,"integration":"off"}\n';
-    await service.fuel(['account', 'apply', '-', '--wait'], { stdin: off });
-    expect((await list()).body.error.code).toBe('API_INTEGRATION_NOT_ENABLED');
-  });
-});
 
 it('continues after SIGINT where it was', async () => {
   const place = folder();

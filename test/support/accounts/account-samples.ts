@@ -1,3 +1,4 @@
+import type { AccountCommand } from '../../../src/domain/account-commands.ts';
 import type { AccountEvent, AccountEventType, Ciphertext } from '../../../src/domain/account-events.ts';
 
 type DataOf<T extends AccountEventType> = Extract<AccountEvent, { type: T }>['data'];
@@ -88,3 +89,25 @@ export function onKey(type: KeyEventType): AccountEvent {
   if (type === 'WebhookFailing') return { type, data: { ...data, ...FAILURES } };
   return { type, data };
 }
+
+/** The command that issues a production key. */
+export const issueKey = (overrides: object = {}): AccountCommand => ({
+  type: 'IssueKey',
+  ...KEY,
+  environment: 'production',
+  label: 'ERP',
+  secretSha256: 'ff'.repeat(32),
+  allowList: ['203.0.113.0/24'],
+  rateLimit: 60,
+  driverMobile: true,
+  ...overrides,
+});
+
+/** The command that sets the webhook's URL. */
+export const setWebhookUrl = (url: string): AccountCommand => ({
+  type: 'SetWebhookUrl',
+  ...KEY,
+  url,
+  atMs: Date.parse('2026-09-05T00:00:00Z'),
+  newSecret: SECRET,
+});
