@@ -47,14 +47,6 @@ describe('repairing deliveries', () => {
     await repair([]);
     expect(await store.readStream('operations')).toEqual([]);
   });
-
-  test('stores the delivery of a voided transaction as withdrawn, so that it is never sent', async () => {
-    const { confirm, append, verify, repairMissing } = await startVerifying();
-    await confirm(1);
-    await append('transaction-1', voided(1));
-    await repairMissing();
-    expect((await verify()).states).toMatchObject({ pending: 0, withdrawn: 1 });
-  });
 });
 
 test('a rebuilt log replaces the lost one, with its withdrawals, and that is recorded', async () => {

@@ -83,16 +83,6 @@ describe('verifying deliveries', () => {
     expect(await found(undefined)).toEqual([0, 0, 2]);
   });
 
-  test('reports what is in the log but not owed', async () => {
-    const { confirm, verify, repairMissing, queue } = await startVerifying();
-    await confirm(1);
-    await repairMissing();
-    const delivery = await queue.find((await listed(queue))[0]?.id ?? '');
-    if (delivery === undefined) throw new Error('nothing was stored');
-    await queue.enqueue([{ ...delivery, id: 'surplus', transactionId: 99 }]);
-    expect(await verify()).toMatchObject({ owed: 1, surplus: [{ id: 'surplus', transactionId: 99 }] });
-  });
-
   test('reports a delivery whose key or account was changed in the store as surplus, and the owed one as missing', async () => {
     const { queue, verify, repair, confirm, owed } = await startVerifying();
     for (const id of [1, 2, 3]) await confirm(id);
