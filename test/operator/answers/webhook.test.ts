@@ -1,6 +1,20 @@
 import { describe, expect, test } from 'vitest';
-import { laneAttempts, paceShown, readPace } from '../../../src/operator/answers/webhook.ts';
-import type { ClaimedDelivery, DeliveryReport, NewDelivery } from '../../../src/push/queue/delivery.ts';
+import type { AccountEvent } from '../../../src/domain/account-events.ts';
+import { laneAttempts, paceShown, readPace, webhookLine } from '../../../src/operator/answers/webhook.ts';
+import type {
+  ClaimedDelivery,
+  DeliveryReport,
+  LaneStreak,
+  NewDelivery,
+} from '../../../src/push/queue/delivery.ts';
+import {
+  PREFIX as KEY,
+  keyIssued,
+  onKey,
+  opened,
+  webhookSet,
+} from '../../support/accounts/account-samples.ts';
+import { directoryOf } from '../../support/accounts/directory-of.ts';
 import {
   answered,
   attemptOf,
@@ -103,4 +117,20 @@ test('the attempts of a webhook are those of its newest attempted deliveries, ol
   expect(await ids({ deliveries: 1, maxRead: 10 })).toEqual([newer.id]);
   expect(await ids({ deliveries: 10, maxRead: 2 })).toEqual([newer.id]);
   expect(await laneAttempts(queue, 'cccccccccc', all)).toEqual([]);
+});
+
+test('a webhook in a list says since when and why it is switched off or fails', () => {
+  const start = [opened(), keyIssued(), webhookSet()];
+  const line = (events: readonly AccountEvent[], streak?: LaneStreak) => {
+    const found = directoryOf(...events).key(KEY);
+    return found && webhookLine(found, streak);
+  };
+  const streak = { prefix: KEY, failedInARow: 4, failingSinceMs: 10_000, lastAnswers: ['503'] };
+  const since = '1970-01-01T00:00:10.000Z';
+  const set = { prefix: KEY, account: 7, url: expect.stringMatching(/^https:/), reason: null };
+  expect(line(start)).toMatchObject({ ...set, state: 'active', since: expect.stringMatching(/^2/) });
+  const failing = { state: 'failing', since, reason: '4 failed in a row; 503' };
+  expect(line(start, streak)).toMatchObject({ ...set, ...failing });
+  const off = { state: 'disabled', reason: '50 failed' };
+  expect(line([...start, onKey('WebhookDisabled')], streak)).toMatchObject({ ...set, ...off });
 });

@@ -1,8 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { FuelError } from '../../../src/base/errors.ts';
-import type { AccountEvent } from '../../../src/domain/account-events.ts';
-import { accountLists } from '../../../src/operator/answers/account.ts';
 import { known, shared } from '../../../src/operator/console/figures/known.ts';
 import { render } from '../../../src/operator/console/html/html.ts';
 import type { PageContext } from '../../../src/operator/console/html/layout.ts';
@@ -17,88 +14,7 @@ import { MemoryStores } from '../../support/engines/memory-stores.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const NOW_MS = Date.parse('2026-09-10T00:00:00.000Z');
-const disabled: AccountEvent = {
-  type: 'WebhookDisabled',
-  data: {
-    account_id: 7,
-    prefix: PREFIX,
-    reason: 'r',
-    failed_in_a_row: 50,
-    failing_since: null,
-    last_answers: [],
-  },
-};
 const withWebhook = [opened(), keyIssued(), webhookSet()] as const;
-
-describe('the lists of accounts', () => {
-  const listsOf = (directory: Directory) => accountLists({ directory, environment: 'staging' });
-  const apply = (directory: Directory, accountId: number, ...events: readonly AccountEvent[]): void => {
-    const stream = `account-${accountId}`;
-    const first = (directory.account(accountId)?.revision ?? -1) + 1;
-    for (const [at, event] of events.entries()) {
-      const data = {
-        ...event.data,
-        account_id: accountId,
-        ...('prefix' in event.data && { prefix: `key${accountId}`.padEnd(10, 'x') }),
-      };
-      const decoded = { ok: true, event: { ...event, data } as AccountEvent, atMs: accountId } as const;
-      directory.apply({ position: directory.position + 1, stream, revision: first + at, decoded });
-    }
-  };
-
-  test('are sorted by id, with the webhooks of active keys, and those that are switched off, the latest first', async () => {
-    const directory = new Directory();
-    for (const id of [9, 7, 8, 11, 10]) apply(directory, id, opened('N'), keyIssued(), webhookSet());
-    apply(directory, 8, disabled);
-    apply(directory, 10, disabled);
-    apply(directory, 9, { type: 'KeySwitchedOff', data: { account_id: 9, prefix: '' } });
-    const lists = await listsOf(directory)();
-    expect(lists.accounts.map(({ id }) => id)).toEqual([7, 8, 9, 10, 11]);
-    expect(lists.webhooks.map(({ accountId }) => accountId)).toEqual([7, 8, 10, 11]);
-    expect(lists.disabled.map(({ accountId }) => accountId)).toEqual([10, 8]);
-  });
-
-  test('are made again if accounts have changed, and only then', async () => {
-    const directory = new Directory();
-    apply(directory, 7, opened('N'));
-    const read = listsOf(directory);
-    const first = await read();
-    directory.advance(500);
-    expect(await read()).toBe(first);
-    apply(directory, 8, opened('M'));
-    expect((await read()).accounts).toHaveLength(2);
-  });
-
-  test('are forgotten once nobody has looked for a while', async () => {
-    vi.useFakeTimers();
-    onTestFinished(() => void vi.useRealTimers());
-    const read = listsOf(new Directory());
-    await read();
-    vi.advanceTimersByTime(14 * 60_000);
-    const lists = await read();
-    vi.advanceTimersByTime(14 * 60_000);
-    expect(await read()).toBe(lists);
-    vi.advanceTimersByTime(15 * 60_000);
-    expect(await read()).not.toBe(lists);
-  });
-});
-
-test('accounts that changed are read again among those that did not', async () => {
-  const directory = new Directory();
-  const apply = (accountId: number, revision: number, event: AccountEvent): void => {
-    const data = { ...event.data, account_id: accountId };
-    const decoded = { ok: true, event: { ...event, data } as AccountEvent, atMs: 1 } as const;
-    directory.apply({ position: directory.position + 1, stream: `account-${accountId}`, revision, decoded });
-  };
-  for (let id = 1; id <= 300; id++) apply(id, 0, opened(`Name ${id}`));
-  const read = accountLists({ directory, environment: 'staging' });
-  expect((await read()).accounts).toHaveLength(300);
-  apply(7, 1, keyIssued());
-  apply(7, 2, webhookSet());
-  apply(301, 0, opened('Newest'));
-  const { accounts, webhooks } = await read();
-  expect([accounts.length, accounts[300]?.name, webhooks]).toMatchObject([301, 'NEWEST', [{ accountId: 7 }]]);
-});
 
 test('webhooks are listed in pages: those that are switched off, those that fail, then the others', async () => {
   const refs = (atMs: number | null, ...names: readonly string[]) =>
