@@ -11,10 +11,9 @@ import type { HostOwners } from '../pace/host-owners.ts';
 import { Pace, type Slot } from '../pace/pace.ts';
 import type { ClaimedDelivery, DeliveryReport, NewDelivery, WebhookHealth } from '../queue/delivery.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
-import { AccountReactions, type Reaction } from './account-reactions.ts';
+import { AccountWork } from './account-work.ts';
 import { type AttemptTerms, attempt, type Judged, judge, released } from './attempt.ts';
 import { Claims, LEASE_MS } from './claims.ts';
-import { HeldAccounts } from './held-accounts.ts';
 import { ReportBatch } from './report-batch.ts';
 
 const BACKOFF = { maxMs: 5_000 } as const;
@@ -45,8 +44,7 @@ interface DispatcherOptions extends AttemptTerms {
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #pace: Pace;
-  readonly #reactions = new AccountReactions();
-  readonly #held: HeldAccounts;
+  readonly #accounts: AccountWork;
   readonly #health: HealthWatch;
   readonly #reports: ReportBatch;
   readonly #claims: Claims;
@@ -54,7 +52,6 @@ export class Dispatcher {
   /** The work of deliveries whose reports are not made yet. */
   readonly #unreported = new Set<Promise<unknown>>();
   readonly #listener = { notify: (): void => this.#wake() };
-  #todo: Reaction[] = [];
   #started = false;
   #working: Promise<void> | undefined;
   #notified = false;
@@ -75,7 +72,14 @@ export class Dispatcher {
     this.failed.catch(() => undefined); // the owner may look at it later
     const waiting = { backoff: BACKOFF, sleep: async (ms: number) => this.#sleep(ms) };
     this.#retry = new Retry({ log, signal: this.#stopping.signal, component: 'dispatcher', ...waiting });
-    this.#held = new HeldAccounts({ queue, directory });
+    this.#accounts = new AccountWork({
+      queue,
+      directory,
+      onChanged: (change) => {
+        if (change.kind === 'end lane') this.#pace.setBlocked(change.prefix, false);
+        else this.#enabled(change);
+      },
+    });
     this.#reports = new ReportBatch({ queue, scheduler, log });
     const { sender, owners } = options;
     this.#pace = new Pace({
@@ -101,7 +105,7 @@ export class Dispatcher {
       const key = directory.key(prefix)?.key;
       return key !== undefined && keyIneligibleReason(key, environment) !== undefined;
     };
-    for (const reaction of this.#reactions.atStart(isOff)) this.#todo.push(reaction);
+    this.#accounts.start(isOff);
     this.#wake();
   }
 
@@ -116,10 +120,7 @@ export class Dispatcher {
 
   /** Must be called with every account event, including the history, in the order of the log. */
   accountEvent(event: AccountEvent, place: AccountEventPlace): void {
-    const reaction = this.#reactions.seen(event, place);
-    if (reaction === undefined || !this.#started) return;
-    this.#todo.push(reaction);
-    this.#wake();
+    if (this.#accounts.seen(event, place)) this.#wake();
   }
 
   /** Starts no further attempt. Resolves when those under way are recorded, and the other claims are given up. */
@@ -150,9 +151,8 @@ export class Dispatcher {
     try {
       while (this.#notified && !this.#stopping.signal.aborted) {
         this.#notified = false;
-        await this.#react();
-        await this.#held.resume(scheduler.now());
-        this.#sleep(Math.min(await this.#claims.claimDue(), this.#held.nextAtMs() - scheduler.now()));
+        await this.#accounts.run(scheduler.now());
+        this.#sleep(Math.min(await this.#claims.claimDue(), this.#accounts.nextAtMs() - scheduler.now()));
         this.#retry.succeeded();
       }
     } catch (error) {
@@ -161,19 +161,10 @@ export class Dispatcher {
     }
   }
 
-  /** Reacts to account events in their order. A reaction that fails stays first. */
-  async #react(): Promise<void> {
-    const { queue, scheduler, elapsed } = this.#options;
-    for (let next = this.#todo[0]; next !== undefined; next = this.#todo[0]) {
-      if (next.kind === 'access') this.#held.changed(next.accountId);
-      else await queue.change(next, scheduler.now());
-      this.#todo.shift();
-      if (next.kind === 'end lane') this.#pace.setBlocked(next.prefix, false);
-      if (next.kind === 'enabled') {
-        this.#health.recovered(next.prefix);
-        this.#pace.enabled(next.prefix, Math.max(0, scheduler.now() - next.atMs), elapsed.now());
-      }
-    }
+  #enabled({ prefix, atMs }: { readonly prefix: string; readonly atMs: number }): void {
+    const { scheduler, elapsed } = this.#options;
+    this.#health.recovered(prefix);
+    this.#pace.enabled(prefix, Math.max(0, scheduler.now() - atMs), elapsed.now());
   }
 
   #sleep(delayMs: number): void {
@@ -211,7 +202,7 @@ export class Dispatcher {
     } else report = judged;
     const health = await this.#reports.record(report);
     if (judged.kind !== 'send') this.#pace.end(slot, elapsed.now());
-    if (report.kind === 'held') this.#held.changed(delivery.accountId);
+    if (report.kind === 'held') this.#accounts.checkAccess(delivery.accountId);
     const followed = this.#followHealth(delivery, report, health); // blocks the lane at once if it will be switched off
     this.#wake();
     await followed;
@@ -243,7 +234,7 @@ export class Dispatcher {
     if (this.#stopping.signal.aborted) return released(delivery);
     const { prefix, position, cycle } = delivery;
     // A redelivery was requested after the event that ended the first cycle.
-    const ended = cycle > 1 ? undefined : this.#reactions.endedSince(prefix, position);
+    const ended = cycle > 1 ? undefined : this.#accounts.endedSince(prefix, position);
     return judge(delivery, ended, this.#options);
   }
 
@@ -258,7 +249,7 @@ export class Dispatcher {
       const off = await this.#health.failed({ prefix, accountId }, health, this.#options.trusted.now());
       const before = this.#options.directory.position + 1; // deliveries of later events are ended by its own event
       if (off !== undefined)
-        this.#todo.push({ kind: 'end lane', prefix, reason: disabledReason(off), before });
+        this.#accounts.add({ kind: 'end lane', prefix, reason: disabledReason(off), before });
       this.#wake(); // the lane is ended now, or no longer blocked
     }
   }

@@ -64,15 +64,15 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'held deliveries that are never resumed',
-    file: 'src/push/dispatch/held-accounts.ts',
-    from: 'if (access.open) await this.#resume(accountId, nowMs);',
+    file: 'src/push/dispatch/account-work.ts',
+    from: "if (access.open) await queue.change({ kind: 'resume', accountId }, nowMs);",
     to: '',
   },
   {
     name: 'a lane that is not ended',
-    file: 'src/push/dispatch/dispatcher.ts',
-    from: 'else await queue.change(next, scheduler.now());',
-    to: "else if (next.kind !== 'end lane') await queue.change(next, scheduler.now());",
+    file: 'src/push/dispatch/account-work.ts',
+    from: 'await queue.change(next, nowMs);',
+    to: "if (next.kind !== 'end lane') await queue.change(next, nowMs);",
   },
   {
     name: 'a key that is off is served',
@@ -142,9 +142,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an old enabling that resets a streak at each start',
-    file: 'src/push/dispatch/dispatcher.ts',
-    from: 'else await queue.change(next, scheduler.now());',
-    to: "else await queue.change(next.kind === 'enabled' ? { ...next, atMs: scheduler.now() } : next, scheduler.now());",
+    file: 'src/push/dispatch/account-work.ts',
+    from: 'await queue.change(next, nowMs);',
+    to: "await queue.change(next.kind === 'enabled' ? { ...next, atMs: nowMs } : next, nowMs);",
   },
   {
     name: 'a stop that does not wait for outcomes',
@@ -172,9 +172,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a profile's beginning that nobody waits for",
-    file: 'src/push/dispatch/held-accounts.ts',
-    from: '      if (opensAtMs <= nowMs) this.#changed.add(accountId);',
-    to: '      if (opensAtMs + 86_400_000 <= nowMs) this.#changed.add(accountId);',
+    file: 'src/push/dispatch/account-work.ts',
+    from: '      if (opensAtMs <= nowMs) this.#accounts.add(accountId);',
+    to: '      if (opensAtMs + 86_400_000 <= nowMs) this.#accounts.add(accountId);',
   },
   {
     name: 'deliveries that are removed after a tenth of the retention',
@@ -280,9 +280,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a lane that ends what was created since',
-    file: 'src/push/dispatch/account-reactions.ts',
-    from: "return { kind: 'end lane', prefix, reason, before: position };",
-    to: "return { kind: 'end lane', prefix, reason };",
+    file: 'src/push/dispatch/account-work.ts',
+    from: "return { kind: 'end lane', prefix, reason: effect.reason, before: position };",
+    to: "return { kind: 'end lane', prefix, reason: effect.reason };",
   },
   {
     name: 'claims and attempts that a wrong clock puts off',
@@ -298,7 +298,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'held deliveries that are not looked for after a wrong clock',
-    file: 'src/push/dispatch/held-accounts.ts',
+    file: 'src/push/dispatch/account-work.ts',
     from: ' || nowMs < this.#lookAtMs - LOOK_EVERY_MS',
     to: '',
   },

@@ -5,7 +5,7 @@ import { Directory, type DirectoryEvent } from '../../../../src/accounts/directo
 import { DIRECTORY_VERSION, rowOf } from '../../../../src/accounts/directory/rows/packed-row.ts';
 import { sharedRows, statesOf } from '../../../../src/accounts/directory/rows/shared-rows.ts';
 import { type AccountEvent, accountStream } from '../../../../src/domain/account-events.ts';
-import { AccountReactions } from '../../../../src/push/dispatch/account-reactions.ts';
+import { AccountWork } from '../../../../src/push/dispatch/account-work.ts';
 import { accountLogs } from '../../../support/accounts/account-logs.ts';
 import {
   corporateAdded,
@@ -25,14 +25,18 @@ const PREFIXES = ['aaaaaaaaaa', 'bbbbbbbbbb'];
 /** A process's knowledge of the account streams, from the events that it received. */
 class Follower {
   readonly directory = new Directory({ kept: 1 });
-  readonly reactions = new AccountReactions();
+  readonly work = new AccountWork({
+    queue: { change: async () => 0, heldAccounts: async () => [] },
+    directory: this.directory,
+    onChanged: () => undefined,
+  });
 
   apply(events: Iterable<DirectoryEvent>): this {
     for (const event of events) {
       this.directory.apply(event);
       if (!event.decoded.ok) continue;
       const { event: what, atMs } = event.decoded;
-      this.reactions.seen(what, { position: event.position, atMs });
+      this.work.seen(what, { position: event.position, atMs });
     }
     return this;
   }
@@ -57,7 +61,7 @@ class Follower {
       counts: this.directory.counts,
       owners: PREFIXES.map((prefix) => this.directory.key(prefix)?.entry.id),
       position: this.directory.position,
-      reactions: new Set([...this.reactions.atStart(() => true)].map((reaction) => JSON.stringify(reaction))),
+      changes: new Set([...this.work.atStart(() => true)].map((change) => JSON.stringify(change))),
     };
   }
 }
@@ -74,7 +78,7 @@ function restored(shared: ReturnType<Follower['shared']>, log: readonly Director
     );
     follower.directory.refold(id, upTo);
   }
-  for (const { event, ...place } of follower.directory.keyEvents()) follower.reactions.seen(event, place);
+  for (const { event, ...place } of follower.directory.keyEvents()) follower.work.seen(event, place);
   return follower;
 }
 

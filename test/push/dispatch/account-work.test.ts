@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
-import { HeldAccounts } from '../../../src/push/dispatch/held-accounts.ts';
+import { AccountWork } from '../../../src/push/dispatch/account-work.ts';
 import { opened, profileSet } from '../../support/accounts/account-samples.ts';
 import { claimFrom, claimOptions, held, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { listed } from '../../support/deliveries/listed.ts';
@@ -37,8 +37,9 @@ async function start(...events: readonly AccountEvent[]) {
   await hold(1);
   const resumed: number[] = [];
   const store = { failing: '', onResume: async () => undefined as unknown };
-  const accounts = new HeldAccounts({
+  const accounts = new AccountWork({
     directory,
+    onChanged: () => undefined,
     queue: {
       heldAccounts: () => (store.failing === 'look' ? Promise.reject(unavailable()) : queue.heldAccounts()),
       async change(change, nowMs) {
@@ -60,10 +61,10 @@ test('deliveries are looked for again at once where the clock is set back', asyn
     profileSet('2026-01-01T00:00:00.000Z', '2026-12-01T00:00:00.000Z'),
   );
   clock.advance(100 * 1_440 * MINUTE_MS); // the profile has ended
-  await accounts.resume(clock.now());
+  await accounts.run(clock.now());
   expect(await states()).toEqual(['held']);
   clock.advance(-100 * 1_440 * MINUTE_MS);
-  await accounts.resume(clock.now());
+  await accounts.run(clock.now());
   expect(await states()).toEqual(['pending']);
 });
 
@@ -71,12 +72,12 @@ test('deliveries that another process held, and then died, are found at the star
   const { clock, accounts, apply, states } = await start(OFF, OPEN);
   const startMs = clock.now();
   expect(accounts.nextAtMs()).toBeLessThanOrEqual(startMs);
-  await accounts.resume(startMs);
+  await accounts.run(startMs);
   expect(accounts.nextAtMs()).toBe(startMs + MINUTE_MS);
   apply(ON);
-  await accounts.resume(startMs + MINUTE_MS - 1);
+  await accounts.run(startMs + MINUTE_MS - 1);
   expect(await states()).toEqual(['held']);
-  await accounts.resume(startMs + MINUTE_MS);
+  await accounts.run(startMs + MINUTE_MS);
   expect(await states()).toEqual(['pending']);
   expect(accounts.nextAtMs()).toBe(startMs + 2 * MINUTE_MS);
 });
@@ -84,15 +85,15 @@ test('deliveries that another process held, and then died, are found at the star
 test('deliveries of an account are made due when it has access, and not before', async () => {
   const { clock, accounts, apply, states, resumed } = await start(OFF, OPEN);
   const nowMs = clock.now();
-  await accounts.resume(nowMs);
-  accounts.changed(7);
-  await accounts.resume(nowMs + 1);
+  await accounts.run(nowMs);
+  accounts.checkAccess(7);
+  await accounts.run(nowMs + 1);
   expect(resumed).toEqual([]);
   apply(ON);
-  accounts.changed(7);
-  await accounts.resume(nowMs + 2);
+  accounts.checkAccess(7);
+  await accounts.run(nowMs + 2);
   expect(await states()).toEqual(['pending']);
-  await accounts.resume(nowMs + 3);
+  await accounts.run(nowMs + 3);
   expect(resumed).toEqual([nowMs + 2]);
 });
 
@@ -101,17 +102,17 @@ test('deliveries are made due once, in the millisecond in which a charging profi
   const nowMs = clock.now();
   const beginsAtMs = nowMs + 10_000;
   const second = await start(ON, profileSet(new Date(beginsAtMs).toISOString(), null));
-  await accounts.resume(nowMs);
+  await accounts.run(nowMs);
   expect(accounts.nextAtMs()).toBe(nowMs + MINUTE_MS);
   expect([await states(), resumed]).toEqual([['held'], []]);
-  await second.accounts.resume(nowMs);
+  await second.accounts.run(nowMs);
   expect(second.accounts.nextAtMs()).toBe(beginsAtMs);
-  await second.accounts.resume(beginsAtMs - 1);
+  await second.accounts.run(beginsAtMs - 1);
   expect(await second.states()).toEqual(['held']);
-  await second.accounts.resume(beginsAtMs);
+  await second.accounts.run(beginsAtMs);
   expect(await second.states()).toEqual(['pending']);
   expect(second.accounts.nextAtMs()).toBe(nowMs + MINUTE_MS);
-  await second.accounts.resume(beginsAtMs + 1);
+  await second.accounts.run(beginsAtMs + 1);
   expect(second.resumed).toEqual([beginsAtMs]);
 });
 
@@ -120,24 +121,24 @@ test('an account whose profile was moved to a later start is checked by its new 
   const nowMs = clock.now();
   const begins = (afterMs: number) => profileSet(new Date(nowMs + afterMs).toISOString(), null);
   apply(begins(10_000));
-  await accounts.resume(nowMs);
+  await accounts.run(nowMs);
   expect(accounts.nextAtMs()).toBe(nowMs + 10_000);
   apply(begins(20_000));
-  accounts.changed(7);
-  await accounts.resume(nowMs + 1);
+  accounts.checkAccess(7);
+  await accounts.run(nowMs + 1);
   expect(accounts.nextAtMs()).toBe(nowMs + 20_000);
   apply(OFF);
-  accounts.changed(7);
-  await accounts.resume(nowMs + 2);
+  accounts.checkAccess(7);
+  await accounts.run(nowMs + 2);
   expect(accounts.nextAtMs()).toBe(nowMs + MINUTE_MS);
 });
 
 test('what could not be made due is tried again with the next call', async () => {
   const { clock, accounts, store, states } = await start(ON, OPEN);
   store.failing = 'change';
-  await expect(accounts.resume(clock.now())).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  await expect(accounts.run(clock.now())).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   store.failing = '';
-  await accounts.resume(clock.now() + 1);
+  await accounts.run(clock.now() + 1);
   expect(await states()).toEqual(['pending']);
 });
 
@@ -146,20 +147,20 @@ test('what is held while the others are made due is made due by the next call', 
   store.onResume = async () => {
     store.onResume = async () => undefined;
     await hold(2);
-    accounts.changed(7);
+    accounts.checkAccess(7);
   };
-  await accounts.resume(clock.now());
+  await accounts.run(clock.now());
   expect(await states()).toEqual(['held', 'held']);
-  await accounts.resume(clock.now() + 1);
+  await accounts.run(clock.now() + 1);
   expect(await states()).toEqual(['pending', 'pending']);
 });
 
 test('a look for held deliveries that failed is repeated at once, not a minute later', async () => {
   const { clock, accounts, store, states } = await start(ON, OPEN);
   store.failing = 'look';
-  await expect(accounts.resume(clock.now())).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  await expect(accounts.run(clock.now())).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   store.failing = '';
   expect(accounts.nextAtMs()).toBeLessThanOrEqual(clock.now());
-  await accounts.resume(clock.now());
+  await accounts.run(clock.now());
   expect(await states()).toEqual(['pending']);
 });
