@@ -6,7 +6,11 @@ import {
 } from '../../support/event-store/eventstoredb-double/eventstoredb-double.ts';
 import { KINDS } from '../../support/event-store/eventstoredb-double/kinds.ts';
 import { groupNoise } from '../../support/event-store/eventstoredb-noise.ts';
-import { eventStoreDbAt, eventStoreDbOnDouble } from '../../support/event-store/eventstoredb-under-test.ts';
+import {
+  eventStoreDbAt,
+  eventStoreDbOnDouble,
+  restartableNode,
+} from '../../support/event-store/eventstoredb-under-test.ts';
 import { ScopedStore } from '../../support/event-store/scoped-store.ts';
 import { collect, record } from '../../support/event-store/store-events.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -53,25 +57,9 @@ describe.runIf(realUrl !== undefined)('on a real EventStoreDB', () => {
 });
 
 describe('a subscription that has caught up', () => {
-  /** A double, the adapter on it, and what ends subscriptions when the test is over. */
-  async function following() {
-    const double = await startEventStoreDbDouble();
-    const store = eventStoreDbAt(double.url);
-    const ending = new AbortController();
-    onTestFinished(async () => {
-      ending.abort();
-      await store.close();
-      await double.stop();
-    });
-    return { double, store, signal: ending.signal };
-  }
-
   it('reports its position with an event that does not match, long before its next heartbeat', async () => {
-    const store = await eventStoreDbOnDouble();
-    const ending = new AbortController();
-    const batches = store
-      .subscribe({ prefixes: ['account-'], after: 0, signal: ending.signal })
-      [Symbol.asyncIterator]();
+    const { store, signal } = await restartableNode();
+    const batches = store.subscribe({ prefixes: ['account-'], after: 0, signal })[Symbol.asyncIterator]();
     const first = await batches.next();
     expect(first.value).toMatchObject({ events: [], caughtUp: true });
     for (const stream of ['transaction-1', 'transaction-2', 'transaction-3']) {
@@ -81,8 +69,6 @@ describe('a subscription that has caught up', () => {
       expect(next.value).toMatchObject({ events: [], position });
       expect(performance.now() - appendedAtMs).toBeLessThan(500);
     }
-    ending.abort();
-    await store.close();
   });
 
   const urls = realUrl === undefined ? ['the double'] : ['the double', realUrl];
@@ -119,7 +105,7 @@ describe('a subscription that has caught up', () => {
   );
 
   it('reports the position of an event that does not match and was recorded before the server listened', async () => {
-    const { double, store, signal } = await following();
+    const { double, store, signal } = await restartableNode();
     await record(store, 'account-1', 'a');
     let unheard = 0;
     const nothing = async (): Promise<void> => undefined;
@@ -134,7 +120,7 @@ describe('a subscription that has caught up', () => {
   }, 10_000);
 
   it('yields once what matches and was recorded before the server listened', async () => {
-    const { double, store, signal } = await following();
+    const { double, store, signal } = await restartableNode();
     await record(store, 'account-1', 'a');
     double.beforeListening(
       () => record(store, 'account-2', 'b'),
@@ -148,21 +134,13 @@ describe('a subscription that has caught up', () => {
   it.each(KINDS)(
     'misses nothing that begins where the log ended when it was reported, on %s',
     async (kind) => {
-      const double = await startEventStoreDbDouble({ kind });
-      const store = eventStoreDbAt(double.url);
-      const ending = new AbortController();
-      onTestFinished(async () => {
-        ending.abort();
-        await store.close();
-        await double.stop();
-      });
+      const { double, store, signal } = await restartableNode(kind);
       await record(store, 'account-1', 'a');
       const nothing = async (): Promise<void> => undefined;
       double.beforeListening(nothing, async () => {
         for (let turn = 0; turn < 5; turn++) await store.head(); // the report has arrived
         await record(store, 'account-2', 'b', 'c', 'd');
       });
-      const { signal } = ending;
       const subscription = store.subscribe({ prefixes: ['account-'], after: 0, batchSize: 1, signal });
       const { names } = await collect(subscription[Symbol.asyncIterator](), (all) => all.includes('d'));
       expect(names).toEqual(['a', 'b', 'c', 'd']);
@@ -170,24 +148,16 @@ describe('a subscription that has caught up', () => {
   );
 
   it('stores no position of a record that no stream shows, as those of a node that becomes the leader', async () => {
-    const folder = temporaryFolder();
-    const first = await startEventStoreDbDouble({ kind: 'KurrentDB', folder });
-    const { port, url } = first;
-    const store = eventStoreDbAt(url);
+    const node = await restartableNode('KurrentDB');
+    const { store, signal } = node;
     const end = await record(store, 'account-1', 'a');
-    await first.stop();
-    const again = await startEventStoreDbDouble({ kind: 'KurrentDB', folder, port });
-    onTestFinished(async () => {
-      await store.close();
-      await again.stop();
-    });
-    const { signal } = new AbortController();
+    await node.restart();
     const batches = store.subscribe({ prefixes: [], after: 0, signal })[Symbol.asyncIterator]();
     const { position, batches: read } = await collect(batches, (_, { caughtUp }) => caughtUp);
     expect(position).toBeGreaterThan(end);
     expect(read.at(-1)?.checkpoint).toBe(end);
     await batches.next(); // a heartbeat: from now on a further record is looked at
-    await again.becomeLeader();
+    await node.double.becomeLeader();
     const idle = await collect(batches, (_, batch) => batch.position > position);
     await batches.return?.();
     expect(idle.batches.at(-1)?.checkpoint).toBe(end);

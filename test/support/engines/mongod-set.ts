@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
-import { lastingPort } from '../lasting-port.ts';
 import { until } from '../waiting.ts';
 import { Mongod } from './mongod.ts';
 
@@ -55,8 +54,8 @@ export class MongodSet {
 
   async #initiate(): Promise<void> {
     for (let count = 0; count < MEMBERS; count++) {
-      const options = { binary: this.#binary, port: await lastingPort() };
-      this.#members.push(await new Mongod({ ...options, replicaSet: 'others initiate it' }).start());
+      const member = new Mongod({ binary: this.#binary, replicaSet: 'others initiate it' });
+      this.#members.push(await member.start());
     }
     const members = this.#hosts.map((host, _id) => ({ _id, host }));
     const settings = { electionTimeoutMillis: ELECTION_MS };

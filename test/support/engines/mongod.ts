@@ -1,10 +1,10 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MongoClient } from 'mongodb';
+import { lastingPort } from '../lasting-port.ts';
 import { until } from '../waiting.ts';
 
 const SHARED = fileURLToPath(new URL('../../../../shared/mongod/mongod', import.meta.url));
@@ -57,7 +57,7 @@ export class Mongod {
 
   /** Starts it and waits until it accepts writes, or until it answers if it is a member of a set. */
   async start(): Promise<this> {
-    if (this.port === 0) this.port = await freePort();
+    if (this.port === 0) this.port = await lastingPort();
     const { binary, replicaSet = true } = this.#options;
     mkdirSync(this.folder, { recursive: true });
     const args = ['--dbpath', this.folder, '--port', String(this.port), '--bind_ip', '127.0.0.1'];
@@ -117,15 +117,4 @@ export class Mongod {
       await client.close();
     }
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
 }

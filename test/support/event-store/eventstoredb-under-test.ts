@@ -12,6 +12,7 @@ import {
   type EventStoreDbDouble,
   startEventStoreDbDouble,
 } from './eventstoredb-double/eventstoredb-double.ts';
+import type { Kind } from './eventstoredb-double/kinds.ts';
 import { ScopedStore, scopedSubscriptions } from './scoped-store.ts';
 
 export const silent: Log = pino({ level: 'silent' });
@@ -34,24 +35,37 @@ export async function eventStoreDbOnDouble(): Promise<EventStoreDb> {
   return eventStoreDbAt(double.url);
 }
 
-/** Opens the adapter on a double that can be stopped and restarted on the same port and files. */
-export async function restartableNode(): Promise<{
-  double: EventStoreDbDouble;
-  store: EventStoreDb;
-  restart: () => Promise<void>;
+/**
+ * Opens the adapter on a double that can be stopped and restarted on the same port and files. `signal` aborts when the
+ * test is over.
+ */
+export async function restartableNode(kind: Kind = 'EventStoreDB'): Promise<{
+  /** The node that was started last. */
+  readonly double: EventStoreDbDouble;
+  readonly store: EventStoreDb;
+  readonly restart: () => Promise<void>;
+  readonly signal: AbortSignal;
 }> {
   const folder = temporaryFolder();
-  const running = { double: await startEventStoreDbDouble({ folder }) };
-  const { port, url } = running.double;
+  let double = await startEventStoreDbDouble({ kind, folder });
+  const { port, url } = double;
   const store = eventStoreDbAt(url);
+  const ending = new AbortController();
   onTestFinished(async () => {
+    ending.abort();
     await store.close();
-    await running.double.stop();
+    await double.stop();
   });
   const restart = async (): Promise<void> => {
-    running.double = await startEventStoreDbDouble({ folder, port });
+    await double.stop();
+    double = await startEventStoreDbDouble({ kind, folder, port });
   };
-  return { double: running.double, store, restart };
+  return {
+    get double() {
+      return double;
+    },
+    ...{ store, restart, signal: ending.signal },
+  };
 }
 
 export async function groupsOnDouble(): Promise<SubscriptionsUnderTest> {

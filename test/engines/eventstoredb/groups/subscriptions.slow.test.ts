@@ -5,15 +5,12 @@ import { persistentSubscriptionsContract } from '../../../contracts/persistent-s
 import { persistentSubscriptionsBufferContract } from '../../../contracts/persistent-subscriptions-buffer.contract.ts';
 import { fault, groupFault, notLeader } from '../../../support/event-store/eventstoredb-double/answers.ts';
 import { openClient } from '../../../support/event-store/eventstoredb-double/engines-under-test.ts';
-import { startEventStoreDbDouble } from '../../../support/event-store/eventstoredb-double/eventstoredb-double.ts';
 import {
-  eventStoreDbAt,
   groupsAt,
   groupsOnDouble,
   restartableNode,
 } from '../../../support/event-store/eventstoredb-under-test.ts';
 import { nameOf, record } from '../../../support/event-store/store-events.ts';
-import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { within } from '../../../support/waiting.ts';
 
 const realUrl = inject('eventstoreUrl');
@@ -32,16 +29,9 @@ describe('a group on EventStoreDB', () => {
   const SETTINGS = { prefixes: ['transaction-'], ackTimeoutMs: 1_000 };
 
   async function opened() {
-    const folder = temporaryFolder();
-    const running = { double: await startEventStoreDbDouble({ folder }) };
-    const { port, url } = running.double;
-    const store = eventStoreDbAt(url);
+    const { double, store, restart, signal } = await restartableNode();
     const end = new AbortController();
-    onTestFinished(async () => {
-      end.abort();
-      await store.close();
-      await running.double.stop();
-    });
+    signal.addEventListener('abort', () => end.abort());
     const subscriptions = store.subscriptions();
     await subscriptions.ensureGroup('g', SETTINGS);
     const told: (string | undefined)[] = [];
@@ -49,11 +39,7 @@ describe('a group on EventStoreDB', () => {
     const consumer = subscriptions.consume('g', { bufferSize: 2, signal: end.signal, onState });
     const events = consumer[Symbol.asyncIterator]();
     const next = async (): Promise<GroupEvent> => (await events.next()).value;
-    const restart = async (): Promise<void> => {
-      await running.double.stop();
-      running.double = await startEventStoreDbDouble({ folder, port });
-    };
-    return { running, store, subscriptions, consumer, told, next, restart, end };
+    return { double, store, subscriptions, consumer, told, next, restart, end };
   }
 
   test('continues automatically after its node was killed and restarted, and says so', async () => {
@@ -79,8 +65,7 @@ describe('a group on EventStoreDB', () => {
     ['drops its consumers', () => groupFault('persistent-subscription-dropped', 'g')],
   ];
   test.each(cases)('is joined again within two seconds of a node that %s', async (_, refusal) => {
-    const { running, store, next } = await opened();
-    const { double } = running;
+    const { double, store, next } = await opened();
     const error = refusal(double.port);
     double.refuse('join', error, error, error);
     double.refuse('info', error, error);
@@ -97,8 +82,8 @@ describe('a group on EventStoreDB', () => {
   });
 
   test('fails its reader with a fault of the program, without a retry', async () => {
-    const { running, next } = await opened();
-    running.double.refuse('join', fault(status.PERMISSION_DENIED, 'Access Denied'));
+    const { double, next } = await opened();
+    double.refuse('join', fault(status.PERMISSION_DENIED, 'Access Denied'));
     await expect(next()).rejects.toThrow('Access Denied');
   });
 
@@ -140,8 +125,7 @@ describe('a group on EventStoreDB', () => {
   });
 
   test('acknowledges what it is not for many at a time: before an event that it is for, soon, and at its end', async () => {
-    const { running, store, next, end } = await opened();
-    const { double } = running;
+    const { double, store, next, end } = await opened();
     const client = openClient(double.url);
     const unanswered = async (): Promise<number | undefined> => {
       const { connections } = await client.getPersistentSubscriptionToAllInfo('g');

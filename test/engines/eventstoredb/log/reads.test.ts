@@ -1,31 +1,27 @@
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { EventStoreDbConnection } from '../../../../src/engines/eventstoredb/driver/connection.ts';
+import type { EventStoreDb } from '../../../../src/engines/eventstoredb/event-store.ts';
 import { readStream } from '../../../../src/engines/eventstoredb/log/reads.ts';
-import { startEventStoreDbDouble } from '../../../support/event-store/eventstoredb-double/eventstoredb-double.ts';
-import { eventStoreDbAt } from '../../../support/event-store/eventstoredb-under-test.ts';
+import { restartableNode } from '../../../support/event-store/eventstoredb-under-test.ts';
 
 /** Three of them are more than one page. */
 const DATA = Buffer.from(`{"text":"${'x'.repeat(900_000)}"}`);
 const NAMES = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
 
 let connection: EventStoreDbConnection;
-let store: ReturnType<typeof eventStoreDbAt>;
+let store: EventStoreDb;
 
 /** Seven large events, each the first of its stream, and seven in one stream. */
 beforeEach(async () => {
-  const double = await startEventStoreDbDouble();
-  connection = new EventStoreDbConnection(double.url);
-  store = eventStoreDbAt(double.url);
-  onTestFinished(async () => {
-    await connection.close();
-    await store.close();
-    await double.stop();
-  });
+  const node = await restartableNode();
+  store = node.store;
+  connection = new EventStoreDbConnection(node.double.url);
+  onTestFinished(() => connection.close());
   const large = { type: 'Large', isJson: true, data: DATA, metadata: Buffer.from('{}') };
   for (const name of NAMES) {
-    await double.record(`transaction-${name}`, large);
-    await double.record('transactions', large);
-    await double.record('links', {
+    await node.double.record(`transaction-${name}`, large);
+    await node.double.record('transactions', large);
+    await node.double.record('links', {
       ...large,
       type: '$>',
       isJson: false,

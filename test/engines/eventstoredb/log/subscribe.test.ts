@@ -4,9 +4,8 @@ import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { EventStoreDbConnection } from '../../../../src/engines/eventstoredb/driver/connection.ts';
 import { subscribe } from '../../../../src/engines/eventstoredb/log/subscribe.ts';
 import type { SubscriptionBatch } from '../../../../src/event-store/event-store.ts';
-import { startEventStoreDbDouble } from '../../../support/event-store/eventstoredb-double/eventstoredb-double.ts';
 import { KINDS } from '../../../support/event-store/eventstoredb-double/kinds.ts';
-import { eventStoreDbAt, silent } from '../../../support/event-store/eventstoredb-under-test.ts';
+import { restartableNode, silent } from '../../../support/event-store/eventstoredb-under-test.ts';
 import { nameOf, record } from '../../../support/event-store/store-events.ts';
 
 /** By it the subscription says when a look for a checkpoint is due. */
@@ -16,16 +15,9 @@ const untilLookIsDue = () => vi.advanceTimersByTime(1_100);
 
 /** A follower of accounts that is live, on a node whose answers to looks for an event can be kept back. */
 async function following(kind: (typeof KINDS)[number]) {
-  const double = await startEventStoreDbDouble({ kind });
-  const store = eventStoreDbAt(double.url);
+  const { double, store, signal } = await restartableNode(kind);
   const connection = new EventStoreDbConnection(double.url);
-  const ending = new AbortController();
-  onTestFinished(async () => {
-    ending.abort();
-    await connection.close();
-    await store.close();
-    await double.stop();
-  });
+  onTestFinished(() => connection.close());
   const looks = { count: 0, answer: async (): Promise<void> => undefined };
   const { client } = connection;
   const readAll = client.readAll.bind(client);
@@ -40,7 +32,7 @@ async function following(kind: (typeof KINDS)[number]) {
     return Object.assign(kept, { cancel: async () => undefined }) as unknown as ReturnType<typeof readAll>;
   };
   const after = await record(store, 'account-1', 'first');
-  const options = { prefixes: ['account-'], after, signal: ending.signal, log: silent };
+  const options = { prefixes: ['account-'], after, signal, log: silent };
   const batches = subscribe(connection, options);
   const next = async () => (await batches.next()).value as SubscriptionBatch;
   while (!(await next()).caughtUp);

@@ -3,8 +3,9 @@ import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import pg from 'pg';
+import { lastingPort } from '../../lasting-port.ts';
 import { until } from '../../waiting.ts';
-import { freePort, NOBODY } from './server.ts';
+import { NOBODY } from './server.ts';
 
 /** Returns the `pgbouncer` to run: `PGBOUNCER_BINARY`, else one on the PATH, else Debian's. */
 export function findPgBouncer(): string | undefined {
@@ -29,7 +30,7 @@ export class PgBouncer {
   }
 
   async start({ server, settings = [] }: { readonly server: string; readonly settings?: readonly string[] }) {
-    this.#port = await freePort();
+    this.#port = await lastingPort();
     const { port } = new URL(server);
     const config = join(this.#folder, 'pgbouncer.ini');
     const own = [

@@ -1,9 +1,9 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import pg from 'pg';
+import { lastingPort } from '../../lasting-port.ts';
 import { until } from '../../waiting.ts';
 
 /** The folder of Debian's versions of PostgreSQL. */
@@ -58,7 +58,7 @@ export class Postgres {
     const as = process.getuid?.() === 0 ? NOBODY : {};
     const data = join(this.#folder, 'data');
     const { binaries, settings = [] } = this.#options;
-    if (this.#port === 0) this.#port = await freePort();
+    if (this.#port === 0) this.#port = await lastingPort();
     if (!this.#isMade) {
       this.#isMade = true;
       if (process.getuid?.() === 0) chownSync(this.#folder, NOBODY.uid, NOBODY.gid);
@@ -104,15 +104,4 @@ export class Postgres {
       await client.end();
     }
   }
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
 }
