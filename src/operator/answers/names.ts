@@ -64,6 +64,11 @@ export function unknownKey(prefix: string): string {
   return `no key has the prefix ${prefix}: fuel key list shows them all`;
 }
 
+/** Returns `1 webhook`, `2 webhooks`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 /** The most names that a sentence lists. */
 const MAX_NAMED = 5;
 

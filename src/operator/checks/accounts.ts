@@ -6,7 +6,7 @@ import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import type { LaneStreak } from '../../push/queue/delivery.ts';
 import type { AccountLists } from '../answers/account.ts';
-import { some } from '../answers/names.ts';
+import { counted, some } from '../answers/names.ts';
 import { act, type Check, type Finding, notChecked, notice, type Problem, right, wrong } from './check.ts';
 import { MAX_FAILING } from './facts.ts';
 
@@ -35,7 +35,8 @@ export const ACCOUNT_CHECKS: readonly Check[] = [
         return notChecked(['data-directory']);
       const [lists, failing, backlog] = await Promise.all([facts.lists(), facts.failing(), facts.backlog()]);
       const disabled = lists.disabled.map(({ prefix }) => prefix);
-      const counts = `${lists.webhooks.length} webhooks, ${disabled.length} switched off, ${failing.length} failing`;
+      const all = counted(lists.webhooks.length, 'webhook');
+      const counts = `${all}, ${disabled.length} switched off, ${failing.length} failing`;
       return {
         detail: `${counts}; deliveries: ${backlog?.pending ?? 0} pending, ${backlog?.held ?? 0} held`,
         problems: [...disabledProblems(disabled), ...failingProblems(failing)],
@@ -94,7 +95,7 @@ export async function checkCorporates(
         missing.add(`${corporate} of account ${accountId}`);
     }
   }
-  const scope = `looked at the newest ${looked} records of the ${accounts.length} accounts that changed last`;
+  const scope = `looked at the newest ${counted(looked, 'record')} of the ${counted(accounts.length, 'account')} that changed last`;
   if (missing.size === 0) return right(scope);
   const [first = ''] = missing;
   const [corporate, account] = first.split(' of account ');
@@ -115,13 +116,14 @@ export function checkContacts(
   { accounts, webhooks }: Pick<AccountLists, 'accounts' | 'webhooks'>,
   operatorEmail: string | undefined,
 ): Finding {
+  const all = counted(webhooks.length, 'webhook');
   if (operatorEmail !== undefined)
-    return right(`${webhooks.length} webhooks; notices about all of them go to FUEL_OPERATOR_EMAIL`);
+    return right(`${all}; notices about all of them go to FUEL_OPERATOR_EMAIL`);
   const untold = accounts.filter(({ hasContact, webhooks: { length } }) => !hasContact && length > 0);
   const ids = untold.map(({ id }) => String(id));
-  if (ids.length === 0) return right(`${webhooks.length} webhooks; each account has a contact`);
+  if (ids.length === 0) return right(`${all}; each account has a contact`);
   return wrong(
-    `nobody would be told about the webhooks of ${ids.length} accounts: ${some(ids)}`,
+    `nobody would be told about the webhooks of ${counted(ids.length, 'account')}: ${some(ids)}`,
     `fuel account contact ${ids[0]} --email ADDRESS, for each of them; or set FUEL_OPERATOR_EMAIL`,
   );
 }

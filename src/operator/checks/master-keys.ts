@@ -1,7 +1,7 @@
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import { findMasterKeys, type MasterKeyIdentity, otherKeyFile } from '../../accounts/master-key.ts';
 import { mayHaveHad, type RecordedMasterKey, recordedMasterKeys } from '../../accounts/store-binding.ts';
-import { some } from '../answers/names.ts';
+import { counted, some } from '../answers/names.ts';
 import { secretsByMasterKey } from '../keys/webhook-secrets.ts';
 import { type Finding, right, wrong } from './check.ts';
 import type { Facts } from './facts.ts';
@@ -28,7 +28,7 @@ export function judgeMasterKeys(
   const counts = secretsByMasterKey(directory);
   const missing = [...counts].filter(([id]) => !given.some(({ master_key_id }) => master_key_id === id));
   const named = (keys: typeof missing): string =>
-    some(keys.map(([id, count]) => `master key ${id} of ${count} webhook secrets`));
+    some(keys.map(([id, count]) => `master key ${id} of ${counted(count, 'webhook secret')}`));
   const ours = missing.filter(([id]) => mayHaveHad(recorded, id));
   if (ours.length > 0) {
     return wrong(
@@ -53,7 +53,9 @@ export function judgeMasterKeys(
     isNewer: (ages[index] ?? 0) > (ages[0] ?? 0),
   }));
   if (current === undefined) return right('there is no master key yet: the first start makes one');
-  const uses = [current, ...others].map(({ id, count }) => `${id} encrypts ${count} webhook secrets`);
+  const uses = [current, ...others].map(
+    ({ id, count }) => `${id} encrypts ${counted(count, 'webhook secret')}`,
+  );
   const next = others.filter(({ isNewer }) => isNewer).map(({ id }) => id);
   const spare = others.filter(({ count, isNewer }) => count === 0 && !isNewer).map(({ id }) => id);
   const needed = others.filter(({ count }) => count > 0).map(({ id }) => id);

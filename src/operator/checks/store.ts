@@ -15,7 +15,7 @@ import { VIEW_NAME } from '../../pull/view/projector.ts';
 import { readStartedLog } from '../../push/delivery-log.ts';
 import { lastSeal } from '../../seals/seals.ts';
 import type { StoreName } from '../../service/engines/engines.ts';
-import { some } from '../answers/names.ts';
+import { counted, some } from '../answers/names.ts';
 import { act, type Check, type Finding, notice, type Problem, right, wrong } from './check.ts';
 import type { Facts } from './facts.ts';
 import { checkMasterKeys } from './master-keys.ts';
@@ -53,7 +53,7 @@ export const STORE_CHECKS: readonly Check[] = [
     async find(facts) {
       const { accounts, unreadable } = await facts.lists();
       return {
-        detail: `${accounts.length} accounts; the events of each can be read`,
+        detail: `${counted(accounts.length, 'account')}; the events of each can be read`,
         problems: unreadableProblems(unreadable),
       };
     },
@@ -129,7 +129,10 @@ export async function checkStore(facts: Facts): Promise<Finding> {
   const damage = await facts.damage();
   if (damage.length > 0) {
     const named = some(damage.map(describeDamage));
-    return wrong(`${damage.length} damaged events: ${named}`, `${RESTORE_EVENTS}; fuel verify names each`);
+    return wrong(
+      `${counted(damage.length, 'damaged event')}: ${named}`,
+      `${RESTORE_EVENTS}; fuel verify names each`,
+    );
   }
   if ((await store.head()) === 0) {
     const made = await view?.checkpoint();
@@ -185,11 +188,11 @@ export async function checkProof(
   const seal = await lastSeal(store);
   if (seal === undefined)
     return right('nothing is sealed yet; a process with the role projector seals the log');
-  const sealed = `${seal.size} events were sealed at ${formatDateTime(recordedAtMs(seal.recorded))}`;
+  const sealed = `${counted(seal.size, 'event')} sealed, the last at ${formatDateTime(recordedAtMs(seal.recorded))}`;
   const proof = (await readOperations(store)).findLast(({ type }) => type === 'LogProven');
-  if (proof?.type !== 'LogProven') return right(`${sealed}, and nothing was proven yet: fuel audit verify`);
+  if (proof?.type !== 'LogProven') return right(`${sealed}; nothing was proven yet: fuel audit verify`);
   const atMs = recordedAtMs(proof.recorded);
-  const detail = `${sealed}; the first ${proof.data.size} were proven at ${formatDateTime(atMs)}`;
+  const detail = `${sealed}; the first ${proof.data.size} proven at ${formatDateTime(atMs)}`;
   const isOld = proof.data.size < seal.size && nowMs - atMs > PROVEN_WITHIN_MS;
   return isOld
     ? wrong(detail, 'fuel audit verify; and look in the log of the projector why no night proved it')

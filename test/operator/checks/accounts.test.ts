@@ -17,7 +17,7 @@ async function looked(corporateId: number) {
 test('a record whose corporate is in the directory is right', async () => {
   expect(await looked(31)).toEqual({
     ok: true,
-    detail: 'looked at the newest 1 records of the 1 accounts that changed last',
+    detail: 'looked at the newest 1 record of the 1 account that changed last',
     do: null,
   });
 });
@@ -25,7 +25,9 @@ test('a record whose corporate is in the directory is right', async () => {
 test('a record whose corporate is not in the directory is wrong', async () => {
   expect(await looked(99)).toMatchObject({
     ok: false,
-    detail: expect.stringContaining('not in the directory: 99 of account 7; looked at the newest 1 records'),
+    detail: expect.stringContaining(
+      'not in the directory: 99 of account 7; looked at the newest 1 record of',
+    ),
     do: expect.stringMatching(
       /if the account is right, fuel account corporate 7 99 .* if it is wrong, fuel import/,
     ),

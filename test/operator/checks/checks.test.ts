@@ -241,7 +241,7 @@ describe('webhooks', () => {
       said(checkContacts(await lists(events), email));
     expect(await check(start)).toEqual({
       ok: false,
-      detail: 'nobody would be told about the webhooks of 1 accounts: 7',
+      detail: 'nobody would be told about the webhooks of 1 account: 7',
       do: 'fuel account contact 7 --email ADDRESS, for each of them; or set FUEL_OPERATOR_EMAIL',
     });
     expect(await check(start, 'operator@example.com')).toMatchObject({ ok: true });

@@ -17,7 +17,7 @@ const given = (...ids: string[]) =>
 test('an older master key can be removed once it encrypts nothing', async () => {
   expect(await given(needed, 'old00000')).toMatchObject({
     ok: true,
-    detail: `${needed} encrypts 1 webhook secrets, old00000 encrypts 0 webhook secrets; can be removed from FUEL_MASTER_KEY: old00000`,
+    detail: `${needed} encrypts 1 webhook secret, old00000 encrypts 0 webhook secrets; can be removed from FUEL_MASTER_KEY: old00000`,
   });
 });
 
@@ -30,7 +30,7 @@ test('an older master key that still encrypts secrets is needed', async () => {
 test('a master key that is needed and not given is wrong', async () => {
   expect(await given('new00000')).toMatchObject({
     ok: false,
-    detail: `not given: master key ${needed} of 1 webhook secrets`,
+    detail: `not given: master key ${needed} of 1 webhook secret`,
     do: expect.stringContaining('FUEL_MASTER_KEY'),
   });
   expect(await judged(directory, [], none)).toMatchObject({ ok: false });
@@ -41,7 +41,7 @@ test('a master key that the store never had means that its keys need to be issue
   const found = await judged(directory, keys('old00000'), { ...none, recorded: recordedAs('old00000') });
   expect(found).toMatchObject({
     ok: false,
-    detail: `this store never had master key ${needed} of 1 webhook secrets`,
+    detail: `this store never had master key ${needed} of 1 webhook secret`,
     do: expect.stringContaining('issue new keys'),
   });
 });

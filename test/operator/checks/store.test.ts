@@ -161,7 +161,7 @@ test('a proof that is two days old is wrong if more has been sealed since; it sa
   clock.advance(3 * DAY_MS);
   expect(await look()).toMatchObject({
     ok: true,
-    detail: expect.stringContaining('the first 2 were proven'),
+    detail: expect.stringContaining('the first 2 proven'),
   });
   await record(store, 'account-1', 'c');
   await seal(store);
