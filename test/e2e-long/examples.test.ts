@@ -1,7 +1,9 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { Ledger } from '../../examples/ledger/ledger.ts';
 import { changeAccount } from '../../src/accounts/change-account.ts';
 import { generateTransactions } from '../../src/customers/sample/generator.ts';
@@ -11,13 +13,12 @@ import { issueKey } from '../../src/operator/keys/issue-key.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { countByState } from '../support/deliveries/listed.ts';
 import { onServers } from '../support/engines/test-engines.ts';
-import { ExampleProcess } from '../support/example-process.ts';
 import { lastingPort } from '../support/lasting-port.ts';
 import { folder } from '../support/service/commands.ts';
 import { openForUse } from '../support/service/operator.ts';
 import { ServiceProcess } from '../support/service/service-process.ts';
 import { linesOf, voided } from '../support/transactions/e2e-samples.ts';
-import { until } from '../support/waiting.ts';
+import { PATIENCE_MS, until, within } from '../support/waiting.ts';
 
 const ACCOUNT = 7;
 const DAYS = 31;
@@ -25,6 +26,45 @@ const DAY_MS = 86_400_000;
 const COUNT = 3_000;
 const PARTS = 12;
 const SEED = Math.floor(Math.random() * 2 ** 31);
+
+const EXAMPLES = join(import.meta.dirname, '../../examples');
+
+/** An example in a separate process, which is killed when the test is over. */
+class ExampleProcess {
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<unknown>;
+  output = '';
+
+  /** `env` is its whole environment besides PATH. */
+  constructor(file: string, env: Readonly<Record<string, string>>) {
+    this.#child = spawn(process.execPath, [join(EXAMPLES, file)], {
+      env: { PATH: process.env.PATH ?? '', ...env },
+    });
+    this.#ended = once(this.#child, 'close');
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        this.output += text;
+      });
+    }
+    onTestFinished(() => this.kill());
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#ended;
+  }
+
+  async shows(text: string): Promise<void> {
+    await until(() => this.output.includes(text));
+  }
+
+  /** Resolves with everything that it printed, once it has ended. Throws if it failed. */
+  async finished(): Promise<string> {
+    await within(this.#ended, PATIENCE_MS, () => `it did not end\n${this.output}`);
+    if (this.#child.exitCode !== 0) throw new Error(`it ended with ${this.#child.exitCode}\n${this.output}`);
+    return this.output;
+  }
+}
 
 describe.skipIf(onServers)('a month of both channels, with the examples killed again and again', () => {
   it('ends with the same ledger in both, exactly what the service shows', async () => {

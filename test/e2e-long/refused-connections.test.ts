@@ -1,9 +1,13 @@
+import { fork } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { Agent, request } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
 import { BASE_PATH } from '../../src/pull/app.ts';
-import { holdSocket } from '../support/service/held-socket.ts';
+import { atEndOfFile } from '../support/end-of-file.ts';
 import { ServiceProcess } from '../support/service/service-process.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { importEvents, minutely, openAccount, SEPTEMBER } from '../support/transactions/e2e-samples.ts';
 
 const RESTARTS = 10;
@@ -65,6 +69,42 @@ function askOnce(
       const status = /^HTTP\/1\.1 (\d+) /.exec(text)?.[1];
       if (status === undefined) reject(new Error('closed without an answer'));
       else resolve(Number(status));
+    });
+  });
+}
+
+/** A listening socket of this process that accepts nothing itself. */
+interface HeldSocket {
+  readonly fd: number;
+  close(): void;
+}
+
+/** Listens on a free port and sends the socket to the process that started it, without accepting anything. */
+const OPENER = `
+  import { createServer } from 'node:net';
+  const server = createServer();
+  await new Promise((resolve) => server.listen({ host: '127.0.0.1', port: 0 }, resolve));
+  await new Promise((resolve) => process.send(server.address().port, server._handle, resolve));
+  server.close();`;
+
+const held: HeldSocket[] = [];
+atEndOfFile(async () => {
+  for (const socket of held.splice(0)) socket.close();
+});
+
+/**
+ * Opens a listening socket as systemd does for a unit. It stays open whichever process accepts its connections.
+ * Resolves with its port and file descriptor.
+ */
+async function holdSocket(): Promise<{ port: number; socket: number }> {
+  const file = join(temporaryFolder(), 'opener.mjs');
+  writeFileSync(file, OPENER);
+  const opener = fork(file);
+  return new Promise((resolve) => {
+    opener.on('message', (port, handle) => {
+      const socket = handle as unknown as HeldSocket;
+      held.push(socket);
+      resolve({ port: Number(port), socket: socket.fd });
     });
   });
 }

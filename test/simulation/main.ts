@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
+import { FAULT_KINDS, type Plan } from './plan.ts';
 import { commandOf, historyOf, shrunk } from './shrink.ts';
-import { FAULT_KINDS, type Plan, type Result, Simulation } from './simulation.ts';
+import { type Result, Simulation } from './simulation.ts';
 
 const OPTIONS = {
   options: {

@@ -1,4 +1,5 @@
-import { type Plan, type Result, Simulation } from './simulation.ts';
+import type { Plan } from './plan.ts';
+import { type Result, Simulation } from './simulation.ts';
 
 const MAX_RUNS = 30;
 

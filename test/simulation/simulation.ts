@@ -2,21 +2,23 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROLES, type Role } from '../../src/base/config/config.ts';
-import { loadConfig } from '../../src/engines/engines.ts';
-import type { Mail } from '../../src/push/notices/mailer.ts';
 import { Chance } from './core/chance.ts';
 import { History } from './core/history.ts';
 import { replaceWorld } from './core/simulated-world.ts';
 import { type Owner, owners, settled, Timeline } from './core/timeline.ts';
 import { judgeAll } from './judge/all.ts';
-import { isDatedWrong, type Judged } from './judge/deliveries.ts';
+import type { Judged } from './judge/deliveries.ts';
 import { Model } from './judge/model.ts';
+import { RETENTION_DAYS, simulatedConfig } from './parts/config.ts';
+import { nextDueMs } from './parts/due.ts';
 import { simulatedLog, stackOf } from './parts/log.ts';
+import { mailServer } from './parts/mail.ts';
 import { simulatedNetwork } from './parts/network.ts';
 import { Operator } from './parts/operator.ts';
-import { PROXY, SimulatedProcess } from './parts/process.ts';
+import { SimulatedProcess } from './parts/process.ts';
 import { Receivers } from './parts/receivers.ts';
 import { loadJobs } from './parts/thread.ts';
+import type { FaultKind, Plan } from './plan.ts';
 import { type FaultRates, gateOf, NO_FAULTS } from './stores/gate.ts';
 import { type StoreName, Stores } from './stores/stores.ts';
 import { Witness } from './witness.ts';
@@ -24,7 +26,6 @@ import { Workload } from './workload.ts';
 
 export const START_MS = Date.UTC(2026, 0, 5);
 const DAY_MS = 86_400_000;
-const RETENTION_DAYS = 10;
 /** The default delays between the attempts of a delivery. */
 const DELAYS_MS = [30_000, 150_000];
 /** The longest time for which a process may be slow or a store unavailable. */
@@ -32,48 +33,12 @@ const EXPLAINED_WITHIN_MS = 40_000;
 const MAX_RESTART_MS = 20_000;
 /** The time to stop: for an attempt, a mail, and a store that is slow or can't be reached. */
 const MAX_STOP_MS = 60_000;
-/** An Ed25519 key (PKCS #8) from a fixed seed. */
-const SEAL_KEY_DER = Buffer.concat([
-  Buffer.from('302e020100300506032b657004220420', 'hex'),
-  Buffer.alloc(32, 9),
-]);
-const SEAL_KEY = `-----BEGIN PRIVATE KEY-----\n${SEAL_KEY_DER.toString('base64')}\n-----END PRIVATE KEY-----\n`;
-
-/** The plan of a run. The same plan gives the same history. */
-export interface Plan {
-  readonly seed: string;
-  readonly days: number;
-  readonly processes: number;
-  readonly accounts: number;
-  /** The number of transactions a day. */
-  readonly perDay: number;
-  /** The kinds of faults that may happen. */
-  readonly faults: readonly FaultKind[];
-}
-
-export const FAULT_KINDS = [
-  'ends',
-  'slow',
-  'unanswered',
-  'refused',
-  'pauses',
-  'outages',
-  'receivers',
-  'repeats',
-  'clocks',
-  'steps',
-] as const;
-export type FaultKind = (typeof FAULT_KINDS)[number];
-
 export interface Result {
   readonly plan: Plan;
   readonly violations: readonly string[];
   readonly history: History;
   readonly figures: Readonly<Record<string, number>>;
 }
-
-/** The time to repair the effects of a wrong clock, including the start of a process. */
-const REPAIRED_WITHIN_MS = 60_000;
 
 /** The fault rates in a storm, for the kinds that may happen. */
 const STORM: FaultRates = { ends: 0.004, slow: 0.02, unanswered: 0.01, refused: 0.01, pauses: 0.003 };
@@ -110,19 +75,7 @@ export class Simulation {
     this.chance = new Chance(plan.seed);
     const groupChance = this.chance.fork('groups');
     const repeats = plan.faults.includes('repeats');
-    this.#config = loadConfig(
-      {
-        FUEL_DATA_DIR: this.#folder,
-        FUEL_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
-        FUEL_SEAL_KEY: SEAL_KEY,
-        FUEL_TLS: 'terminated',
-        FUEL_TRUSTED_PROXIES: `${PROXY}/32`,
-        FUEL_SMTP_URL: 'smtp://mail.example',
-        FUEL_OPERATOR_EMAIL: 'operator@fuel.example',
-        FUEL_DELIVERY_RETENTION_DAYS: String(RETENTION_DAYS),
-      },
-      'command',
-    );
+    this.#config = simulatedConfig(this.#folder);
     this.stores = new Stores(
       { now: () => Math.floor(this.timeline.nowMs) },
       {
@@ -136,7 +89,7 @@ export class Simulation {
             : [...list],
       },
     );
-    this.timeline.due = () => this.#due();
+    this.timeline.due = () => nextDueMs(this);
     this.receivers = new Receivers(
       () => this.timeline.nowMs,
       this.chance.fork('receivers'),
@@ -171,7 +124,7 @@ export class Simulation {
     this.#jobs = await loadJobs();
     const restore = replaceWorld(this.timeline, this.chance.fork('world'), {
       network: simulatedNetwork(this.timeline, this.receivers),
-      mail: this.#mailServer(),
+      mail: mailServer(this),
       thread: (_, { workerData }) => present().thread(workerData) as never,
       listen: (server, place, listening) =>
         present().listen(server as never, (place as { port: number }).port, listening),
@@ -298,40 +251,6 @@ export class Simulation {
     this.processesChangedAtMs.push(this.timeline.nowMs);
   }
 
-  /** Sets a clock right, or slightly wrong. */
-  stepClock(): void {
-    const process = this.processes[this.chance.int(this.plan.processes)];
-    if (process === undefined) return; // it has just ended
-    process.clockMs = this.chance.between(-1_000, 1_000);
-    this.faultsAtMs.push(this.timeline.nowMs);
-    this.history.add(process.name, `its clock is set to ${process.clockMs} ms`);
-  }
-
-  /** Makes a clock wrong by minutes, hours or months for a moment. Then it is set right, or its process dies first. */
-  async setWrong(aheadMs: number, forMs: number, dies: boolean): Promise<void> {
-    const process = this.processes[this.chance.int(this.plan.processes)];
-    if (process === undefined) return;
-    const { clockMs } = process;
-    const wrong = { fromMs: this.timeline.nowMs, untilMs: Number.POSITIVE_INFINITY };
-    this.wrongTimes.push(wrong);
-    this.faultsAtMs.push(this.timeline.nowMs);
-    process.clockMs = clockMs + aheadMs;
-    this.history.add(process.name, `its clock is wrong by ${aheadMs} ms`);
-    await this.timeline.pause(forMs);
-    if (dies) this.end(process, 'while its clock is wrong');
-    process.clockMs = clockMs;
-    this.history.add(process.name, 'its clock is right again');
-    wrong.untilMs = this.timeline.nowMs;
-    this.faultsAtMs.push(this.timeline.nowMs);
-    await this.timeline.pause(REPAIRED_WITHIN_MS);
-    if (this.isClockWrong() || !this.isCalmFor(REPAIRED_WITHIN_MS - 1)) return;
-    for (const { owed, progress } of this.stores.queue.due)
-      if (isDatedWrong(progress, this.timeline.nowMs))
-        this.violation(
-          `transaction ${owed.transactionId} is due at ${progress.dueAtMs}, long after it can be`,
-        );
-  }
-
   /** True if a clock is wrong, or was when a request that arrives now was sent. */
   isClockWrong(): boolean {
     return this.wrongTimes.some(({ untilMs }) => untilMs > this.timeline.nowMs - 5_000);
@@ -361,33 +280,6 @@ export class Simulation {
   /** Compares everything with the model while nothing but attempts is under way. */
   judge(): void {
     for (const fault of judgeAll(this)) this.violation(fault);
-  }
-
-  /** Returns when the next stored thing is due. */
-  #due(): number {
-    const { nowMs } = this.timeline;
-    let nextMs = Number.POSITIVE_INFINITY;
-    for (const { progress } of this.stores.queue.due)
-      nextMs = Math.min(nextMs, isDatedWrong(progress, nowMs) ? nowMs : (progress.dueAtMs ?? nextMs));
-    for (const { messages } of this.stores.groups.groups.values())
-      for (const { state, dueAtMs } of messages.values())
-        if (state !== 'parked') nextMs = Math.min(nextMs, dueAtMs);
-    this.readLog();
-    for (const { profiles } of this.model.accounts.values())
-      for (const { fromMs, toMs } of profiles.values())
-        for (const atMs of [fromMs, toMs]) if (atMs > nowMs) nextMs = Math.min(nextMs, atMs);
-    return nextMs;
-  }
-
-  #mailServer() {
-    const chance = this.chance.fork('mail');
-    const sendMail = async ({ to, subject, text }: Mail): Promise<{ rejected: [] }> => {
-      await this.timeline.pause(chance.between(5, 200));
-      if (this.rates !== NO_FAULTS && chance.is(0.2)) throw new Error('the mail server is busy');
-      this.witness.sawMail({ to, subject, text });
-      return { rejected: [] };
-    };
-    return { createTransport: () => ({ sendMail, close: () => undefined }) };
   }
 
   #isReachable(process: Owner, store: StoreName): boolean {

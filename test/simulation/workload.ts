@@ -1,6 +1,7 @@
 import type { Chance } from './core/chance.ts';
 import { PACED_MOODS } from './parts/capacity.ts';
 import { Changes, type Known } from './parts/changes.ts';
+import { setWrong, stepClock } from './parts/clocks.ts';
 import { type Customer, Customers } from './parts/customers.ts';
 import { killInAttempt } from './parts/kills.ts';
 import { cancelled, confirmed, external, voided } from './parts/lines.ts';
@@ -108,12 +109,12 @@ export class Workload {
     if (chance.is(0.2)) at(() => this.#wellAgain());
     if (this.#of.has('steps') && chance.is(0.5)) {
       const aheadMs = chance.pick([5 * MINUTE_MS, 2 * HOUR_MS, -5 * MINUTE_MS, -2 * HOUR_MS]);
-      at(() => this.#of.setWrong(aheadMs, chance.between(500, 90_000), chance.is(0.4)));
+      at(() => setWrong(this.#of, { aheadMs, forMs: chance.between(500, 90_000), dies: chance.is(0.4) }));
     }
     if (this.#of.has('steps') && chance.is(0.3)) {
       // This is at the time of the hourly removal.
       const atMs = startMs + chance.int(23) * HOUR_MS + 22.5 * MINUTE_MS;
-      const run = () => this.#of.setWrong(100 * DAY_MS, 60_000, chance.is(0.4));
+      const run = () => setWrong(this.#of, { aheadMs: 100 * DAY_MS, forMs: 60_000, dies: chance.is(0.4) });
       acts.push({ atMs, run });
     }
     if (chance.is(0.3)) at(() => this.#deploy());
@@ -157,7 +158,7 @@ export class Workload {
         this.#of.faultsAtMs.push(timeline.nowMs, timeline.nowMs + forMs);
         history.add('', `${whose}${store} cannot be reached for ${forMs} ms`);
       }
-      if (this.#of.has('clocks') && chance.is(0.2)) this.#of.stepClock();
+      if (this.#of.has('clocks') && chance.is(0.2)) stepClock(this.#of);
       if (chance.is(0.05)) this.#begin(() => this.#deploy());
       this.#begin(() => this.#import());
       if (chance.is(0.5)) this.#begin(() => this.#changes.something());

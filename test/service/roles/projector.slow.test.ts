@@ -1,11 +1,15 @@
+import { Registry } from 'prom-client';
 import { expect, onTestFinished, test } from 'vitest';
 import { RENDERING_VERSION } from '../../../projections/transactions.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { openEngines } from '../../../src/engines/engines.ts';
+import { THREAD_ENTRY } from '../../../src/operator/serve/jobs.ts';
 import { isBuilding } from '../../../src/pull/view/build/rebuild.ts';
 import type { Engines } from '../../../src/service/engines/engines.ts';
+import { workMetrics } from '../../../src/service/ops/work-metrics.ts';
 import { projector } from '../../../src/service/roles/projector.ts';
-import { jobContext } from '../../support/service/job-context.ts';
+import type { JobContext } from '../../../src/service/threads/job.ts';
+import { memoryLog } from '../../support/service/api.ts';
 import { Operator } from '../../support/service/operator.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { linesOf, minutely } from '../../support/transactions/e2e-samples.ts';
@@ -27,7 +31,13 @@ async function olderView(transactions: number) {
 /** Runs the role in this thread. It starts real threads. */
 async function start(operator: Operator) {
   const engines = await openEngines(operator.config, systemClock);
-  const { context, stop } = jobContext(operator.config, engines);
+  const stopping = new AbortController();
+  const context: JobContext = {
+    ...{ entry: THREAD_ENTRY, config: operator.config, holder: 'this', engines, clock: systemClock },
+    ...{ log: memoryLog([]), metrics: workMetrics(new Registry()), signal: stopping.signal },
+    report: () => undefined,
+  };
+  const stop = (): void => stopping.abort();
   const head = await engines.store().head();
   const ended = projector(context, undefined);
   let closed: Promise<void> | undefined;

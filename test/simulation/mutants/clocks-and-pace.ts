@@ -1,0 +1,52 @@
+import type { Mutant } from './list.ts';
+
+export const CLOCKS_AND_PACE: readonly Mutant[] = [
+  {
+    name: 'claims and attempts that a wrong clock puts off',
+    file: 'src/push/dispatch/late-deliveries.ts',
+    from: '    if (released.length === 0) return;',
+    to: '    if (released.length >= 0) return;',
+  },
+  {
+    name: 'a removal that trusts every clock',
+    file: 'src/base/time/trusted-clock.ts',
+    from: '  return nowMs > knownMs + MAX_AHEAD_MS ? nowMs - knownMs : 0;',
+    to: '  return nowMs > knownMs + 1e15 ? nowMs - knownMs : 0;',
+  },
+  {
+    name: 'held deliveries that are not looked for after a wrong clock',
+    file: 'src/push/dispatch/account-work.ts',
+    from: ' || nowMs < this.#lookAtMs - LOOK_EVERY_MS',
+    to: '',
+  },
+  {
+    name: 'a receiver that is not waited for when it asks for it',
+    file: 'src/push/pace/lane-gate.ts',
+    from: '    if (nowMs < this.#heldUntilMs) return 0;',
+    to: '',
+  },
+  {
+    name: 'a retry that comes before the time that was asked for',
+    file: 'src/push/dispatch/attempt.ts',
+    from: 'Math.max(waitMs, askedMs ?? 0)',
+    to: 'waitMs',
+  },
+  {
+    name: 'every process works on every host',
+    file: 'src/push/pace/pace.ts',
+    from: 'if (lane.isBlocked || !this.#options.owns(host.name)) return 0;',
+    to: 'if (lane.isBlocked) return 0;',
+  },
+  {
+    name: 'a host whose losses do not narrow it',
+    file: 'src/push/pace/adaptive-limit.ts',
+    from: '    if (isCrowded) this.#shrink(this.#limit / 2, nowMs);',
+    to: '    if (isCrowded && nowMs < 0) this.#shrink(this.#limit / 2, nowMs);',
+  },
+  {
+    name: 'a claim that outlasts its process by a minute',
+    file: 'src/push/dispatch/claims.ts',
+    from: 'export const LEASE_MS = 5_000;',
+    to: 'export const LEASE_MS = 60_000;',
+  },
+];
