@@ -135,7 +135,7 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
     const before = place(await shell.paste('fuel projection status\n'));
     expect(before).toBeDefined();
     const made = await shell.paste(withFolders(blockWith(section, 'fuel store backup')));
-    expect(made).toMatch(/copied .*events\.db.* to \S+\/backups\/2026-09-03\n/);
+    expect(made).toMatch(/^Dir +\S+\/backups\/2026-09-03\n(.*\n)*Files +.*events\.db/);
     expect(made).toMatch(/^events\.db: OK$/m);
 
     await service.end();

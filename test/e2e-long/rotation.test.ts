@@ -35,7 +35,7 @@ it('lets a master key go once the webhook secrets are rewrapped, and signatures 
   expect([first.code, first.stdout]).toEqual([0, '{"rewrapped":2,"unchanged":0,"unreadable":0}\n']);
   const second = await rewrap(`${NEW},${OLD}`);
   expect(second.json).toEqual({ rewrapped: 0, unchanged: 2, unreadable: 0 });
-  expect(second.stderr).toContain('put that first');
+  expect(second.stderr).toContain('put another key first');
   await received(kept);
   const audit = await service.done(['audit', '--json', '--type', 'WebhookSecretRewrapped']);
   expect(audit.lines.map(({ actor, command }) => [actor, command])).toEqual(
