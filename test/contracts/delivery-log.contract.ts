@@ -123,6 +123,10 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       const wanted = summaries.filter(({ transactionId }) => transactionId === 5 || transactionId === 9);
       expect(found.toSorted(byId)).toEqual(wanted.toSorted(byId));
       expect(await listed(queue, { transactionIds: [] })).toEqual([]);
+      const idsOf = async (transactionIds: readonly number[]) =>
+        (await listed(queue, { transactionIds })).map((each) => each.transactionId);
+      expect((await idsOf([2, 3, 4, 9])).toSorted()).toEqual([2, 9]); // nearly all in between, but not 5
+      expect(await idsOf([...Array.from({ length: 600 }, (_, n) => 1_000 + n), 9])).toEqual([9]);
       const whole = await queue.get([...found, newDelivery(404)]);
       expect(whole).toEqual(await Promise.all(found.map(({ id }) => queue.find(id))));
       expect(await queue.transactionsAfter(-1, 0)).toEqual([]);

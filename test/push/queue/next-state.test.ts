@@ -79,16 +79,56 @@ describe('the changes of a delivery', () => {
     expect(effectsOf(change)).toEqual(effects);
   });
 
-  test('end it when its attempt ended, or now where there was none', () => {
-    const changes = [
+  const DUE = { state: 'pending', reason: null, endedAtMs: null, leaseToken: null } as const;
+  const ENDED = { dueAtMs: null, leaseToken: null } as const;
+  test.each<[string, DeliveryState, Change, Partial<DeliveryProgress>]>([
+    [
+      'a success',
+      'pending',
       delivered,
+      { ...ENDED, state: 'delivered', endedAtMs: 1_250, attemptsInCycle: 2 },
+    ],
+    ['a retry', 'pending', retry, { ...DUE, dueAtMs: 7_000, attemptsInCycle: 2 }],
+    [
+      'a last failure',
+      'pending',
       failed,
+      { ...ENDED, state: 'failed', reason: '503', endedAtMs: 1_250, attemptsInCycle: 2 },
+    ],
+    [
+      'an end without an attempt',
+      'pending',
       unattempted,
+      { ...ENDED, state: 'failed', reason: 'the key is off', endedAtMs: NOW_MS },
+    ],
+    ['a hold', 'pending', held, { ...ENDED, state: 'held' }],
+    ['a release', 'pending', released, { ...DUE, dueAtMs: NOW_MS }],
+    ['a resume', 'held', { kind: 'resume' }, { ...DUE, dueAtMs: NOW_MS }],
+    [
+      'the end of a lane',
+      'pending',
       { kind: 'end lane', reason: 'off' },
+      { ...ENDED, state: 'failed', reason: 'off', endedAtMs: NOW_MS },
+    ],
+    [
+      'a withdrawal',
+      'pending',
       { kind: 'withdraw' },
-    ];
-    const ends = changes.map((change) => apply(inState('pending'), change as Change)?.progress.endedAtMs);
-    expect(ends).toEqual([1_250, 1_250, NOW_MS, NOW_MS, NOW_MS]);
+      {
+        ...ENDED,
+        state: 'withdrawn',
+        reason: 'the transaction was voided or cancelled',
+        endedAtMs: NOW_MS,
+      },
+    ],
+    [
+      'a redelivery',
+      'failed',
+      { kind: 'redeliver', force: false, dueAtMs: 9_500 },
+      { ...DUE, dueAtMs: 9_500, cycle: 3, attemptsInCycle: 0 },
+    ],
+  ])('%s sets what belongs to it, ends the claim, and leaves the rest', (_, state, change, set) => {
+    expect(apply(inState(state), change)?.progress).toEqual({ ...inState(state), ...set });
   });
 
   test('by a report have no effect where another claim has the delivery, a success excepted', () => {
