@@ -8,7 +8,7 @@ import {
 import { systemClock } from '../../src/base/clock.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { transactionStream } from '../../src/domain/transaction-events.ts';
-import { openEventStoreDb } from '../../src/engines/eventstoredb/event-store.ts';
+import { EventStoreDb } from '../../src/engines/eventstoredb/event-store.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
 import { freshId, type Verdict, withEngines } from '../support/engines.ts';
 import { freshRecordings, linesOf, type Recording } from '../support/fresh-lines.ts';
@@ -23,7 +23,7 @@ const AUTHOR = { actor: 'bench', command: 'fuel transaction import' };
 /** Measures the import into EventStoreDB, against a bare loop that reads and appends with the plain client. */
 export async function run(): Promise<Verdict> {
   return withEngines(async ({ EVENTSTORE_URL: url }) => {
-    const store = openEventStoreDb({ url, clock: systemClock, log: silentLog });
+    const store = new EventStoreDb({ url, clock: systemClock, log: silentLog });
     const client = EventStoreDBClient.connectionString(url);
     print(`  ${LINES.toLocaleString('en')} lines a run, ${IN_FLIGHT} appends in flight`);
     try {

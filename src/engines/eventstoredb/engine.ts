@@ -29,8 +29,8 @@ export const eventStoreDb: Engine = {
     await new EventStoreDbConnection(urlOf(config)).close();
   },
   async open({ config, clock, log, once }) {
-    const { openEventStoreDb } = await import('./event-store.ts');
-    const store = once(() => openEventStoreDb({ url: urlOf(config), clock, log }));
+    const { EventStoreDb } = await import('./event-store.ts');
+    const store = once(() => new EventStoreDb({ url: urlOf(config), clock, log }));
     return {
       ports: { events: { store, subscriptions: once(() => store().subscriptions()) } },
       state: async () => 'current',

@@ -37,12 +37,10 @@ export interface EventStoreDbOptions {
   readonly log: Log;
 }
 
-/** Opens the event store on EventStoreDB 23.10 or newer. It connects with the first use. */
-export function openEventStoreDb(options: EventStoreDbOptions): EventStoreDb {
-  return new EventStoreDb(options);
-}
-
-/** Events in EventStoreDB. Positions are commit positions of `$all`, which the server's own events have too. */
+/**
+ * Events in EventStoreDB 23.10 or newer. It connects with the first use. Positions are commit positions of `$all`, which
+ * the server's own events have too.
+ */
 export class EventStoreDb implements EventStore {
   readonly #connection: EventStoreDbConnection;
   readonly #appends: EventStoreDbAppends;

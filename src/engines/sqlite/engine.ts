@@ -5,7 +5,7 @@ import type { EnginePorts, OpenedEngine, Opening } from '../../service/engines/e
 import type { StorePlan } from '../../tables/plan.ts';
 import { EMBEDDED_FILES, type EmbeddedFile, embeddedFile, stateOf } from './embedded-files.ts';
 import { openSqliteEventStore, type SqliteEventStore } from './event-store/event-store.ts';
-import { openSqliteSubscriptions } from './event-store/subscriptions.ts';
+import { SqliteSubscriptions } from './event-store/subscriptions.ts';
 import { openSqliteTables } from './tables/tables.ts';
 
 /** The cache of a store that may be large, for the inner pages of its indexes and the leaves in use. */
@@ -32,7 +32,7 @@ export function openEmbedded(opening: Opening): OpenedEngine & { readonly ports:
     ports: {
       events: {
         store,
-        subscriptions: once(() => openSqliteSubscriptions({ ...recreated('subscriptions'), store: store() })),
+        subscriptions: once(() => new SqliteSubscriptions({ ...recreated('subscriptions'), store: store() })),
       },
       tables: (plan) => openSqliteTables(plan, { ...fileOf(plan), clock: sinceBoot }),
       rateWindows: () => createMemoryRateWindows(),

@@ -7,7 +7,7 @@ import { backupFile } from '../../../src/engines/sqlite/copied-files.ts';
 import { Database } from '../../../src/engines/sqlite/driver/database.ts';
 import { inspectFile } from '../../../src/engines/sqlite/driver/inspect-file.ts';
 import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
-import { openSqliteSubscriptions } from '../../../src/engines/sqlite/event-store/subscriptions.ts';
+import { SqliteSubscriptions } from '../../../src/engines/sqlite/event-store/subscriptions.ts';
 import { openSqliteTables } from '../../../src/engines/sqlite/tables/tables.ts';
 import { openRequestJournal, REQUESTS_STORE } from '../../../src/pull/stored-requests.ts';
 import { queueInFile } from '../../support/deliveries/open-queue.ts';
@@ -27,7 +27,7 @@ test('a store that is closed has none of its files open', async () => {
   await view.startBuild({ storeId: 'store-1', servesFrom: 0 });
   const opened = [
     view,
-    openSqliteSubscriptions({ path: path('subscriptions.db'), store, clock }),
+    new SqliteSubscriptions({ path: path('subscriptions.db'), store, clock }),
     queueInFile({ path: path('deliveries.db'), clock }),
     fileCoordination(path('control.db'), clock),
     openDirectoryRows(openSqliteTables(DIRECTORY_STORE, { path: path('directory.db'), clock })),

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openSqliteSubscriptions } from '../../../src/engines/sqlite/event-store/subscriptions.ts';
+import { SqliteSubscriptions } from '../../../src/engines/sqlite/event-store/subscriptions.ts';
 import type { EventStore, GroupEvent } from '../../../src/event-store/event-store.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { type FollowerParts, followerStatus, statusOf } from '../../../src/operator/answers/follower.ts';
@@ -120,7 +120,7 @@ describe('the status of a group', () => {
   async function followed() {
     const opened = await started(projectionOf(openPushStoresWith(onFile)));
     const { store, view, coordination, clock, folder } = opened;
-    const subscriptions = openSqliteSubscriptions({ path: join(folder, 'subscriptions.db'), store, clock });
+    const subscriptions = new SqliteSubscriptions({ path: join(folder, 'subscriptions.db'), store, clock });
     const ending = new AbortController();
     onTestFinished(async () => {
       ending.abort();

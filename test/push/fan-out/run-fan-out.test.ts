@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
-import { openSqliteSubscriptions } from '../../../src/engines/sqlite/event-store/subscriptions.ts';
+import { SqliteSubscriptions } from '../../../src/engines/sqlite/event-store/subscriptions.ts';
 import type { GroupEvent, PersistentSubscriptions } from '../../../src/event-store/event-store.ts';
 import type { FanOut } from '../../../src/push/fan-out/fan-out.ts';
 import { DELIVERIES_GROUP, runFanOut } from '../../../src/push/fan-out/run-fan-out.ts';
@@ -19,7 +19,7 @@ const SECOND_MS = 1_000;
 async function start() {
   const m = await pushMachine();
   const path = join(temporaryFolder(), 'subscriptions.db');
-  const subscriptions = openSqliteSubscriptions({
+  const subscriptions = new SqliteSubscriptions({
     path,
     store: m.store,
     clock: m.scheduler,
@@ -67,7 +67,7 @@ const until = async (condition: () => unknown) => {
 
 /** Takes the next event of the group, as a consumer that then ends. */
 async function takeOne(
-  subscriptions: ReturnType<typeof openSqliteSubscriptions>,
+  subscriptions: SqliteSubscriptions,
   act: (consumer: ReturnType<typeof subscriptions.consume>, event: GroupEvent) => Promise<void>,
 ): Promise<void> {
   const stop = new AbortController();

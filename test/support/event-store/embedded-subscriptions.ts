@@ -5,10 +5,7 @@ import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../../src/engines/sqlite/event-store/event-store.ts';
-import {
-  openSqliteSubscriptions,
-  type SqliteSubscriptions,
-} from '../../../src/engines/sqlite/event-store/subscriptions.ts';
+import { SqliteSubscriptions } from '../../../src/engines/sqlite/event-store/subscriptions.ts';
 import type { GroupConsumer, GroupEvent } from '../../../src/event-store/event-store.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -22,7 +19,7 @@ export function openIn(
   lookAtClockMs = 25,
 ): { store: SqliteEventStore; subscriptions: SqliteSubscriptions } {
   const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
-  const subscriptions = openSqliteSubscriptions({
+  const subscriptions = new SqliteSubscriptions({
     path: join(folder, 'subscriptions.db'),
     store,
     clock,

@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import type { Log } from '../../../src/base/log.ts';
 import type { NodeInfo } from '../../../src/engines/eventstoredb/driver/node-info.ts';
-import { type EventStoreDb, openEventStoreDb } from '../../../src/engines/eventstoredb/event-store.ts';
+import { EventStoreDb } from '../../../src/engines/eventstoredb/event-store.ts';
 import type { SubscriptionsUnderTest } from '../../contracts/persistent-subscriptions.contract.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { until } from '../waiting.ts';
@@ -19,7 +19,7 @@ export const silent: Log = pino({ level: 'silent' });
 
 /** Opens the adapter on this node. */
 export function eventStoreDbAt(url: string, log: Log = silent): EventStoreDb {
-  return openEventStoreDb({ url, clock: systemClock, log });
+  return new EventStoreDb({ url, clock: systemClock, log });
 }
 
 /** Asks the node for its description. */

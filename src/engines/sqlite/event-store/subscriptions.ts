@@ -28,12 +28,7 @@ export interface SqliteSubscriptionsOptions {
 /** Within this time a consumer notices events that another process gives back or replays. It notices new events at once. */
 const POLL_MS = 1_000;
 
-/** Opens the embedded persistent subscriptions. Consumers of several processes may compete for a group. */
-export function openSqliteSubscriptions(options: SqliteSubscriptionsOptions): SqliteSubscriptions {
-  return new SqliteSubscriptions(options);
-}
-
-/** Competing consumers, in a separate SQLite file. `close` leaves the event store open. */
+/** Competing consumers, of several processes too, in a separate SQLite file. `close` leaves the event store open. */
 export class SqliteSubscriptions implements PersistentSubscriptions {
   readonly #db: Database;
   readonly #store: SqliteEventStore;
