@@ -5,7 +5,7 @@ import { EventStoreDbConnection } from '../../../src/engines/eventstoredb/driver
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
 afterEach(() => void vi.useRealTimers());
 
-/** To a node that no test asks: the connection is opened with the first use of its client. */
+/** Makes a connection to a node that does not exist. It connects only when its client is used, which no test does. */
 function connection(): EventStoreDbConnection {
   const opened = new EventStoreDbConnection('esdb://127.0.0.1:1?tls=false');
   onTestFinished(() => opened.close());

@@ -7,7 +7,7 @@ import { until } from '../../support/waiting.ts';
 
 const MIB = 1024 * 1024;
 
-/** A node that never answers, and the adapter on it. */
+/** Starts a node that never answers, and opens the adapter on it. */
 async function silentNode() {
   const node = createServer().listen(0, '127.0.0.1');
   const sessions: ServerHttp2Session[] = [];

@@ -86,7 +86,7 @@ class Consumer {
     onTestFinished(() => subscription.unsubscribe());
   }
 
-  /** What it was handed so far: names and retry counts. */
+  /** The names and retry counts of the events that it was handed so far. */
   get handed(): string[] {
     return this.events.map((event) => `${nameOf(event)} ${event.retryCount}`);
   }
@@ -105,7 +105,7 @@ function nameOf({ event }: Pick<ResolvedEvent, 'event'>): string {
   return (event?.data as { name?: string } | undefined)?.name ?? event?.type ?? 'gone';
 }
 
-/** Empty where the stream does not exist. */
+/** Reads a stream; empty if it does not exist. */
 async function read(client: EventStoreDBClient, stream: string): Promise<ResolvedEvent[]> {
   const found: ResolvedEvent[] = [];
   try {

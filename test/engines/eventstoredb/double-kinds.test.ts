@@ -12,7 +12,7 @@ import {
 } from '../../support/event-store/eventstoredb-double/engines-under-test.ts';
 import { nodeInfoAt } from '../../support/event-store/eventstoredb-under-test.ts';
 
-/** In what EventStoreDB and KurrentDB differ: each server is held to its own column. */
+/** The differences of EventStoreDB and KurrentDB. Each server must behave as its own entry says. */
 describeBoth('a server of its kind', (open) => {
   const of = async <T>(byKind: { EventStoreDB: T; KurrentDB: T }): Promise<T> =>
     byKind[(await nodeInfoAt(open.url)).name];

@@ -18,7 +18,7 @@ import { nodeInfoAt } from '../../support/event-store/eventstoredb-under-test.ts
 
 type Name = 'a' | 'b' | 'c' | 'd';
 
-/** Event ids that are the same for the same name, within one stream. */
+/** Makes events whose ids are the same for the same name, within one stream. */
 function eventsOf(stream: string, names: readonly Name[]): ReturnType<typeof jsonEvent>[] {
   const suffix = Buffer.from(stream).toString('hex').slice(-12);
   return names.map((name) => {
@@ -27,7 +27,7 @@ function eventsOf(stream: string, names: readonly Name[]): ReturnType<typeof jso
   });
 }
 
-/** The outcome in words, the same for both engines. */
+/** Appends, and describes the outcome in words that are the same for both engines. */
 async function append(
   client: EventStoreDBClient,
   stream: string,
@@ -183,7 +183,7 @@ describeBoth('reading', (client) => {
 });
 
 describeBoth('a subscription to the log', (client) => {
-  /** What the subscription reports, in order; an event by its name. */
+  /** Collects what the subscription reports, in order. An event is reported by its name. */
   function follow(
     engine: EventStoreDBClient,
     { from, prefix }: { readonly from: ResolvedEvent | undefined; readonly prefix: string },

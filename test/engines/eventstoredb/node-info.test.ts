@@ -7,7 +7,7 @@ import { closedPort } from '../../support/tcp-server.ts';
 
 const realUrl = inject('eventstoreUrl');
 
-/** What the node says of itself, on the port that takes its calls. */
+/** Asks the node at the port that takes its calls. */
 async function described(url: string): Promise<NodeInfo> {
   const info = await nodeInfoAt(url);
   expect(Math.abs(info.clockMs - Date.now())).toBeLessThan(3_000);

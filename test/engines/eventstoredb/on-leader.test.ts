@@ -4,7 +4,7 @@ import { startEventStoreDbDouble } from '../../support/event-store/eventstoredb-
 import { eventStoreDbAt } from '../../support/event-store/eventstoredb-under-test.ts';
 import { nameOf, record } from '../../support/event-store/store-events.ts';
 
-/** A store that the client reaches by a node which follows another one, and lacks the event that this has. */
+/** Opens a store at a node that follows another one and lacks the event which that one has. */
 async function behindAFollower() {
   const [leader, follower] = await Promise.all([startEventStoreDbDouble(), startEventStoreDbDouble()]);
   const [atLeader, store] = [eventStoreDbAt(leader.url), eventStoreDbAt(follower.url)];

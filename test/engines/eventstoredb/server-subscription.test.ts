@@ -6,7 +6,7 @@ import { ServerSubscription } from '../../../src/engines/eventstoredb/driver/ser
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A subscription of which the test says what the server does. */
+/** Opens a subscription for which the test plays the server. */
 function opened() {
   const driver = Object.assign(new EventEmitter(), { unsubscribe: async () => undefined });
   let notified = 0;

@@ -11,7 +11,7 @@ describeWithMongodb('tables on MongoDB', () => {
     const database = freshDatabase();
     const connection = mongodb(database);
     const second = () => openMongoTables(STORE, { connection, pollMs: 50 });
-    /** What the profiler says of each read. */
+    /** Returns the profiler's record of each read. */
     const plansOf = (work: () => Promise<unknown>): Promise<ReadPlan[]> =>
       connection.use(async (db) => {
         await db.command({ profile: 2 });

@@ -12,7 +12,7 @@ import { until } from '../../support/waiting.ts';
 
 const NEVER_MS = 60_000;
 
-/** Two processes that have one store open, and look by themselves never. */
+/** Opens one store like two processes that never look for changes by themselves. */
 function opened() {
   const schema = freshSchema();
   const [tables, other] = [0, 1].map(() => {
@@ -25,7 +25,7 @@ function opened() {
   return { tables, other, heard, schema };
 }
 
-/** The connections that listen in this schema. */
+/** Counts the connections that listen in this schema, or cuts them. */
 async function listening(schema: string, work: 'count' | 'cut' = 'count'): Promise<number> {
   const client = new pg.Client(postgresUrl());
   await client.connect();

@@ -19,7 +19,7 @@ const PLAN: StorePlan = {
 const WRITERS = 4;
 const KILLS = 4;
 
-/** What a writer knows: what was acknowledged, and how often it was not told. */
+/** A writer's knowledge: what was acknowledged, and how often it got no answer. */
 interface Told {
   readonly ids: number[];
   counted: number;
@@ -64,7 +64,7 @@ describe.runIf(inject('postgresBinaries') !== undefined)(
   },
 );
 
-/** Inserts rows until each is there, and raises the count where it still is as it was read. */
+/** Inserts each row until that succeeds, and raises the count if it is still as it was read. */
 async function write(tables: Tables, writer: number, signal: AbortSignal): Promise<Told> {
   const told: Told = { ids: [], counted: 0, unknown: 0 };
   for (let n = 0; !signal.aborted; n++) {

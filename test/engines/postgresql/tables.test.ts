@@ -18,7 +18,7 @@ interface Node {
   readonly Plans?: readonly Node[];
 }
 
-/** What the server says of each statement that the work runs. */
+/** Returns the server's plan of each statement that the work runs. */
 async function plansOf(work: () => Promise<unknown>): Promise<ReadPlan[]> {
   const all = vi.spyOn(PostgresConnection.prototype, 'use');
   const statements: [PostgresConnection, Sql][] = [];
@@ -46,7 +46,7 @@ async function plansOf(work: () => Promise<unknown>): Promise<ReadPlan[]> {
 }
 const original = PostgresConnection.prototype.use;
 
-/** The reads of an index; a scan or a sort of a table is one too, of more. */
+/** Returns the reads in a plan. A scan or a sort of a table counts as one that reads more. */
 function readsIn(node: Node): ReadPlan[] {
   const { 'Node Type': type, 'Index Name': name = 'none', Plans = [] } = node;
   const below = Plans.flatMap(readsIn);
@@ -59,7 +59,7 @@ function readsIn(node: Node): ReadPlan[] {
   return [{ index, isMore: !/^Index/.test(type), read: (rows + beside) * loops }, ...below];
 }
 
-/** What is merged of several runs is sorted: so many rows of each at most. */
+/** True if the rows are limited: when several runs are merged, a limited number of rows of each is sorted. */
 function isLimited({ 'Node Type': type, Plans = [] }: Node): boolean {
   return type === 'Limit' || Plans.some(isLimited);
 }

@@ -15,7 +15,7 @@ import { until, within } from '../../support/waiting.ts';
 const SOURCE = join(import.meta.dirname, '../../../src');
 const THREAD = join(import.meta.dirname, '../../support/event-store/watch-in-thread.ts');
 const POLL_MS = 20;
-/** As where the system does not report writes to a file. */
+/** The options for a system that does not report writes to a file. */
 const POLLS = { watchesFile: false };
 
 class CountingListener {
@@ -32,7 +32,7 @@ function useFakeTimers(): void {
   });
 }
 
-/** A file, and a connection that commits to it as another process does. */
+/** Makes a file and a connection that commits to it like another process. */
 function file() {
   const path = join(temporaryFolder(), 'watched.db');
   const openings: Database[] = [];

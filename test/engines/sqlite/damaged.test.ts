@@ -26,7 +26,7 @@ const PAGE_BYTES = 8192;
 
 let path: string;
 
-/** A file of some hundred pages, closed. */
+/** Makes a closed file of some hundred pages. */
 beforeEach(() => {
   path = join(temporaryFolder(), 'things.db');
   const db = new Database(path, OPTIONS);
@@ -50,7 +50,7 @@ const DAMAGES: readonly [string, () => void][] = [
   ['that is cut short', () => truncateSync(path, statSync(path).size / 2)],
 ];
 
-/** What reading all of it fails with. */
+/** Returns the error of reading the whole file. */
 function faultOf(): FuelError {
   let db: Database | undefined;
   try {
@@ -86,7 +86,7 @@ describe('a file', () => {
 
 const asides = () => readdirSync(dirname(path)).filter((name) => /\.damaged-\w+-\d+$/.test(name));
 
-/** A file that may be recreated, as one of its users has it open. */
+/** Opens the file as one that may be recreated. */
 function recreatable() {
   const reported: string[] = [];
   const db = new Database(path, {
@@ -121,7 +121,7 @@ describe('a file that may be recreated', () => {
     expect(() => one.names()).toThrow(expect.objectContaining({ code: 'STORE_UNAVAILABLE' }));
     expect(one.names()).toEqual([]);
     await one.write('new');
-    // Who had the old file open turns to the new one, and is told so.
+    // The user that had the old file open gets an error once, and then uses the new file.
     await expect(other.write('other')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
     await other.write('other');
     expect(one.names()).toEqual(['new', 'other']);

@@ -7,7 +7,7 @@ import { MemoryStores } from '../../support/engines/memory-stores.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
-/** What SQLite says of each statement that the work runs. */
+/** Returns SQLite's plan of each statement that the work runs. */
 async function plansOf(work: () => Promise<unknown>): Promise<ReadPlan[]> {
   const all = vi.spyOn(Database.prototype, 'prepare');
   try {

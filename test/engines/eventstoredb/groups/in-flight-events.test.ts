@@ -14,12 +14,12 @@ const SERVER_MS = 2_000;
 const eventAt = (position: number) => ({ position }) as RecordedEvent;
 const message = (retryCount = 0) => ({ retryCount }) as Message;
 
-/** With at most two events out at a time. */
+/** Opens a buffer that has at most two events out at a time. */
 function opened() {
   const inFlight = new EventStoreDbInFlightEvents(2, { ackTimeoutMs: TIMEOUT_MS });
   const receive = (position: number, nowMs: number, given = message()) =>
     inFlight.receive(eventAt(position), given, nowMs);
-  /** Hands out all that can be: position and retry count. */
+  /** Hands out all events that can be, as positions and retry counts. */
   const out = (nowMs: number): [number, number][] => {
     const found: [number, number][] = [];
     for (let next = inFlight.next(nowMs); next !== undefined; next = inFlight.next(nowMs)) {

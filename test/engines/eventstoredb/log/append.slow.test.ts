@@ -12,7 +12,7 @@ import { named, nameOf, record } from '../../../support/event-store/store-events
 /** How much faster than real time the clock runs that limits the retries of an append. */
 const FASTER = 10;
 
-/** Three appends of two events each, which expect no stream, anything, and a revision. */
+/** Returns three appends of two events each. They expect no stream, anything, and a revision. */
 async function appends(store: EventStoreDb) {
   await record(store, 'account-2', 'first');
   await record(store, 'account-3', 'first');

@@ -4,14 +4,14 @@ import type { EventStoreDb } from '../../../../src/engines/eventstoredb/event-st
 import { readStream } from '../../../../src/engines/eventstoredb/log/reads.ts';
 import { restartableNode } from '../../../support/event-store/eventstoredb-under-test.ts';
 
-/** Three of them are more than one page. */
+/** The data of an event. Three such events are more than one page. */
 const DATA = Buffer.from(`{"text":"${'x'.repeat(900_000)}"}`);
 const NAMES = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
 
 let connection: EventStoreDbConnection;
 let store: EventStoreDb;
 
-/** Seven large events, each the first of its stream, and seven in one stream. */
+/** Records seven large events in separate streams and seven in one stream, with seven links. */
 beforeEach(async () => {
   const node = await restartableNode();
   store = node.store;

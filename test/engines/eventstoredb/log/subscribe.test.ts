@@ -8,12 +8,12 @@ import { KINDS } from '../../../support/event-store/eventstoredb-double/kinds.ts
 import { restartableNode, silent } from '../../../support/event-store/eventstoredb-under-test.ts';
 import { nameOf, record } from '../../../support/event-store/store-events.ts';
 
-/** By it the subscription says when a look for a checkpoint is due. */
+/** The subscription reads this clock to decide when a look-up for a checkpoint is due. */
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
 afterEach(() => void vi.useRealTimers());
 const untilLookIsDue = () => vi.advanceTimersByTime(1_100);
 
-/** A follower of accounts that is live, on a node whose answers to looks for an event can be kept back. */
+/** Starts a live follower of accounts on a node whose answers to look-ups for an event can be held back. */
 async function following(kind: (typeof KINDS)[number]) {
   const { double, store, signal } = await restartableNode(kind);
   const connection = new EventStoreDbConnection(double.url);

@@ -14,14 +14,14 @@ import { temporaryFolder } from '../../../support/temporary-folder.ts';
 
 const COUNT = 1_200;
 const PAGE_BYTES = 8192;
-/** The first byte of such a page. */
+/** The first bytes of pages of these kinds. */
 const INDEX_LEAF = 0x0a;
 const TABLE_INNER = 0x05;
 const STREAMS = ['operations', ...Array.from({ length: COUNT - 1 }, (_, n) => `transaction-${n + 2}`)];
 
 let path: string;
 
-/** A closed store; the event of a stream `transaction-<n>` is at position n. */
+/** Makes a closed store, in which the event of the stream `transaction-<n>` is at position n. */
 beforeEach(async () => {
   path = join(temporaryFolder(), 'events.db');
   const store = opened();
@@ -37,7 +37,7 @@ function opened() {
   return store;
 }
 
-/** Changes the file as nobody else can: without what guards it. */
+/** Changes the file without its guards, as no program does. */
 function change(...statements: readonly string[]): void {
   const unguarded = [
     'DROP TRIGGER IF EXISTS events_never_change',
@@ -139,7 +139,7 @@ describe('a search for damage', () => {
     expect(unreadable).toEqual(expect.arrayContaining([900, 901, 902, 903, 904, 905]));
     expect(unreadable.length).toBeLessThan(texts.length);
     expect((await store.findDamage()).map(({ position }) => position)).toEqual(unreadable);
-    // Who reads all events of transactions finds the rest of it.
+    // A caller that reads all events of transactions finds the rest.
     const without = await store.findDamage({ withoutTexts: true });
     const { events } = store.readAll({ prefixes: ['transaction-'], after: 0, limit: 10_000 });
     const found = [...without, ...events.flatMap((event) => damageOf(event) ?? [])];
@@ -152,7 +152,7 @@ describe('a search for damage', () => {
     const bytes = readFileSync(path);
     const pages = Array.from({ length: bytes.length / PAGE_BYTES }, (_, n) => n * PAGE_BYTES);
     const inner = pages.find((from) => bytes[from] === TABLE_INNER) ?? 0;
-    // Of its first cell, behind the number of a page: the last row of that page.
+    // The key in its first cell, after a page number, is the last row of that page.
     const key = inner + bytes.readUInt16BE(inner + 12) + 4;
     const last = bytes.readUInt8(key);
     bytes.writeUInt8(last - 3, key);
@@ -170,7 +170,7 @@ describe('a search for damage', () => {
     };
     let handle = setImmediate(count);
     let asked = 0;
-    /** Aborts at a step; there are 12 of a hundred rows each, and 3 of 500 places. */
+    /** Aborts at a step. There are 12 steps of a hundred rows, then 3 of 500 places. */
     const abortedAt = (step: number) =>
       ({
         throwIfAborted() {
