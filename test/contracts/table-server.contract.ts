@@ -122,7 +122,6 @@ export function tableServerContract<C extends ServerConnection>(server: TableSer
       for (let times = 0; times < 2; times++)
         await expect(insert(openTables({ ...PLAN, version: 1 }, { connection }))).rejects.toMatchObject({
           code: 'STORE_NEWER',
-          message: expect.stringContaining('run the newer version'),
         });
     });
 

@@ -73,9 +73,12 @@ export class ServerStore {
 
   async #prepare(): Promise<void> {
     const { name, version } = this.#plan;
-    const found = await this.#server.versionOf(name);
-    if (found === version) return;
-    if (found === undefined || found < version) return this.#server.make();
+    let found = await this.#server.versionOf(name);
+    if (found === undefined || found < version) {
+      await this.#server.make();
+      found = await this.#server.versionOf(name); // a newer process may have made them at the same time
+    }
+    if (found === undefined || found <= version) return;
     throw new FuelError(
       'STORE_NEWER',
       `the tables of ${name} in ${this.#server.title} have version ${found}, newer than ${version}, ` +

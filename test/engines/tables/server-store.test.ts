@@ -46,6 +46,16 @@ test('tables that another process has dropped are made again, and the work is re
   await expect(store.use(1_000, failing(2))).rejects.toBe(dropped);
 });
 
+test('tables that a newer process has made, even at the same time, are refused with what to do', async () => {
+  for (const versions of [[3], [undefined, 3], [1, 3]]) {
+    const { store } = storeOn({ versionOf: async () => versions.shift() });
+    await expect(store.use(1_000, async () => undefined)).rejects.toMatchObject({
+      code: 'STORE_NEWER',
+      message: expect.stringContaining('run the newer version'),
+    });
+  }
+});
+
 test('work that does not answer in time rejects, and that of a closed store is not begun', async () => {
   const { calls, store, use } = storeOn();
   await use();
