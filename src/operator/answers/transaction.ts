@@ -201,7 +201,7 @@ function appliedText({ events, isErased, viewPosition }: FoundTransaction): stri
   if (last === undefined) return 'no event calls for what is shown: fuel verify repairs that';
   return last.position > viewPosition
     ? `not applied yet: the view is at ${viewPosition} of the log, the newest event at ${last.position}`
-    : 'every event of it was applied';
+    : 'all of its events were applied';
 }
 
 /** Replaces the driver in a record's text. Quotes within texts are escaped, so it finds only members of the record. */

@@ -41,7 +41,7 @@ export function show(cell: Shown): VNode | string | number {
   if ('state' in cell) return html`<span class=${`badge ${cell.tone}`}>${line(cell.state)}</span>`;
   if ('noun' in cell) return linkTo(cell);
   if ('time' in cell) return timeOf(cell.time);
-  if (!('members' in cell)) return html`${cell.map((part) => html`${show(part)} `)}`;
+  if (!('members' in cell)) return html`${cell.map((part, at) => html`${at === 0 ? '' : ' '}${show(part)}`)}`;
   return html`${cell.members.map(
     ([name, value], at) =>
       html`${at === 0 ? '' : ', '}<span class="name">${line(name)}</span> ${show(value)}`,

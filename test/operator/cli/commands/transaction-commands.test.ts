@@ -113,7 +113,13 @@ describe('fuel transaction show', () => {
     expect(await done('transaction', 'show', '1')).toEqual({ ...shown, visible: true });
     const data = JSON.stringify({ ...(event?.data as object), driver: 'hidden: --personal' });
     expect((await fuel('transaction', 'show', '1')).stdout.split('\n')).toEqual([
-      ...['Transaction  1', 'Visible      yes', 'View         every event of it was applied', '', 'Timeline'],
+      ...[
+        'Transaction  1',
+        'Visible      yes',
+        'View         all of its events were applied',
+        '',
+        'Timeline',
+      ],
       '  At                        What   Type                  Revision  Effect',
       `  ${at}  event  TransactionConfirmed         0  shown`,
       ...[
