@@ -54,5 +54,4 @@ it.skipIf(onServers)(
     await until(async () => (await service.get(`/transactions?${SEPTEMBER}`, { key })).status === 200);
     expect(await service.stop()).toBe(0);
   },
-  120_000,
 );

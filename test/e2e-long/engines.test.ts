@@ -113,7 +113,6 @@ describe.each(TABLES.filter(({ isThere }) => isThere))(
         expect(doctor.stdout).toMatch(new RegExp(`${title} [\\d.]+ answers`));
         expect(doctor.stdout).toContain(`not selected: ${title} is`);
       },
-      180_000,
     );
   },
 );

@@ -52,7 +52,7 @@ test('a dozen events with 3 MB of metadata each stop no reader or follower of Ev
   });
   expect(found).toEqual(EXPECTED);
   expect(peakMb).toBeLessThan(600);
-}, 120_000);
+});
 
 test('a dozen events with 3 MB of metadata each stop no reader or follower of the embedded log', async () => {
   const folder = temporaryFolder();
@@ -72,7 +72,7 @@ test('a dozen events with 3 MB of metadata each stop no reader or follower of th
   const { peakMb, ...found } = await followed({ FUEL_DATA_DIR: folder });
   expect(found).toEqual(EXPECTED);
   expect(peakMb).toBeLessThan(600);
-}, 120_000);
+});
 
 test.each<[string, () => Promise<EventStore>]>([
   ['EventStoreDB', eventStoreDbOnDouble],

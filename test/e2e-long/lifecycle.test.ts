@@ -62,9 +62,7 @@ describe('fuel serve', () => {
     },
   );
 
-  it('ends with 0 within 10 s after whichever line of its start it is stopped', {
-    timeout: 300_000,
-  }, async () => {
+  it('ends with 0 within 10 s after whichever line of its start it is stopped', async () => {
     const service = new ServiceProcess();
     let isStarted = false;
     for (let lines = 1; !isStarted; lines++) {

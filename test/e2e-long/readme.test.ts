@@ -44,7 +44,7 @@ describe.skipIf(onServers)('the README', () => {
     const synced = await second.paste(sync);
     expect(synced).toContain('3 transactions pulled: 2 new, 0 changed, 0 removed; fuel.db holds 3');
     expect(synced).toContain('"number_plate":"XYZ 9"');
-  }, 180_000);
+  });
 
   it('has a demo that shows what it says, and ends automatically with --once', async () => {
     expect(readDocument('README.md')).toContain('`npm run demo -- --once` ends by itself');
@@ -57,5 +57,5 @@ describe.skipIf(onServers)('the README', () => {
     expect(shown).toMatch(
       /attempt 1: answered 204 .*\n(.*\n)+.*attempt 1: answered 503 .*\n.*attempt 2: answered 204 /,
     );
-  }, 120_000);
+  });
 });

@@ -132,5 +132,4 @@ it.each([
     }
     expect([...(await asking.stop()).keys()]).toEqual([200]);
   },
-  300_000,
 );

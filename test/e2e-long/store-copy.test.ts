@@ -67,7 +67,6 @@ describe.each(TABLES)(
           await double.stop();
         }
       },
-      120_000,
     );
   },
 );

@@ -2,13 +2,12 @@ import { describe, expect, test } from 'vitest';
 import type { Coordination } from '../../../src/base/coordination/coordination.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
-import { PROJECTOR_LEASE, prepareView } from '../../../src/pull/view/projector.ts';
+import { prepareView } from '../../../src/pull/view/projector.ts';
 import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
 import { beforeCall, openProjection } from '../../support/transactions/projector.ts';
 import { rowIn } from '../../support/transactions/row-in.ts';
 import { until } from '../../support/waiting.ts';
 
-const LEASE_MS = 3_000;
 const unavailable = (): never => {
   throw new FuelError('STORE_UNAVAILABLE', 'unavailable');
 };
@@ -96,16 +95,6 @@ describe('a projector', () => {
     expect(said('lost its lease')).toBe(false);
   });
 
-  test('waits while the view is unavailable, and continues where it was', async () => {
-    const { append, start, shows, view } = openProjection();
-    await append('transaction-1', confirmed(1));
-    let failures = 2;
-    const failing = beforeCall(view, 'apply', () => (failures-- > 0 ? unavailable() : undefined));
-    const { said } = start({ view: failing });
-    await shows(1);
-    await until(() => said('projector waits'));
-  });
-
   test('logs the begin and the end of each outage', async () => {
     const { append, start, shows, view } = openProjection();
     let failures = 1;
@@ -187,46 +176,6 @@ describe('of several projectors', () => {
     await shows(2); // the clock does not move, so the lease was released and did not expire
     expect(await holder()).toBe('two');
     expect(await view.parked()).toEqual([]);
-  });
-
-  test('the active one renews its lease of 3 s, and stops when it has lost it', async () => {
-    const { append, start, shows, coordination, clock, view } = openProjection();
-    const one = start();
-    await append('transaction-1', confirmed(1));
-    await shows(1);
-    const endsAtMs = async () => (await coordination.holder(PROJECTOR_LEASE))?.expiresAtMs;
-    expect(await endsAtMs()).toBe(clock.now() + LEASE_MS);
-    clock.advance(LEASE_MS - 1);
-    expect(await coordination.acquire(PROJECTOR_LEASE, 'other', 60_000)).toBe(false);
-    await until(async () => (await endsAtMs()) === clock.now() + LEASE_MS);
-    clock.advance(LEASE_MS);
-    expect(await coordination.acquire(PROJECTOR_LEASE, 'other', 60_000)).toBe(true);
-    await until(() => one.said('lost its lease'));
-    await append('transaction-2', confirmed(2));
-    expect(await rowIn(view, 2)).toBeUndefined();
-    await coordination.release(PROJECTOR_LEASE, 'other');
-    await shows(2);
-    expect(one.said('is active', 2)).toBe(true);
-  });
-
-  test('one that cannot renew its lease continues, and renews it with the next try', async () => {
-    const { start, shows, append, coordination } = openProjection();
-    let calls = 0;
-    const failing = beforeCall(coordination, 'acquire', () => (++calls === 2 ? unavailable() : undefined));
-    const one = start({ coordination: failing });
-    await until(() => one.said('could not renew its lease: retrying'));
-    await append('transaction-1', confirmed(1));
-    await shows(1);
-    await until(() => calls > 2);
-    expect([one.said('lost its lease'), one.said('is active', 2)]).toEqual([false, false]);
-  });
-
-  test('one that cannot release its lease ends nevertheless', async () => {
-    const { start, coordination } = openProjection();
-    const one = start({ coordination: beforeCall(coordination, 'release', unavailable) });
-    await until(() => one.said('is active'));
-    await one.stop();
-    expect(one.said('could not release its lease')).toBe(true);
   });
 });
 
