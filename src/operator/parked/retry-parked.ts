@@ -1,12 +1,14 @@
 import type { Clock } from '../../base/clock.ts';
+import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
 import { transactionIdOf } from '../../domain/transaction-events.ts';
-import type { EventStore } from '../../event-store/event-store.ts';
+import type { EventStore, PersistentSubscriptions } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { recordOperations } from '../../event-store/operations.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
 import { notSkipped } from '../../event-store/skipped-events.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
+import { DELIVERIES_GROUP } from '../../push/fan-out/run-fan-out.ts';
 import { repairRow } from '../verify/repair-view.ts';
 
 /**
@@ -42,4 +44,35 @@ export async function retryParked(
     if (only !== undefined) return counts;
     after = last;
   }
+}
+
+/**
+ * Hands the parked events to the consumers of the deliveries again, which handle them in their own time. Records `ParkedRetried`
+ * with the oldest positions first.
+ */
+export async function replayParked(
+  store: EventStore,
+  subscriptions: Pick<PersistentSubscriptions, 'parked' | 'replayParked'>,
+  options: { readonly author: Author; readonly clock: Clock },
+): Promise<{ readonly retried: number; readonly still_parked: null }> {
+  const positions = (await subscriptions.parked(DELIVERIES_GROUP)).map(({ event }) => event.position);
+  if (positions.length > 0) {
+    const data = { projection: DELIVERIES_GROUP, positions };
+    await recordOperations(store, [{ type: 'ParkedRetried', data }], options);
+  }
+  return { retried: await subscriptions.replayParked(DELIVERIES_GROUP), still_parked: null };
+}
+
+/**
+ * Has the consumers of the deliveries handle the parked events again, so that nothing stays parked that has been dealt with. If
+ * there are no consumers they do so when they start, since EventStoreDB loses what is replayed to nobody when it restarts.
+ */
+export async function replayIfConsumed(
+  coordination: Pick<Coordination, 'live'>,
+  subscriptions: Pick<PersistentSubscriptions, 'status' | 'replayParked'>,
+): Promise<void> {
+  const live = await coordination.live(PROCESS_MAX_AGE_MS);
+  if (!live.some(({ roles }) => roles.includes('webhooks'))) return;
+  if ((await subscriptions.status(DELIVERIES_GROUP)) !== undefined)
+    await subscriptions.replayParked(DELIVERIES_GROUP);
 }

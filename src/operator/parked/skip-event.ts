@@ -3,11 +3,13 @@ import type { Clock } from '../../base/clock.ts';
 import { FuelError } from '../../base/errors.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { RESTORE_EVENTS } from '../../event-store/damage.ts';
-import type { EventStore } from '../../event-store/event-store.ts';
+import type { EventStore, PersistentSubscriptions } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { readOperations, recordOperations } from '../../event-store/operations.ts';
 import { type EventRef, isDamaged } from '../../event-store/recorded-event.ts';
 import { isSkipped, readSkipped } from '../../event-store/skipped-events.ts';
+import type { TransactionsView } from '../../pull/view/transactions-view.ts';
+import { DELIVERIES_GROUP } from '../../push/fan-out/run-fan-out.ts';
 
 /**
  * Skips the event at this position for good: an event that made its account unreadable, which is then served without it, or an
@@ -51,6 +53,23 @@ export async function skipEvent(
   const data = { position, stream, revision, reason };
   await recordOperations(store, [{ type: 'ParkedSkipped', data }], { author, clock });
   return true;
+}
+
+/** Returns the event of a transaction that is parked at this position, even if it was skipped already. */
+export async function parkedAt(
+  position: number,
+  {
+    view,
+    subscriptions,
+  }: {
+    readonly view: Pick<TransactionsView, 'parked'>;
+    readonly subscriptions: Pick<PersistentSubscriptions, 'parked'>;
+  },
+): Promise<EventRef | undefined> {
+  const [byView] = await view.parked({ after: position - 1, limit: 1 });
+  if (byView?.position === position) return byView;
+  const parked = await subscriptions.parked(DELIVERIES_GROUP);
+  return parked.find(({ event }) => event.position === position)?.event;
 }
 
 async function closingEvent(store: EventStore, position: number): Promise<EventRef | undefined> {

@@ -1,15 +1,12 @@
-import { PROCESS_MAX_AGE_MS } from '../../../base/coordination/coordination.ts';
 import { FuelError } from '../../../base/errors.ts';
 import { MAX_PARKED_READ } from '../../../event-store/event-store.ts';
-import { recordOperations } from '../../../event-store/operations.ts';
-import type { EventRef } from '../../../event-store/recorded-event.ts';
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
 import { DELIVERIES_GROUP } from '../../../push/fan-out/run-fan-out.ts';
 import { FOLLOWERS, type Follower } from '../../../service/ops/followers.ts';
 import { readId } from '../../answers/filters.ts';
-import { type ParkedAnswer, parkedAnswer, parkedBy, roleOf } from '../../answers/follower.ts';
-import { retryParked } from '../../parked/retry-parked.ts';
-import { skipEvent } from '../../parked/skip-event.ts';
+import { type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/follower.ts';
+import { replayParked, retryParked } from '../../parked/retry-parked.ts';
+import { parkedAt, skipEvent } from '../../parked/skip-event.ts';
 import { command, type Session } from '../command/command.ts';
 import * as option from '../command/options.ts';
 
@@ -22,23 +19,13 @@ const follower = option.withDefault(
   VIEW_NAME,
 );
 
-/** The result of a retry. `still_parked` is `null` if the follower tries again in its own time. */
-interface Retried {
-  readonly retried: number;
-  readonly still_parked: number | null;
-}
-
-/** The notices park nothing: they wait. */
-const NOTHING_PARKED: Retried = { retried: 0, still_parked: 0 };
-
 const retry = command({
   usage: 'retry [position]',
   summary: 'apply a parked event again (or --all of them)',
   example: 'fuel projection parked retry --all',
   options: { follower, all: option.flag('all parked events') },
   changes: true,
-  async work(session, [position], { follower, all }) {
-    const { engines, clock, author, out } = session;
+  async work({ engines, clock, author, out }, [position], { follower, all }) {
     if ((position === undefined) === (all === undefined)) {
       throw option.usage('name one position or --all');
     }
@@ -46,12 +33,13 @@ const retry = command({
       throw option.usage(`${follower} can only try all of its parked events again: use --all`);
     }
     const only = position === undefined ? undefined : readId(position);
-    const result: Retried =
+    const store = engines.store();
+    const result =
       follower === VIEW_NAME
-        ? await retryParked(engines.store(), engines.view(), { only, author, clock })
+        ? await retryParked(store, engines.view(), { only, author, clock })
         : follower === DELIVERIES_GROUP
-          ? await replayParked(session)
-          : NOTHING_PARKED;
+          ? await replayParked(store, engines.subscriptions(), { author, clock })
+          : { retried: 0, still_parked: 0 }; // the notices park nothing, they wait
     if (only !== undefined && result.retried === 0) throw notParked(only);
     out.answer(result);
     if (result.still_parked === null)
@@ -69,7 +57,7 @@ const skip = command({
   options: { reason: option.required(option.reason) },
   changes: true,
   async work({ engines, clock, author, out }, [wanted], { reason }) {
-    const parked = await parkedTransactionEvent(engines, wanted);
+    const parked = await parkedAt(wanted, { view: engines.view(), subscriptions: engines.subscriptions() });
     const isNew = await skipEvent(engines.store(), wanted, { author, reason, clock, parked });
     out.answer({ skipped: Number(isNew) });
     if (!isNew) out.note('it was already skipped');
@@ -89,17 +77,6 @@ export const addParkedCommands = command(
   [retry, skip],
 );
 
-/** The event that is parked at this position, even if it was skipped already. */
-async function parkedTransactionEvent(
-  engines: Session['engines'],
-  position: number,
-): Promise<EventRef | undefined> {
-  const [byView] = await engines.view().parked({ after: position - 1, limit: 1 });
-  if (byView?.position === position) return byView;
-  const parked = await engines.subscriptions().parked(DELIVERIES_GROUP);
-  return parked.find(({ event }) => event.position === position)?.event;
-}
-
 async function* parkedOf(
   { engines, out }: Session,
   follower: Follower['name'],
@@ -110,29 +87,6 @@ async function* parkedOf(
   if (follower !== DELIVERIES_GROUP) return;
   if (((await subscriptions.status(follower))?.parked ?? 0) > MAX_PARKED_READ)
     out.note(`${follower} has parked more: only the oldest ${MAX_PARKED_READ} are listed`);
-}
-
-/** Hands the parked events to the consumers again, after it recorded the oldest of their positions. */
-async function replayParked({ engines, clock, author }: Session): Promise<Retried> {
-  const subscriptions = engines.subscriptions();
-  const positions = (await subscriptions.parked(DELIVERIES_GROUP)).map(({ event }) => event.position);
-  if (positions.length > 0) {
-    const data = { projection: DELIVERIES_GROUP, positions };
-    await recordOperations(engines.store(), [{ type: 'ParkedRetried', data }], { author, clock });
-  }
-  return { retried: await subscriptions.replayParked(DELIVERIES_GROUP), still_parked: null };
-}
-
-/**
- * Has the consumers of the deliveries handle the parked events again, so that nothing stays parked that has been dealt with. If
- * there are no consumers they do so when they start, since EventStoreDB loses what is replayed to nobody when it restarts.
- */
-export async function replayWhereConsumed(engines: Session['engines']): Promise<void> {
-  const live = await engines.coordination().live(PROCESS_MAX_AGE_MS);
-  if (!live.some(({ roles }) => roles.includes(roleOf(DELIVERIES_GROUP)))) return;
-  const subscriptions = engines.subscriptions();
-  if ((await subscriptions.status(DELIVERIES_GROUP)) !== undefined)
-    await subscriptions.replayParked(DELIVERIES_GROUP);
 }
 
 function notParked(position: number): FuelError {

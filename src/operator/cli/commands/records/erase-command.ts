@@ -4,10 +4,10 @@ import { readId } from '../../../answers/filters.ts';
 import { eraseTransaction } from '../../../erase/erase-transaction.ts';
 import { removeErasedBytes } from '../../../erase/erased-bytes.ts';
 import { lineBlocks, linesIn } from '../../../lines/lines.ts';
+import { replayIfConsumed } from '../../../parked/retry-parked.ts';
 import { command } from '../../command/command.ts';
 import { openInput, requireReadable } from '../../command/long-work.ts';
 import * as option from '../../command/options.ts';
-import { replayWhereConsumed } from '../parked-commands.ts';
 
 export const erase = command({
   usage: 'erase [ids...]',
@@ -46,7 +46,7 @@ export const erase = command({
         out.note(`${error.code}: ${error.message}`);
       }
     }
-    await replayWhereConsumed(engines);
+    await replayIfConsumed(engines.coordination(), engines.subscriptions());
     const remains = await removeErasedBytes({ folder: config.FUEL_DATA_DIR, texts, compact });
     for (const { erasesLater } of engines.remote) if (erasesLater !== undefined) out.note(erasesLater);
     const isWhole = remains.length === 0;
