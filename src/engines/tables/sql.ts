@@ -1,6 +1,6 @@
 import { columnsOfIndex, isNullable, type TablePlan } from '../../tables/plan.ts';
 
-/** The parts of SQL that SQLite and PostgreSQL write alike. */
+// These parts of SQL are the same in SQLite and PostgreSQL.
 
 /** Quotes the names of columns, for a list of them. */
 export function quoted(columns: readonly string[]): string {
