@@ -1,9 +1,8 @@
 import type { Collection, Db, IndexDescription } from 'mongodb';
 import { inTime, PREPARE_MS, ServerStore, type StoreVersion } from '../../tables/server-store.ts';
-import type { MongoConnection } from './connection.ts';
+import { type MongoConnection, TITLE } from './connection.ts';
 import { isDuplicateKey } from './errors.ts';
 
-export const TITLE = 'MongoDB';
 /** An upsert that loses a race finds the winner's document in its next try. */
 const MAX_TRIES = 5;
 

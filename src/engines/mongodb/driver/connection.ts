@@ -3,6 +3,7 @@ import { FuelError, refusedConnectionString } from '../../../base/errors.ts';
 import { inTime } from '../../tables/server-store.ts';
 import { notInitiated, toKnownError } from './errors.ts';
 
+export const TITLE = 'MongoDB';
 /** The limit for finding a server. It is short, so that a page request is answered within 2 s in any case. */
 const SELECTION_MS = 1_200;
 /** The limit for a ping. It is longer, so that the driver can say why it found no server. */
@@ -15,6 +16,7 @@ const SOCKET_MS = 30_000;
  * a round trip.
  */
 export const ONE_BATCH = 1_000_000;
+
 export interface MongoConnectionOptions {
   /** `mongodb://…` or `mongodb+srv://…`, with credentials, TLS and the replica set. */
   readonly url: string;
@@ -100,7 +102,7 @@ export class MongoConnection {
       const { localTime } = await db.command({ hello: 1 });
       return { version: String(version), clockMs: (localTime as Date).getTime() };
     });
-    return inTime('MongoDB', SELECTION_MS, describing);
+    return inTime(TITLE, SELECTION_MS, describing);
   }
 
   async close(): Promise<void> {
