@@ -197,7 +197,7 @@ class Redelivery {
   }
 }
 
-const UNREADABLE = "an event of its transaction can't be read: fuel verify";
+const UNREADABLE = 'an event of its transaction cannot be read: fuel verify';
 const WHY_NOT = {
   withdrawn: 'its transaction was voided or cancelled, so it is never sent again',
   delivered: 'it was already delivered: use --force to send it once more',

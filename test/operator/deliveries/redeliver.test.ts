@@ -128,7 +128,7 @@ describe('redelivering by id', () => {
     });
     const writer = { ...options.writer, store: unreadable };
     expect(await redeliverByIds(ids, true, { ...options, writer })).toMatchObject({ refused: 2 });
-    for (const [, reason] of refused) expect(reason).toContain("an event of its transaction can't be read");
+    for (const [, reason] of refused) expect(reason).toContain('an event of its transaction cannot be read');
   });
 
   test('leaves a pending one as it is, and records nothing for it', async () => {
