@@ -131,9 +131,7 @@ export function tableServerContract<C extends ServerConnection>(server: TableSer
       port.freeze();
       await expect(insert(tables)).rejects.toMatchObject(UNAVAILABLE);
       port.thaw();
-      await expect
-        .poll(() => insert(tables).catch(() => 'unavailable'), { timeout: 10_000 })
-        .toBeInstanceOf(Array);
+      await expect.poll(() => insert(tables).catch(() => 'unavailable')).toBeInstanceOf(Array);
     });
 
     test('never count a write as done whose connection is cut', async () => {
@@ -164,7 +162,7 @@ export function tableServerContract<C extends ServerConnection>(server: TableSer
         clock.advance(ms);
         await server.pass(connection, ms);
       };
-      await until(async () => (await windows.hit('first', 1).catch(() => undefined)) !== undefined, 20_000);
+      await until(async () => (await windows.hit('first', 1).catch(() => undefined)) !== undefined);
       return { windows, connection, clock, pass };
     };
 
@@ -220,12 +218,12 @@ export function tableServerContract<C extends ServerConnection>(server: TableSer
         expect(each).toMatchObject({ status: 'rejected', reason: UNAVAILABLE });
       expect(await refusal(windows.hit('key', 2))).toBe('STORE_UNAVAILABLE');
       await own.start();
-      await until(async () => (await refusal(windows.hit('key', 100))) === 'done', 10_000);
+      await until(async () => (await refusal(windows.hit('key', 100))) === 'done');
       expect(await insert(tables)).toEqual([true]);
       await own.kill();
       expect(await refusal(windows.hit('other', 2))).toBe('STORE_UNAVAILABLE');
       await own.start();
-      await until(async () => (await refusal(windows.hit('other', 2))) === 'done', 10_000);
+      await until(async () => (await refusal(windows.hit('other', 2))) === 'done');
     }, 120_000);
   });
 }

@@ -8,7 +8,7 @@ import { rowIn } from '../support/transactions/row-in.ts';
 import { until } from '../support/waiting.ts';
 
 const SWITCHES = 4;
-const SWITCH_SEEN_MS = 5_000;
+const SWITCH_SEEN_MS = 30_000;
 
 /** The contract of a view built next to the served one. `open` returns two openings of one empty view. */
 export function viewBuildContract(open: () => Promise<readonly [TransactionsView, TransactionsView]>): void {
@@ -223,7 +223,7 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
           }
           expect(await view.serveBuild(build.generation)).toBe(true);
           generation = build.generation;
-          await until(async () => pages.length > 2 * n, SWITCH_SEEN_MS);
+          await until(() => pages.length > 2 * n, SWITCH_SEEN_MS);
         }
       } finally {
         done = true;

@@ -28,7 +28,7 @@ test('a node may send a mebibyte before it is told that the service has taken it
   for (const time of [1, 2]) {
     const failed = expect(store.ping()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
     const mayBeSent = () => sessions[time - 1]?.state.remoteWindowSize;
-    await until(async () => mayBeSent() === MIB, 5_000);
+    await until(() => mayBeSent() === MIB);
     expect(sessions[time - 1]?.remoteSettings.initialWindowSize).toBe(MIB);
     sessions[time - 1]?.destroy();
     await failed;
@@ -39,7 +39,7 @@ test('64 streams are read at the same time', async () => {
   const { store, asked } = await silentNode();
   const streams = Array.from({ length: 100 }, (_, n) => `transaction-${n}`);
   const closed = expect(store.readStreams(streams)).rejects.toMatchObject({ code: 'STORE_CLOSED' });
-  await until(async () => asked.count >= 64, 5_000);
+  await until(() => asked.count >= 64);
   await store.ping().catch(() => undefined); // and no more
   expect(asked.count).toBe(65);
   await store.close();

@@ -92,7 +92,7 @@ class Consumer {
   }
 
   async take(count: number): Promise<GroupEvent[]> {
-    await expect.poll(() => this.events.length, { timeout: 5_000 }).toBeGreaterThanOrEqual(count);
+    await expect.poll(() => this.events.length).toBeGreaterThanOrEqual(count);
     return this.events.slice(0, count);
   }
 }
@@ -203,7 +203,7 @@ describeBoth('a persistent subscription', (open) => {
       return stats.lastCheckpointedEventPosition?.commit ?? 0n;
     };
     const lastHanded = handed[1]?.event?.position.commit ?? 0n;
-    await expect.poll(checkpoint, { timeout: 5_000 }).toBeGreaterThanOrEqual(lastHanded);
+    await expect.poll(checkpoint).toBeGreaterThanOrEqual(lastHanded);
     const settings = settingsWith({ ...checkpoints, maxRetryCount: 7 });
     await group.client.updatePersistentSubscriptionToAll(group.name, settings);
     await expect.poll(() => before.error).toBeInstanceOf(PersistentSubscriptionDroppedError);

@@ -47,10 +47,10 @@ function checkpointedGroup(open: OpenClient) {
       if (streamId.startsWith(stream)) names.push((data as { readonly name: string }).name);
       void consumer.ack(event);
     });
-    await expect.poll(() => names.at(-1), { timeout: 10_000 }).toBe(last);
+    await expect.poll(() => names.at(-1)).toBe(last);
     const inFlight = async () =>
       (await client.getPersistentSubscriptionToAllInfo(name)).stats.totalInFlightMessages;
-    await expect.poll(inFlight, { timeout: 10_000 }).toBe(0); // acknowledgements sent right before the end may be lost
+    await expect.poll(inFlight).toBe(0); // acknowledgements sent right before the end may be lost
     await consumer.unsubscribe();
     return names;
   };
@@ -59,7 +59,7 @@ function checkpointedGroup(open: OpenClient) {
     const end = (await lastOf(`${stream}-${event}`))?.position?.commit ?? 0n;
     const checkpoint = () => lastOf(`$persistentsubscription-$all::${name}-checkpoint`);
     const covered = async () => BigInt(/^C:(\d+)\//.exec(String((await checkpoint())?.data))?.[1] ?? -1);
-    await expect.poll(covered, { timeout: 10_000 }).toBeGreaterThanOrEqual(end);
+    await expect.poll(covered).toBeGreaterThanOrEqual(end);
     return (await checkpoint())?.position as { readonly commit: bigint; readonly prepare: bigint };
   };
   return {

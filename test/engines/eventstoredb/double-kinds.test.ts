@@ -35,7 +35,7 @@ describeBoth('a server of its kind', (open) => {
     await client.appendToStream(unique('account'), jsonEvent({ type: 'Named', data: {} }));
     const type = await of({ EventStoreDB: 'SubscriptionCheckpoint', KurrentDB: '$SubscriptionCheckpoint' });
     const types = () => typesIn(open, `$persistentsubscription-$all::${group}-checkpoint`);
-    await expect.poll(types, { timeout: 10_000 }).toContain(type);
+    await expect.poll(types).toContain(type);
     expect(new Set(await types()).size).toBe(1);
     await consumer.unsubscribe();
     await client.deletePersistentSubscriptionToAll(group);

@@ -142,11 +142,11 @@ test('a subscription has one live subscription on the server, and none when its 
   await record(store, 'account-1', 'a');
   const batches = store.subscribe({ prefixes: [], after: 0, signal: new AbortController().signal });
   for await (const { caughtUp } of batches) if (caughtUp) break;
-  await until(async () => double.followers === 0, 5_000);
+  await until(() => double.followers === 0);
   const followed = subscribed(store);
   await collect(followed, (_, last) => last.caughtUp);
-  await until(async () => double.followers === 1, 5_000);
+  await until(() => double.followers === 1);
   expect(double.dropFollowers()).toBe(1);
   await collect(followed, (_, last) => last.caughtUp);
-  await until(async () => double.followers === 1, 5_000);
+  await until(() => double.followers === 1);
 });

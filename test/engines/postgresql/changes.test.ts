@@ -41,31 +41,31 @@ describeWithPostgres('the announcement of changes on PostgreSQL', () => {
     const { tables, other, heard, schema } = opened();
     const own = vi.fn();
     tables.changed.add({ notify: own });
-    await until(async () => (await listening(schema)) === 2, 5_000);
+    await until(async () => (await listening(schema)) === 2);
     tables.changed.notify();
     expect(own).toHaveBeenCalledTimes(1);
-    await expect.poll(() => heard.mock.calls.length, { timeout: 5_000 }).toBe(1);
+    await expect.poll(() => heard.mock.calls.length).toBe(1);
     expect(own).toHaveBeenCalledTimes(1);
     other.changed.notify();
-    await expect.poll(() => own.mock.calls.length, { timeout: 5_000 }).toBe(2);
+    await expect.poll(() => own.mock.calls.length).toBe(2);
   });
 
   test('is one for many changes at a time', async () => {
     const { tables, heard, schema } = opened();
-    await until(async () => (await listening(schema)) === 1, 5_000);
+    await until(async () => (await listening(schema)) === 1);
     for (let times = 0; times < 500; times++) tables.changed.notify();
-    await expect.poll(() => heard.mock.calls.length, { timeout: 5_000 }).toBeGreaterThan(1);
+    await expect.poll(() => heard.mock.calls.length).toBeGreaterThan(1);
     expect(heard.mock.calls.length).toBeLessThan(10);
   });
 
   test('is heard again after its connection was cut', async () => {
     const { tables, heard, schema } = opened();
-    await until(async () => (await listening(schema)) === 1, 5_000);
+    await until(async () => (await listening(schema)) === 1);
     expect(await listening(schema, 'cut')).toBe(1);
     await until(async () => {
       tables.changed.notify();
       return heard.mock.calls.length > 0;
-    }, 10_000);
+    });
   });
 
   test('ends with the connection: nothing listens any more', async () => {
@@ -73,9 +73,9 @@ describeWithPostgres('the announcement of changes on PostgreSQL', () => {
     const connection = postgresql(schema);
     const tables = openPostgresTables(STORE, { connection });
     tables.changed.add({ notify: () => undefined });
-    await until(async () => (await listening(schema)) === 1, 5_000);
+    await until(async () => (await listening(schema)) === 1);
     await connection.close();
-    await until(async () => (await listening(schema)) === 0, 5_000);
+    await until(async () => (await listening(schema)) === 0);
     await tables.close();
   });
 });

@@ -77,7 +77,7 @@ describe('a commit of another process', () => {
     watchOf({ ...POLLS, pollMs: 60_000 }).add(far);
     watch.add(new CountingListener());
     commitElsewhere();
-    await until(async () => far.count > 0, 5_000);
+    await until(() => far.count > 0);
   });
 
   test('is noticed by a thread also where the main thread does not report it', async () => {
@@ -101,7 +101,7 @@ describe('a commit of this process', () => {
     watchOf({ ...POLLS, pollMs: 60_000 }).add(far);
     watch.notify();
     expect(near.count).toBe(1);
-    await until(async () => far.count === 1, 5_000);
+    await until(() => far.count === 1);
   });
 
   test('notifies a listener of another connection once: what it has heard of, the poll does not report', async () => {
@@ -124,7 +124,7 @@ describe('a commit of this process', () => {
     other.watch.add(listener);
     one.watchOf({ ...POLLS, pollMs: 60_000 }).add(same);
     one.watch.notify();
-    await until(async () => same.count === 1, 5_000);
+    await until(() => same.count === 1);
     expect(listener.count).toBe(0);
   });
 });
@@ -206,7 +206,7 @@ describe.runIf(process.platform === 'linux')('a watched file', () => {
     watch.add(listener);
     for (let commits = 1; commits <= 3; commits++) {
       commitElsewhere();
-      await until(async () => listener.count === commits);
+      await until(() => listener.count === commits);
     }
   });
 
@@ -240,6 +240,6 @@ describe.runIf(process.platform === 'linux')('a watched file', () => {
     const listener = new CountingListener();
     watch.add(listener);
     commitElsewhere();
-    await until(async () => listener.count > 0);
+    await until(() => listener.count > 0);
   });
 });

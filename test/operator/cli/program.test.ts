@@ -128,7 +128,7 @@ describe('--wait', () => {
       result,
       applied,
     }));
-    await until(async () => (await head()) > before, 10_000);
+    await until(async () => (await head()) > before);
     for (let count = 0; count < 10; count++) await report(before); // time enough to end, if it did not wait
     applied = true;
     await report(await head());

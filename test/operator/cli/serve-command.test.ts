@@ -22,7 +22,7 @@ async function stopped(): Promise<number | null> {
   await until(async () => {
     const answer = await fetch(`http://${ops}/readyz`).catch(() => undefined);
     return answer?.status === 200;
-  }, 15_000);
+  });
   for (const asked of process.listeners('SIGTERM')) if (!others.includes(asked)) asked('SIGTERM');
   return (await served).code;
 }

@@ -262,7 +262,7 @@ describe('the console of processes with one role each', () => {
     await until(async () => {
       const overview = await ask(`${opsUrl}/?again=${Math.random()}`);
       return overview.text.includes('no live process works on transactions');
-    }, 25_000); // a figure that took long is read again after 15 s, and a page after 5
+    }); // a figure that took long is read again after 15 s, and a page after 5
   });
 
   test.each([

@@ -135,7 +135,7 @@ describe('events', () => {
       ),
       { numRuns: 20 },
     );
-  }, 60_000);
+  });
 
   test('of thousands, with their deliveries, are neither lost nor doubled by kill -9 at any stage', async () => {
     const folders = [temporaryFolder(), temporaryFolder()] as const;
@@ -168,7 +168,7 @@ describe('events', () => {
     await assertNoUnfinishedCopy(target.coordination);
     expect(await contentOf(target.store)).toEqual(await contentOf(source.store));
     expect(await copyRecords(target.store)).toHaveLength(1);
-  }, 60_000);
+  });
 });
 
 describe('a stretch', () => {
@@ -265,7 +265,7 @@ test('large events are copied in batches of a few MiB, also where a copy continu
   expect(Math.max(...sizes)).toBeLessThan(MAX_BATCH_BYTES + 110_000);
   await copy();
   expect(await target.head()).toBe(401);
-}, 20_000);
+});
 
 test('what was sealed is proven in the copy on EventStoreDB, erased events included, and sealed on there', async () => {
   const { store: source } = newEnd();

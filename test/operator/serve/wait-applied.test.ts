@@ -115,10 +115,10 @@ describe('a command that waits', () => {
     const waiting = wait((text) => said.push(text));
     for (const position of [10, 20, 30]) {
       const before = said.length;
-      await until(async () => said.length > before, 5_000);
+      await until(() => said.length > before);
       clock.advance(9_000);
       await report('slow', position, { ...place, pid: 1 });
-      await until(async () => said.at(-1)?.includes(`position ${position} `) === true, 5_000);
+      await until(() => said.at(-1)?.includes(`position ${position} `) === true);
     }
     expect(said[0]).toBe('waiting for process 1 on elsewhere (it has not caught up yet)');
     await report('slow', POSITION, { ...place, pid: 1 });
@@ -135,13 +135,13 @@ describe('a command that waits', () => {
       await report(id, 1, { ...place, pid });
     const said: string[] = [];
     const waiting = wait((text) => said.push(text));
-    await until(async () => said.length > 0, 5_000);
+    await until(() => said.length > 0);
     clock.advance(9_000);
     await coordination.removeProcess('ends');
-    await until(async () => said.at(-1)?.includes('process 1 ') === false, 5_000);
+    await until(() => said.at(-1)?.includes('process 1 ') === false);
     clock.advance(9_000);
     const before = said.length;
-    await until(async () => said.length > before, 5_000);
+    await until(() => said.length > before);
     await report('slow', POSITION, { ...place, pid: 2 });
     expect(await waiting).toBe('applied');
   });

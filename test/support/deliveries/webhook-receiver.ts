@@ -98,7 +98,7 @@ export class WebhookReceiver {
 
   /** Waits until the path has had this many requests. */
   async received(path: string, count: number, withinMs = 15_000): Promise<Hook[]> {
-    await until(async () => this.to(path).length >= count, withinMs);
+    await until(() => this.to(path).length >= count, withinMs);
     return this.to(path);
   }
 }

@@ -31,7 +31,7 @@ export async function groupNoise(url: string): Promise<Noise> {
     const consumer = client.subscribeToPersistentSubscriptionToAll(group);
     consumer.on('data', (event) => void consumer.ack(event));
     const { position } = await client.appendToStream(group, jsonEvent({ type: 'Noise', data: {} }));
-    await until(async () => (await endOf(client, checkpoints)) > (position?.commit ?? 0n), 10_000);
+    await until(async () => (await endOf(client, checkpoints)) > (position?.commit ?? 0n));
     await consumer.unsubscribe();
   };
 }

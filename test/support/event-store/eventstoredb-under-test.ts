@@ -117,7 +117,7 @@ function checkpointOf(url: string): (group: string) => Promise<void> {
       const { stats } = await client.getPersistentSubscriptionToAllInfo(group);
       const { lastCheckpointedEventPosition: covered, lastKnownEventPosition: handed } = stats;
       return covered !== undefined && covered.commit >= (handed?.commit ?? 0n);
-    }, 10_000);
+    });
     await client.dispose();
   };
 }

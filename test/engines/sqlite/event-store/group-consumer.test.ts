@@ -37,7 +37,7 @@ describe('a consumer of an embedded group', () => {
     expect(changes()).toBe(before);
     const passed = await store.head();
     clock.advance(1_000);
-    await until(async () => (await subscriptions.status('g'))?.position === passed, 5_000);
+    await until(async () => (await subscriptions.status('g'))?.position === passed);
     const once = changes();
     expect(once).not.toBe(before);
     await sleep(100);

@@ -126,10 +126,7 @@ describe('fuel projection', () => {
     const busy = new DatabaseSync(join(process.env.FUEL_DATA_DIR ?? '', 'subscriptions.db'));
     busy.exec('BEGIN IMMEDIATE');
     const retrying = done('projection', 'parked', 'retry', '--all', ...deliveries);
-    await until(
-      async () => (await eventsOf('operations')).some(({ type }) => type === 'ParkedRetried'),
-      15_000,
-    );
+    await until(async () => (await eventsOf('operations')).some(({ type }) => type === 'ParkedRetried'));
     busy.exec('ROLLBACK'); // until here it could not be replayed
     busy.close();
     expect(await retrying).toEqual({ retried: 1, still_parked: null });

@@ -46,7 +46,7 @@ export class PgBouncer {
     const as = process.getuid?.() === 0 ? NOBODY : {};
     if (process.getuid?.() === 0) chownSync(this.#folder, NOBODY.uid, NOBODY.gid);
     this.#child = spawn(this.#binary, ['-q', config], { ...as, stdio: 'ignore', cwd: this.#folder });
-    await until(() => this.#answers(), 20_000);
+    await until(() => this.#answers());
     return this;
   }
 
