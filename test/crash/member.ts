@@ -26,7 +26,7 @@ interface Life {
   end?: 'kill' | 'stop';
 }
 
-export interface MemberOptions {
+interface MemberOptions {
   readonly name: string;
   readonly dataDir: string;
   readonly env: Env;

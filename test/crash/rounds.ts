@@ -14,7 +14,7 @@ const AROUND_SECONDS = 500;
 /** The distance between the seeds of two rounds, since each round uses some that follow its own. */
 const SEED_STEP = 100_000;
 
-export interface RoundsOptions extends Pick<RunOptions, 'members' | 'points' | 'next'> {
+interface RoundsOptions extends Pick<RunOptions, 'members' | 'points' | 'next'> {
   /** Starts separate engines for each round. */
   readonly start: () => Promise<Engines>;
   /** The time of all rounds; by default `FUEL_CRASH_SECONDS`. */

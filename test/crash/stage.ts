@@ -17,7 +17,7 @@ const FIRST_LIVES_ARMED = 0.7;
 export const RETRY_DELAYS_MS = [300, 1_000];
 
 /** The purpose of an account. Each has a key, but its access changes differently. */
-export type Purpose = 'steady' | 'key' | 'webhook' | 'integration' | 'bulk';
+type Purpose = 'steady' | 'key' | 'webhook' | 'integration' | 'bulk';
 
 const ACCOUNTS: readonly (readonly [account: number, purpose: Purpose])[] = [
   [1, 'steady'],
@@ -48,7 +48,7 @@ export interface Kill {
   readonly untilMs: number;
 }
 
-export interface StageOptions {
+interface StageOptions {
   readonly engines: Engines;
   readonly members: number;
 }

@@ -30,14 +30,14 @@ const CORPORATES = 1_000;
 const LAST_ATTEMPTS_MS = 1_500;
 
 /** A transaction as its operator knows it. */
-export interface Known {
+interface Known {
   readonly account: number;
   readonly line: EventLine;
   state: 'visible' | 'hidden' | 'erased';
 }
 
 /** A time in which nothing may be sent to a webhook, since every process knew that. */
-export interface Silence {
+interface Silence {
   readonly path: string | undefined;
   readonly why: string;
   readonly fromMs: number;
@@ -230,7 +230,7 @@ export function pageOfAll(): string {
   return `/transactions?from=${from}&to=${to}&limit=100`;
 }
 
-export const idOf = ({ data }: EventLine): number => Number(data.transaction_id);
+const idOf = ({ data }: EventLine): number => Number(data.transaction_id);
 
 function largeAccount(accountId: number): AccountCommand[] {
   const corporates = Array.from({ length: CORPORATES }, (_, index): AccountCommand => {

@@ -38,7 +38,7 @@ export function composeFile(): ComposeFile {
 const VARIABLE = /\$(?:\{(\w+)(?::([-?])([^}]*))?\}|(\$))/g;
 
 /** Replaces variables as Compose does: `${NAME}`, `${NAME:-default}`, `${NAME:?message}` (throws it) and `$$`. */
-export function interpolate(text: string, env: Readonly<Record<string, string>>): string {
+function interpolate(text: string, env: Readonly<Record<string, string>>): string {
   return text.replace(VARIABLE, (_, name: string, kind: string, rest: string, dollar: string) => {
     if (dollar !== undefined) return '$';
     const given = env[name];

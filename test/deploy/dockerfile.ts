@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-export interface Instruction {
+interface Instruction {
   readonly name: string;
   readonly text: string;
 }
@@ -12,7 +12,7 @@ export interface Stage {
   readonly instructions: readonly Instruction[];
 }
 
-export interface Copy {
+interface Copy {
   /** The stage that it copies from; `undefined` for the build context. */
   readonly from: string | undefined;
   readonly sources: readonly string[];

@@ -11,7 +11,7 @@ export interface Bound {
   readonly plus: number;
 }
 
-export interface Trend {
+interface Trend {
   readonly name: string;
   readonly first: number;
   readonly last: number;

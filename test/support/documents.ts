@@ -4,7 +4,7 @@ import { join } from 'node:path';
 export const ROOT = join(import.meta.dirname, '../..');
 
 /** A fenced code block of a document. */
-export interface Block {
+interface Block {
   /** `sh`, `json`, …; empty if the block names none. */
   readonly language: string;
   readonly text: string;

@@ -13,7 +13,7 @@ export const VERIFIERS: Readonly<Record<string, readonly [string, ...string[]]>>
   'verify.go': ['go', 'run'],
 };
 
-export interface SignedRequest {
+interface SignedRequest {
   readonly secret: string;
   readonly body: string;
   readonly header: string;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-export interface Entry {
+interface Entry {
   readonly atMs: number;
   /** The process that did it; empty for the world around the processes. */
   readonly process: string;
@@ -37,6 +37,6 @@ export class History {
   }
 }
 
-export function lineOf({ atMs, process, what }: Entry): string {
+function lineOf({ atMs, process, what }: Entry): string {
   return `${new Date(atMs).toISOString()} ${process.padEnd(8)} ${what}`;
 }

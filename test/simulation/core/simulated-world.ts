@@ -6,7 +6,7 @@ import type { Chance } from './chance.ts';
 import { owners, type Timeline, type Timer } from './timeline.ts';
 
 /** The replacements for what a process uses besides time and chance. */
-export interface Replacements {
+interface Replacements {
   readonly network: object;
   readonly mail: object;
   /** Starts a thread of the process whose code is running. */

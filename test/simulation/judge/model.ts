@@ -29,7 +29,7 @@ export interface ModelKey {
   redeliveries: number;
 }
 
-export interface ModelAccount {
+interface ModelAccount {
   readonly id: number;
   isEnabled: boolean;
   readonly profiles: Map<string, { fromMs: number; toMs: number }>;

@@ -15,7 +15,7 @@ const BURST_PAUSE_MS = 120_000;
 const HANDFUL = 10;
 const PART = 0.15;
 
-export interface PaceJudged extends Judged {
+interface PaceJudged extends Judged {
   readonly receivers: readonly Receiver[];
   /** The key that each host belongs to. */
   readonly hosts: ReadonlyMap<string, string>;

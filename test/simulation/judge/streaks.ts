@@ -7,7 +7,7 @@ const SLACK = 12;
 const SLACK_MS = 120_000;
 
 /** The part of a dispatcher's report about a delivery that matters here. */
-export interface Reported {
+interface Reported {
   readonly id: string;
   readonly prefix: string;
   readonly kind: string;

@@ -14,7 +14,7 @@ export const PACED_MOODS = [
 export type PacedMood = (typeof PACED_MOODS)[number];
 
 /** The answer of a receiver to a request. */
-export interface Said {
+interface Said {
   readonly afterMs: number;
   readonly status: string;
   /** The header lines. */

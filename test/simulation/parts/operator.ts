@@ -30,7 +30,7 @@ export type Outcome<T> =
   | { readonly kind: 'refused' | 'unavailable'; readonly reason: string }
   | { readonly kind: 'killed' };
 
-export interface OperatorOptions {
+interface OperatorOptions {
   readonly config: Config;
   readonly stores: Stores;
   readonly gate: (owner: Owner) => Gate;

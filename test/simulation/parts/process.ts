@@ -13,7 +13,7 @@ import { type Gate, openStores, type Stores } from '../stores/stores.ts';
 import { everyDay } from './calendar.ts';
 import { SimulatedThread, type ThreadParts } from './thread.ts';
 
-export interface ProcessOptions {
+interface ProcessOptions {
   readonly name: string;
   readonly roles: readonly Role[];
   readonly config: Config;
@@ -27,7 +27,7 @@ export interface ProcessOptions {
   readonly clockMs: number;
 }
 
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly text: string;
 }

@@ -4,7 +4,7 @@ import { Capacity, PACED_MOODS, type PacedMood } from './capacity.ts';
 import type { Internet, ReceivedRequest, Reply } from './network.ts';
 
 /** How a receiver behaves for a while. */
-export type Mood =
+type Mood =
   | 'well'
   | PacedMood
   | 'slow'

@@ -26,7 +26,7 @@ const READS =
 const MAX_SLOW_MS = 3_000;
 const MAX_PAUSE_MS = 15_000;
 
-export interface GateParts {
+interface GateParts {
   readonly timeline: Timeline;
   readonly chance: Chance;
   /** Returns the current rates; none in a quiet time. */

@@ -50,7 +50,7 @@ export class Stores {
 }
 
 /** The stores that a process has opened, and how they end with it. */
-export interface Opened {
+interface Opened {
   readonly engines: Engines;
   /** Closes everything, as the operating system does for a killed process. */
   end(): void;

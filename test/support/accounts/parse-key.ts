@@ -2,7 +2,7 @@ import type { Environment } from '../../../src/domain/account-events.ts';
 
 const KEY = /^svc_(live|test)_([a-z0-9]{10})_([A-Za-z0-9]{43})$/;
 
-export interface ParsedKey {
+interface ParsedKey {
   readonly environment: Environment;
   readonly prefix: string;
   readonly secret: string;

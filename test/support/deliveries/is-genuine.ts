@@ -3,7 +3,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 const HEADER = /^t=(\d{1,12}),v1=([0-9a-f]{64})$/;
 const DEFAULT_TOLERANCE_MS = 5 * 60_000;
 
-export interface SignatureCheck {
+interface SignatureCheck {
   /** The header as it was received. */
   readonly header: string;
   readonly secret: string;

@@ -8,7 +8,7 @@ const KEPT_MS = 4_000;
 const RETRY_DELAYS_MS = [30_000, 150_000];
 const MAX_STEPS = 1_000_000;
 
-export interface PacedRunOptions {
+interface PacedRunOptions {
   /** The receivers by their URL. */
   readonly receivers: Readonly<Record<string, ReceiverPlan>>;
   /** The URL of each webhook. */

@@ -14,7 +14,7 @@ import { MemoryStores } from '../engines/memory-stores.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-export type OpenStore<Store> = (clock: FakeClock, folder: string) => Store;
+type OpenStore<Store> = (clock: FakeClock, folder: string) => Store;
 export type PushStores<Store extends EventStore> = ReturnType<typeof openPushStoresWith<Store>>;
 
 const AUTHOR = { actor: 'test', command: 'test' };

@@ -31,7 +31,7 @@ import { FakeScheduler } from './fake-scheduler.ts';
 const AUTHOR = { actor: 'test', command: 'test' };
 
 /** The retry delays of the specification. */
-export const RETRY_DELAYS_MS = [30_000, 150_000];
+const RETRY_DELAYS_MS = [30_000, 150_000];
 const RETENTION_MS = 90 * 86_400_000;
 
 /** A result of an exchange on a kept connection. */
@@ -39,7 +39,7 @@ export function sentIn(answerMs: number, outcome: AttemptOutcome): SendResult {
   return { outcome, durationMs: answerMs, lateMs: 0, connectMs: null, answerMs };
 }
 
-export interface Sent {
+interface Sent {
   readonly atMs: number;
   readonly url: string;
   readonly id: string;
@@ -47,7 +47,7 @@ export interface Sent {
 }
 
 /** A sender that answers by a script. `never` leaves the attempt open forever. */
-export class ScriptedSender implements Sender {
+class ScriptedSender implements Sender {
   readonly sent: Sent[] = [];
   readonly #scheduler: FakeScheduler;
   answer: (sent: Sent) => { readonly outcome: AttemptOutcome; readonly afterMs: number } | 'never';

@@ -14,7 +14,7 @@ export interface QueueUnderTest {
 }
 
 /** A queue with the calls that tests use most. It is closed, like its other openings, when the test is over. */
-export interface OpenedQueue {
+interface OpenedQueue {
   readonly queue: DeliveryQueue;
   readonly clock: FakeClock;
   readonly second: () => DeliveryQueue;

@@ -23,7 +23,7 @@ export interface ReceiverPlan {
   readonly erring?: number;
 }
 
-export interface Reply {
+interface Reply {
   readonly atMs: number;
   readonly status: number;
   /** The time that `Retry-After` asks for. */

@@ -29,7 +29,7 @@ function runs(binary: string): boolean {
   }
 }
 
-export interface MongodOptions {
+interface MongodOptions {
   readonly binary: string;
   /** The folder of its files; by default a new one, which is removed at the end. */
   readonly folder?: string;

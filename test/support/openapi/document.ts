@@ -17,12 +17,12 @@ export interface Header {
   readonly schema: Schema;
 }
 
-export interface Response {
+interface Response {
   readonly headers?: Readonly<Record<string, Header>>;
   readonly content?: Readonly<Record<string, { readonly schema: Schema }>>;
 }
 
-export interface Operation {
+interface Operation {
   readonly parameters: readonly Parameter[];
   readonly requestBody?: {
     readonly content: Readonly<Record<string, { readonly schema: Schema } & Examples>>;

@@ -6,14 +6,14 @@ import { type Header, openApi, operation, type Schema, webhookOperations } from 
 /** The headers that Node and HTTP add to every answer or request. */
 const TRANSPORT_HEADERS = ['connection', 'content-length', 'content-type', 'date', 'host', 'keep-alive'];
 
-export interface GivenAnswer {
+interface GivenAnswer {
   readonly method?: string;
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly text: string;
 }
 
-export interface GivenDelivery {
+interface GivenDelivery {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;

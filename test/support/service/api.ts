@@ -42,7 +42,7 @@ export interface TestApi {
   stop(graceMs?: number): Promise<void>;
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'DELETE' | 'OPTIONS';
   /** The key to send; `null` for none. */
   readonly key?: string | null;
@@ -178,7 +178,7 @@ function pathOf(pathOrQuery: string): string {
   return pathOrQuery.startsWith('/') ? pathOrQuery : `${BASE_PATH}/transactions?${pathOrQuery}`;
 }
 
-export function testPresigner() {
+function testPresigner() {
   return createPresigner({
     endpoint: 'https://photos.example.com',
     region: 'us-east-1',

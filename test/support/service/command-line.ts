@@ -54,7 +54,7 @@ function createStore(): void {
   void openEmbeddedEvents(loadConfig(process.env, 'command'), systemClock).close();
 }
 
-export type CommandLine = ReturnType<typeof commandsIn>;
+type CommandLine = ReturnType<typeof commandsIn>;
 
 function commandsIn(folder: string) {
   const fuel = (...args: readonly string[]) => runInProcess(args);

@@ -41,7 +41,7 @@ function environment(dataDir: string, env: Env): Env {
   };
 }
 
-export interface CommandOptions {
+interface CommandOptions {
   readonly dataDir: string;
   readonly env?: Env | undefined;
   readonly stdin?: string | Buffer | undefined;

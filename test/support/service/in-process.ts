@@ -8,7 +8,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const OUTPUTS = ['stdout', 'stderr'] as const;
 const USER_ONLY = 0o077; // as src/operator/cli/main.ts sets it
 
-export interface InProcessOptions {
+interface InProcessOptions {
   /** The environment; by default that of this process. */
   readonly env?: Env;
   readonly stdin?: string | Buffer | undefined;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { makeCertificate } from '../certificate.ts';
 import type { Env } from './commands.ts';
 
-export interface CertificateFiles {
+interface CertificateFiles {
   readonly certPath: string;
   readonly keyPath: string;
   readonly pem: string;

@@ -3,7 +3,7 @@ import { connect as connectTls } from 'node:tls';
 import { expectDocumentedAnswer } from '../openapi/validate.ts';
 import { PATIENCE_MS, within } from '../waiting.ts';
 
-export interface RawConnection {
+interface RawConnection {
   readonly socket: Socket;
   /** Resolves with everything received, once the other side has ended or broken the connection. */
   readonly received: Promise<string>;
@@ -34,7 +34,7 @@ export async function openConnection(
   };
 }
 
-export interface RawAnswer {
+interface RawAnswer {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
   readonly body: string;

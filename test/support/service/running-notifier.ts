@@ -35,7 +35,7 @@ export const contactsSet = (...emails: string[]): AccountEvent => ({
 });
 
 /** The hooks between a notifier and its stores and mail server. */
-export interface NotifierThrough {
+interface NotifierThrough {
   readonly store?: (store: EventStore) => EventStore;
   readonly coordination?: (coordination: Coordination) => Coordination;
   readonly send?: (send: Mailer['send']) => Mailer['send'];

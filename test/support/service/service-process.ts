@@ -12,7 +12,7 @@ import type { CommandResult } from './command-result.ts';
 import { type Env, folder, fuel, spawnFuel } from './commands.ts';
 import { Operator } from './operator.ts';
 
-export interface GetOptions {
+interface GetOptions {
   readonly key?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE' | 'OPTIONS' | 'PATCH';
@@ -26,7 +26,7 @@ atEndOfFile(async () => {
   await Promise.all(agents.splice(0).map((agent) => agent.destroy()));
 });
 
-export interface ServiceOptions {
+interface ServiceOptions {
   readonly dataDir?: string;
   readonly env?: Env;
   readonly args?: readonly string[];

@@ -2,14 +2,14 @@ import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 import { onTestFinished } from 'vitest';
 
-export interface ReceivedMail {
+interface ReceivedMail {
   readonly to: readonly string[];
   readonly raw: string;
   /** True if it came encrypted. */
   readonly secure: boolean;
 }
 
-export interface TestSmtpServer {
+interface TestSmtpServer {
   readonly url: string;
   readonly mails: readonly ReceivedMail[];
   /** The SMTP statuses with which the next recipients are refused; `null` accepts one. */

@@ -12,7 +12,7 @@ import { viewInMemory } from './open-view.ts';
 import { rowIn } from './row-in.ts';
 
 /** A running projector, with its log. */
-export interface RunningProjector {
+interface RunningProjector {
   readonly ended: Promise<void>;
   readonly lines: readonly Readonly<Record<string, unknown>>[];
   /** True if a line with this text was logged at least this often. */

@@ -1,7 +1,7 @@
 import { pathsOf, withValue } from './mutations.ts';
 import { confirmedData } from './records.ts';
 
-export interface ChangedRecord {
+interface ChangedRecord {
   /** The one field in which it differs: `fuel.liters`. */
   readonly field: string;
   readonly data: Record<string, unknown>;

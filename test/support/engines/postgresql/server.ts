@@ -24,7 +24,7 @@ export function findPostgres(): string | undefined {
   );
 }
 
-export interface PostgresOptions {
+interface PostgresOptions {
   /** The folder that `findPostgres` returns. */
   readonly binaries: string;
   /** Further settings, as `name=value`. */
