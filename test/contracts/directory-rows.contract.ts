@@ -16,7 +16,7 @@ import {
 } from '../../src/accounts/directory/rows/stored-directory.ts';
 import type { AccountEvent } from '../../src/domain/account-events.ts';
 import { keyIssued, onKey, opened, PREFIX } from '../support/accounts/account-samples.ts';
-import { macKeys } from '../support/accounts/mac-keys.ts';
+import { macKeys } from '../support/accounts/stored-directory.ts';
 
 export interface RowsUnderTest {
   readonly rows: DirectoryRows;

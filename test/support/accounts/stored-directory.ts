@@ -1,5 +1,6 @@
 import type { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { DirectoryRows, RowsHead } from '../../../src/accounts/directory/rows/rows.ts';
+import type { MacKeys } from '../../../src/accounts/directory/rows/stored-directory.ts';
 import {
   type DirectoryContent,
   RowsMacs,
@@ -10,7 +11,12 @@ import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
 import { anchorOf, storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { MemoryStores } from '../engines/memory-stores.ts';
-import { macKeys } from './mac-keys.ts';
+
+/** The keys of a deployment with these master keys, named by a number. The first one is current. */
+export function macKeys(...names: readonly number[]): MacKeys {
+  const keys = names.map((name) => Buffer.alloc(32, name));
+  return { known: () => keys, current: () => keys[0] ?? Buffer.alloc(32) };
+}
 
 /** A stored directory, and its rows as seen by anyone who can write to them. */
 export function openStored(saved = new MemoryStores()): { rows: DirectoryRows; stored: StoredDirectory } {
