@@ -128,7 +128,7 @@ describe('a service', () => {
     const others = new Set(getTasks().keys());
     const service = await start(['projector']);
     const page = async () => (await fetch(`${service.opsUrl}/projections`)).text();
-    expect(await page()).toContain('this process has verified none since it started');
+    expect(await page()).toContain('this process has not verified since it started');
     const [night] = [...getTasks().values()].filter(({ id }) => !others.has(id));
     await night?.execute();
     await until(async () => (await page()).includes('they agreed'));
