@@ -30,9 +30,13 @@ export function referencesSince(rendering: number): readonly Reference[] {
 
 export type References = Readonly<Record<Reference, number | null>>;
 
-export function referencesBy(read: (name: Reference, index: number) => number | null): References {
+/** Reads references by their names: all of them, or those of a view that lacks some. */
+export function referencesBy(
+  read: (name: Reference) => number | null,
+  names: readonly Reference[] = REFERENCES,
+): References {
   const references: Partial<Record<Reference, number | null>> = {};
-  for (const [index, name] of REFERENCES.entries()) references[name] = read(name, index);
+  for (const name of names) references[name] = read(name);
   return references as References;
 }
 

@@ -30,7 +30,7 @@ export async function listen(server: Server, place: ListenPlace): Promise<Addres
 /** The file descriptor of the first socket that a service manager passes to a process: sd_listen_fds(3). */
 export const FIRST_PASSED_SOCKET = 3;
 
-/** How many sockets a service manager has passed to this process; usually none. */
+/** Returns the number of sockets that a service manager has passed to this process, which is usually none. */
 export function passedSockets({ LISTEN_PID, LISTEN_FDS }: NodeJS.ProcessEnv = process.env): number {
   return LISTEN_PID === String(world.self().pid) ? Number(LISTEN_FDS) : 0; // a child inherits its parent's variables
 }

@@ -5,7 +5,7 @@ import { sharedNumber } from './thread.ts';
 
 export type Log = Logger;
 
-/** How many bytes may wait for standard output. Further lines are dropped. */
+/** The number of bytes that may wait for standard output. Further lines are dropped. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 /** The bytes that a pipe writes atomically (PIPE_BUF), so that the lines of several threads are not mixed. */
 const MAX_WRITE_BYTES = 4096;

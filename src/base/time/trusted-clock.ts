@@ -3,7 +3,7 @@ import { type Clock, sinceBoot } from '../clock.ts';
 import type { Coordination } from '../coordination/coordination.ts';
 import type { Log } from '../log.ts';
 
-/** How far a clock may be ahead of the last known time: about as long as the service may have been stopped. */
+/** The most that a clock may be ahead of the last known time: about as long as the service may have been stopped. */
 const MAX_AHEAD_MS = DAY_MS;
 /** A clock that has run evenly for this long is right, whatever was known before. */
 const SETTLED_AFTER_MS = DAY_MS;
@@ -40,9 +40,9 @@ export async function trustedTime(coordination: Pick<Coordination, 'holder'>): P
  */
 export class TrustedClock implements Clock {
   readonly #options: TrustedClockOptions;
-  /** What the clock showed when it was last trusted, or should have shown at the first look. */
+  /** The time that the clock showed when it was last trusted, or should have shown at the first look. */
   #known: { readonly atMs: number; readonly elapsedMs: number } | undefined;
-  /** How long the clock has been ahead of this mark. Another process with a right clock moves the mark. */
+  /** The time for which the clock has been ahead of this mark. Another process with a right clock moves the mark. */
   #doubt: { readonly sinceMs: number; readonly knownMs: number } | undefined;
 
   constructor(options: TrustedClockOptions) {

@@ -15,7 +15,7 @@ export interface TimedWork<T> {
 
 export interface TimedResult<T> {
   readonly result: T;
-  /** How long steps of the other side waited for this process. */
+  /** The time for which steps of the other side waited for this process. */
   readonly lateMs: number;
 }
 
@@ -63,7 +63,7 @@ export function withinTime<T>(timed: TimedWork<T>): Promise<TimedResult<T>> {
   });
 }
 
-/** How often the event loop is checked while something is timed. */
+/** The interval at which the event loop is checked while something is timed. */
 const BEAT_MS = 20;
 /** A turn of the loop that takes longer than this is late by the excess. */
 const ON_TIME_MS = 25;

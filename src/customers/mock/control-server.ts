@@ -15,7 +15,7 @@ const STATUS = { refused: 400, unknown: 404, failed: 500 } as const;
 const USAGE =
   'ask with POST /send (kind, url), POST /void (transaction) or POST /answer (kind), as a form or as JSON';
 
-/** What the API can be made to answer, until something else is asked for. */
+/** The answers that the API can be told to give until another one is asked for. */
 export const ANSWERS = {
   good: 'pages again',
   429: 'RATE_LIMITED: the key has 1 request in 60 s, and it is used up',

@@ -22,7 +22,7 @@ export interface ControlParts {
   readonly signal: AbortSignal;
 }
 
-/** What the control listener does with the mock's service. */
+/** The changes that the control listener makes to the mock's service. */
 export function createControls(parts: ControlParts): Controls {
   const { operator, data, rateLimit, presigner, baseUrl, signal } = parts;
   const { account, prefix, webhookSecret: secret } = data;

@@ -10,7 +10,7 @@ export interface PlannedWebhook {
   readonly deliveryId: string;
   /** `null` for a test. */
   readonly transactionId: number | null;
-  /** What a receiver should do with the webhook. */
+  /** Whether a receiver should accept the webhook. */
   readonly expected: 'accepted' | 'refused';
 }
 

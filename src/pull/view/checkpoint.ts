@@ -47,7 +47,7 @@ export function assertServable(checkpoint: Checkpoint | undefined): asserts chec
   }
 }
 
-/** Says whether a build can be continued for this place: its rows would be the same if they were made again. */
+/** Says whether a build can be continued for this place: a new build would have the same rows. */
 export function canContinue(build: Checkpoint | undefined, { storeId, unusable }: BuildPlace): boolean {
   if (build?.storeId !== storeId || build.generation === unusable) return false;
   return build.rendering === RENDERING_VERSION;

@@ -146,16 +146,15 @@ export function storedRow(
   { accountId, revision, shown }: RowState,
   account = NO_ACCOUNT,
 ): Row {
-  const row = {
+  return {
     id,
     account_id: accountId === NO_ACCOUNT ? account : accountId,
     revision,
     status: shown?.status ?? null,
     created_at: shown?.createdAtMs ?? null,
+    ...referencesBy((name) => shown?.references[name] ?? null, references),
     record: shown === null ? null : storedRecord(shown),
   };
-  const found = references.map((name) => [name, shown?.references[name] ?? null]);
-  return { ...row, ...(Object.fromEntries(found) as Record<Reference, number | null>) };
 }
 
 export function stateOf(row: Row): RowState {

@@ -28,7 +28,7 @@ export interface Recorded {
 
 /**
  * Implements `DeliveryQueue.report`. A failure is added to the streak of its lane before its delivery ends: if the process
- * dies between the two, the attempt is made again, and counts as the same failure. Changes of streaks run in `serial`,
+ * dies between the two, the attempt is repeated, and counts as the same failure. Changes of streaks run in `serial`,
  * since reports that this process makes at once would only make each other's changes fail.
  */
 export async function recordReports(

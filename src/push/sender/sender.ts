@@ -31,7 +31,7 @@ export interface SendResult {
   readonly outcome: AttemptOutcome;
   /** The duration of the whole attempt, including the name look-up. */
   readonly durationMs: number;
-  /** How long steps of the receiver waited for this process. */
+  /** The time for which steps of the receiver waited for this process. */
   readonly lateMs: number;
   /** How long it took to open a connection; `null` if a kept one was used, or none was opened. */
   readonly connectMs: number | null;
