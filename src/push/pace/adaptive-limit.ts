@@ -5,7 +5,7 @@ const MAX_QUEUE_MS = 100;
 const MIN_QUEUE_MS = 25;
 /** A round lasts at least this long, so that a receiver that begins to refuse gets few requests before we notice. */
 const MIN_ROUND_MS = 100;
-/** The pause after the limit has shrunk. It doubles each time that growing again soon fails. */
+/** The pause after the limit has shrunk. It doubles each time that growing again soon leads to a loss. */
 const FIRST_REST_MS = 250;
 const MAX_REST_MS = 16_000;
 const SOON_MS = 10_000;
@@ -51,7 +51,7 @@ export class AdaptiveLimit {
   #goodTrials = 0;
   #lastStartMs = LONG_AGO;
   #nextAtMs = Infinity;
-  #hasShrunk = false;
+  #hasLost = false;
   #shrunkAtMs = LONG_AGO;
   #restMs = FIRST_REST_MS;
   #refused = { limit: Infinity, untilMs: LONG_AGO };
@@ -123,7 +123,10 @@ export class AdaptiveLimit {
     this.#isProbing = true;
     this.#triedAtMs = undefined;
     if (startedAtMs < this.#shrunkAtMs) return; // it was under way when the limit was halved
-    if (isCrowded) this.#shrink(this.#limit / 2, nowMs); // the loss of a single request says nothing about the limit
+    if (!isCrowded) return; // the loss of a single request says nothing about the limit
+    this.#hasLost = true;
+    this.#rest(nowMs);
+    this.#shrink(this.#limit / 2, nowMs);
   }
 
   /** The receiver refused the number of requests. */
@@ -144,7 +147,7 @@ export class AdaptiveLimit {
   /** Starts again from one after a pause. What the receiver has refused is still remembered. */
   restart(): void {
     this.#limit = 1;
-    this.#hasShrunk = false;
+    this.#hasLost = false;
     this.#restMs = FIRST_REST_MS;
     this.#triedAtMs = undefined;
     this.#mayTry = false;
@@ -188,7 +191,7 @@ export class AdaptiveLimit {
   #grow(longestMs: number, nowMs: number): void {
     const most = Math.min(this.#max, this.#refusedLimit(nowMs)) - this.#limit;
     const safe = Math.floor(this.#limit * (SAFE_MS / longestMs - 1));
-    const step = Math.min(safe, this.#hasShrunk ? 1 : this.#limit, most);
+    const step = Math.min(safe, this.#hasLost ? 1 : this.#limit, most);
     this.#limit += Math.max(0, step);
     this.#mayTry = safe < 1 && most >= 1;
   }
@@ -211,14 +214,18 @@ export class AdaptiveLimit {
 
   #shrink(limit: number, nowMs: number): void {
     this.#limit = Math.max(1, Math.min(Math.floor(limit), this.#limit - 1));
-    this.#hasShrunk = true;
-    this.#rest(nowMs);
+    this.#pause(nowMs);
     this.#newRound(nowMs);
   }
 
+  /** Makes the pause longer each time that growing again soon has failed. */
   #rest(nowMs: number): void {
     const isSoon = nowMs - this.#shrunkAtMs < Math.max(SOON_MS, 4 * this.#restMs);
     this.#restMs = isSoon ? Math.min(2 * this.#restMs, MAX_REST_MS) : FIRST_REST_MS;
+    this.#pause(nowMs);
+  }
+
+  #pause(nowMs: number): void {
     this.#shrunkAtMs = nowMs;
     this.#mayTry = false;
     this.#goodTrials = 0;
