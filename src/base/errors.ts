@@ -40,9 +40,7 @@ export class FuelError extends Error {
  * - `refused`: this item can't be stored. Isolate and park it, and continue with the others.
  * - `fault`: the program is at fault. A retry changes nothing.
  *
- * Each driver's errors are mapped in the file of its connection: src/engines/mongodb/driver/connection.ts,
- * src/engines/postgresql/driver/errors.ts, src/engines/eventstoredb/driver/errors.ts,
- * src/engines/sqlite/driver/database.ts.
+ * Each driver's errors are mapped in src/engines/<engine>/driver/errors.ts.
  */
 export type ErrorKind = 'unavailable' | 'closed' | 'refused' | 'fault';
 

@@ -1,3 +1,4 @@
+import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import {
   type EventStore,
   type GroupStatus,
@@ -5,7 +6,7 @@ import {
   type ParkedEvent,
   type PersistentSubscriptions,
 } from './event-store.ts';
-import { operationOf, readOperations } from './operations.ts';
+import { operationOf } from './operations.ts';
 import { type EventRef, type RecordedEvent, textOfRef } from './recorded-event.ts';
 
 /**
@@ -21,13 +22,24 @@ export const NONE_SKIPPED: SkippedEvents = new Set();
 
 type Store = Pick<EventStore, 'readStream'>;
 
+/** What was read of the stream `operations` of each open store. */
+const readBefore = new WeakMap<Store, { readonly skipped: SkippedEvents; readonly nextRevision: number }>();
+
 export function isSkipped(skipped: SkippedEvents, event: EventRef): boolean {
   return skipped.has(textOfRef(event));
 }
 
+/**
+ * Returns the events that the operator has skipped so far. Each call reads only what the stream `operations` has got
+ * since the last one with the same store, and returns the same set if nothing was skipped meanwhile.
+ */
 export async function readSkipped(store: Store): Promise<SkippedEvents> {
-  const operations = await readOperations(store);
-  return new Set(operations.flatMap(({ type, data }) => (type === 'ParkedSkipped' ? [textOfRef(data)] : [])));
+  const { skipped, nextRevision } = readBefore.get(store) ?? { skipped: NONE_SKIPPED, nextRevision: 0 };
+  const more = await store.readStream(OPERATIONS_STREAM, { fromRevision: nextRevision });
+  const places = more.flatMap((event) => skippedBy(event) ?? []);
+  const now = places.length === 0 ? skipped : new Set([...skipped, ...places.map(textOfRef)]);
+  readBefore.set(store, { skipped: now, nextRevision: (more.at(-1)?.revision ?? nextRevision - 1) + 1 });
+  return now;
 }
 
 /** Returns the parked events that were not skipped. */

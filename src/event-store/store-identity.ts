@@ -29,7 +29,7 @@ export async function storeIdentity(store: EventStore, clock: Clock): Promise<st
 
 /** Reads the store's id; `undefined` if it has none yet. */
 async function readIdentity(store: EventStore): Promise<string | undefined> {
-  const [first] = await store.readStream(OPERATIONS_STREAM);
+  const [first] = await store.readStream(OPERATIONS_STREAM, { limit: 1 });
   if (first === undefined) return undefined;
   const decoded = decodeStrict(first);
   if (decoded.ok && decoded.type === 'StoreNamed') return (decoded.data as { store_id: string }).store_id;

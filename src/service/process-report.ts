@@ -87,7 +87,7 @@ export class ProcessReport {
     const self = { id, roles, ...world.self(), startedAtMs: this.#startedAtMs };
     try {
       await coordination.report({ ...self, seenAtMs: clock.now(), directoryPosition: this.#position });
-      if (!standing.isKnown(sinceBoot.now())) standing.join(store, { log, signal });
+      if (standing.mustJoin(sinceBoot.now())) standing.join(store, { log, signal });
       standing.knownUntil(knownUntilMs);
     } catch (error) {
       log.warn({ err: error }, 'the process report failed; retrying in 2 s');

@@ -72,6 +72,21 @@ test('a process that cannot report is unknown to the others after a while, and j
   expect([isKnown(), joined.length]).toEqual([true, 2]);
 });
 
+test('a process that fails to read the end of the log when it joins tries again after its next report', async () => {
+  let fails = true;
+  const joined: number[] = [];
+  const { pass, standing, logLines } = await started(undefined, () => {
+    joined.push(Date.now() - STARTED);
+    if (fails) throw new TypeError('a fault');
+  });
+  await pass(1_000);
+  expect([joined.length, standing.hasReached(0)]).toEqual([1, false]);
+  expect(logLines).toEqual([expect.objectContaining({ level: 50 })]);
+  fails = false;
+  await pass(10_000);
+  expect([joined.length, standing.hasReached(0), logLines.length]).toEqual([2, true, 1]);
+});
+
 test('others count on the process from when a report began: a slow one does not prolong that', async () => {
   const slow = Promise.withResolvers<void>();
   const joined: number[] = [];

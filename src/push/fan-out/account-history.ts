@@ -97,8 +97,7 @@ export class AccountHistory {
   async #hasSkippedMore({ skipped }: History): Promise<boolean> {
     if (world.elapsedMs() >= this.#readSkippedAtMs + SKIPPED_MAX_AGE_MS) {
       this.#readSkippedAtMs = world.elapsedMs();
-      const now = await readSkipped(this.#store);
-      if (now.size !== this.#skipped.size) this.#skipped = now;
+      this.#skipped = await readSkipped(this.#store);
     }
     return this.#skipped !== skipped;
   }

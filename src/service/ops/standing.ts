@@ -20,6 +20,7 @@ export class Standing {
   #mustReach: Position | undefined;
   #isStopping = false;
   #joins = 0;
+  #hasFailedToJoin = false;
 
   knownUntil(ms: number): void {
     this.#knownUntilMs = ms;
@@ -27,6 +28,11 @@ export class Standing {
 
   isKnown(nowMs: number): boolean {
     return nowMs < this.#knownUntilMs;
+  }
+
+  /** True if the next report must be followed by `join`: the others forgot this process, or it failed to join them. */
+  mustJoin(nowMs: number): boolean {
+    return !this.isKnown(nowMs) || this.#hasFailedToJoin;
   }
 
   /**
@@ -38,14 +44,19 @@ export class Standing {
   join(store: Pick<EventStore, 'head'>, options: { readonly log: Log; readonly signal: AbortSignal }): void {
     this.#joins += 1;
     const join = this.#joins;
+    this.#hasFailedToJoin = false;
     this.mustReach(undefined);
     retryWhileUnavailable(() => store.head(), { ...options, component: 'membership' })
       .then((end) => {
         if (join === this.#joins) this.mustReach(end);
       })
       .catch((error: unknown) => {
-        if (!options.signal.aborted)
-          options.log.error({ err: error }, 'the end of the log cannot be read: no request is served');
+        if (options.signal.aborted || join !== this.#joins) return;
+        this.#hasFailedToJoin = true;
+        options.log.error(
+          { err: error },
+          'the end of the log cannot be read: no request is served; retrying after the next report',
+        );
       });
   }
 

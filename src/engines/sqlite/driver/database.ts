@@ -244,20 +244,24 @@ export class Database {
   }
 
   #migrate(migrations: readonly string[]): void {
-    const version = (): number => this.#db.prepare('PRAGMA user_version').get()?.user_version as number;
-    if (version() > migrations.length) {
-      throw new FuelError(
-        'STORE_NEWER',
-        `${this.#path} has version ${migrations.length + 1} or later and this program knows ${migrations.length}: ` +
-          'run the newer program, or restore a backup made by this one',
-      );
-    }
-    if (version() === migrations.length) return;
+    if (this.#versionUpTo(migrations.length) === migrations.length) return;
     this.#db.exec('BEGIN IMMEDIATE');
     this.#finish(() => {
-      for (const step of migrations.slice(version())) this.#db.exec(step);
+      // Another process may have migrated the file meanwhile.
+      for (const step of migrations.slice(this.#versionUpTo(migrations.length))) this.#db.exec(step);
       this.#db.exec(`PRAGMA user_version = ${migrations.length}`);
     });
+  }
+
+  /** Returns the version of the file. Throws `STORE_NEWER` if this program does not know it. */
+  #versionUpTo(known: number): number {
+    const version = this.#db.prepare('PRAGMA user_version').get()?.user_version as number;
+    if (version <= known) return version;
+    throw new FuelError(
+      'STORE_NEWER',
+      `${this.#path} has version ${version} and this program knows ${known}: ` +
+        'run the newer program, or restore a backup made by this one',
+    );
   }
 }
 
