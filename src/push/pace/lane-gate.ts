@@ -92,8 +92,14 @@ export class LaneGate {
       accepted.sinceMs += heldMs;
       return;
     }
-    const perSecond = (USED_PART * accepted.count * 1000) / (untilMs - ROUNDED_MS - accepted.sinceMs);
-    this.#learned = { perSecond, atMs: untilMs, accepted: accepted.count };
+    // A receiver that asks for no wait has still refused the rate until now.
+    const forMs = Math.max(nowMs, untilMs - ROUNDED_MS) - accepted.sinceMs;
+    if (forMs <= 0) return; // it was held for all of that time
+    this.#learned = {
+      perSecond: (USED_PART * accepted.count * 1000) / forMs,
+      atMs: untilMs,
+      accepted: accepted.count,
+    };
   }
 
   /** The time between two starts; 0 if nothing limits the rate. */

@@ -143,6 +143,28 @@ describe('a receiver that asks to wait', () => {
     expect(first).toBeLessThanOrEqual(11); // twenty in two seconds
   });
 
+  test('that refuses without asking to wait gets nine tenths of the rate that it took until then', () => {
+    for (const refusedAtMs of [50, 100, 999, 1_000, 5_000]) {
+      const gate = new LaneGate();
+      for (let n = 0; n < 11; n++) gate.started({ perSecond: ANY, nowMs: (n * refusedAtMs) / 11 });
+      gate.refused(0, { startedAtMs: refusedAtMs / 2, nowMs: refusedAtMs, ...RATE });
+      const [first = 0] = startedBySecond(gate, 1, { fromMs: refusedAtMs });
+      expect(first / (0.9 * 10 * (1_000 / refusedAtMs))).toBeGreaterThan(0.9);
+      expect((first - 2) / (0.9 * 10 * (1_000 / refusedAtMs))).toBeLessThan(1.1);
+    }
+  });
+
+  test('that refuses first without and then with a time to wait keeps the rate that it took', () => {
+    const gate = new LaneGate();
+    for (let nowMs = 0; nowMs < 12; nowMs++) gate.started({ perSecond: ANY, nowMs });
+    gate.refused(0, { startedAtMs: 9, nowMs: 12, ...RATE });
+    gate.started({ perSecond: ANY, nowMs: 12 });
+    gate.refused(300_000, { startedAtMs: 12, nowMs: 14, ...RATE });
+    gate.refused(0, { startedAtMs: 10, nowMs: 15, ...RATE }); // it was under way together with the others
+    const [first] = startedBySecond(gate, 1, { fromMs: 300_014 });
+    expect(first).toBeGreaterThan(500);
+  });
+
   test('because of how many were under way keeps its rate', () => {
     const gate = new LaneGate();
     for (let nowMs = 0; nowMs < 11; nowMs++) gate.started({ perSecond: ANY, nowMs });

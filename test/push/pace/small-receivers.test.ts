@@ -106,6 +106,19 @@ test('a receiver that errs now and then whatever is under way is used by at leas
   );
 });
 
+test('a receiver that refuses now and then without asking to wait gets its next request within a second', () => {
+  const refusing = fc.record({ share: fc.constantFrom(0.01, 0.05), status: fc.constantFrom(429, 503) });
+  const plans = fc.record({ workers: ms(1, 16), workMs: ms(1, 100), refusing });
+  fc.assert(
+    fc.property(plans, fc.integer(), (plan, seed) => {
+      const { startsMs, firstPassMs } = burst(plan, seed).result;
+      const starts = startsMs.filter((startMs) => startMs <= firstPassMs);
+      for (const [n, startMs] of starts.entries()) expect(startMs - (starts[n - 1] ?? 0)).toBeLessThan(1_000);
+    }),
+    { numRuns: 50 },
+  );
+});
+
 test('a receiver that takes 300 ms whatever is under way is told from one that works on one after the other', () => {
   const firstPassMs = (count: number) => burst({ workers: count, workMs: 300 }, 1).result.firstPassMs;
   expect(firstPassMs(1_000)).toBeLessThan(EACH * 300 * 0.25);

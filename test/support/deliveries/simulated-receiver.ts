@@ -21,6 +21,8 @@ export interface ReceiverPlan {
   readonly coldMs?: number;
   /** The share of requests that it answers with 503, however many are under way. */
   readonly erring?: number;
+  /** The share of requests that it refuses with `Retry-After: 0`, and the status, however many are under way. */
+  readonly refusing?: { readonly share: number; readonly status: 429 | 503 };
 }
 
 interface Reply {
@@ -75,9 +77,12 @@ export class SimulatedReceiver {
       queue = Infinity,
       coldMs,
       erring = 0,
+      refusing,
     } = this.plan;
     const cameMs = nowMs + wayMs;
     const refused = { atMs: cameMs + REFUSAL_MS + wayMs };
+    if (refusing !== undefined && this.#random() < refusing.share)
+      return { ...refused, status: refusing.status, askedMs: 0 };
     if (bucket !== undefined) {
       if (cameMs >= this.#window.sinceMs + bucket.windowMs) this.#window = { sinceMs: cameMs, count: 0 };
       const leftMs = this.#window.sinceMs + bucket.windowMs - cameMs;
