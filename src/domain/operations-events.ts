@@ -92,11 +92,13 @@ export const SEALS_STREAM = 'seals';
 /** How many accounts an `ImportEnded` lists, so that the event stays small. */
 export const MAX_IMPORT_ACCOUNTS = 1_000;
 export const IMPORTS_STREAMS = 'imports-';
+export const IMPORT_PLAN_STREAMS = 'import-';
 /** The stream with the plans of one import. */
-export const importStream = (importId: string): string => `import-${importId}`;
+export const importStream = (importId: string): string => `${IMPORT_PLAN_STREAMS}${importId}`;
 /** The stream of the imports that started in a month, such as `2026-09`. */
 export const importsStream = (month: string): string => `${IMPORTS_STREAMS}${month}`;
-export const noticesStream = (accountId: number): string => `notices-${accountId}`;
+export const NOTICES_STREAMS = 'notices-';
+export const noticesStream = (accountId: number): string => `${NOTICES_STREAMS}${accountId}`;
 
 export function isOperationsEventType(type: string): type is OperationsEventType {
   return Object.hasOwn(operationsEvents, type);

@@ -1,6 +1,13 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { ACCOUNT_STREAMS, accountStream, isAccountEventType } from '../../domain/account-events.ts';
-import { IMPORTS_STREAMS, isOperationsEventType, OPERATIONS_STREAM } from '../../domain/operations-events.ts';
+import {
+  IMPORT_PLAN_STREAMS,
+  IMPORTS_STREAMS,
+  isOperationsEventType,
+  NOTICES_STREAMS,
+  OPERATIONS_STREAM,
+  SEALS_STREAM,
+} from '../../domain/operations-events.ts';
 import { type WithDriver, withoutDriver } from '../../domain/transaction.ts';
 import { TRANSACTION_STREAMS, transactionStream } from '../../domain/transaction-events.ts';
 import { membersOf, printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
@@ -69,8 +76,7 @@ async function* candidates(
     yield* newest ? events.reverse() : events;
     return;
   }
-  const prefixes = [ACCOUNT_STREAMS, OPERATIONS_STREAM, IMPORTS_STREAMS];
-  if (filter.prefix === undefined && !areOfOtherStreams(filter.types)) prefixes.push(TRANSACTION_STREAMS);
+  const prefixes = streamsOf(filter);
   if (newest) {
     yield* readNewest(store, prefixes, signal);
     return;
@@ -81,6 +87,18 @@ async function* candidates(
     yield* events;
     if (follow && caughtUp && clock.now() > (filter.untilMs ?? Infinity)) return;
   }
+}
+
+/**
+ * The prefixes of the streams that may have matching events. A seal repeats the hashes of up to thousands of events and a
+ * plan their ids, so both are read only if a type asks for them.
+ */
+function streamsOf({ prefix, types }: AuditFilter): string[] {
+  const prefixes = [ACCOUNT_STREAMS, OPERATIONS_STREAM, IMPORTS_STREAMS, NOTICES_STREAMS];
+  if (prefix === undefined && !areOfOtherStreams(types)) prefixes.push(TRANSACTION_STREAMS);
+  if (types?.includes('LogSealed')) prefixes.push(SEALS_STREAM);
+  if (types?.includes('ImportPlanned')) prefixes.push(IMPORT_PLAN_STREAMS);
+  return prefixes;
 }
 
 async function* readNewest(
