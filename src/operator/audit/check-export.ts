@@ -20,15 +20,18 @@ export interface ExportCheck {
 /** Checks an export without a store. Throws `REFUSED` if it is not an export that the key signed. */
 export async function checkExport(folder: string, key: LogVerifier): Promise<ExportCheck> {
   const checkpoint = signed(join(folder, EXPORT.checkpoint), key);
+  const path = join(folder, EXPORT.events);
+  if (!existsSync(path))
+    throw new FuelError('REFUSED', `${folder} is not an export: it has no ${EXPORT.events}`);
   const faults: string[] = [];
   let events = 0;
-  for await (const line of createInterface({ input: createReadStream(join(folder, EXPORT.events)) })) {
+  for await (const line of createInterface({ input: createReadStream(path) })) {
     events += 1;
     if (!isProven(line, checkpoint))
       faults.push(`line ${events} of ${EXPORT.events} is not in the tree: ${nameIn(line)}`);
   }
-  const path = join(folder, EXPORT.older);
-  const older = existsSync(path) ? signed(path, key) : undefined;
+  const olderPath = join(folder, EXPORT.older);
+  const older = existsSync(olderPath) ? signed(olderPath, key) : undefined;
   if (older !== undefined && !isContinued(older, checkpoint, join(folder, EXPORT.consistency)))
     faults.push(`the checkpoint of ${checkpoint.size} events does not continue that of ${older.size}`);
   return { events, size: checkpoint.size, older: older?.size ?? null, faults };

@@ -72,6 +72,10 @@ function report(error: unknown): number {
     printError(`fuel: ${error.code}: ${error.message}${cause}\n`);
     return error.code === 'USAGE' ? EXIT_USAGE : EXIT_FAILED;
   }
+  if (error instanceof DOMException && error.name === 'AbortError') {
+    printError('fuel: interrupted\n');
+    return EXIT_FAILED;
+  }
   if (isOfOperatingSystem(error)) {
     printError(`fuel: ${error.message}: check the disk, and who owns its files: fuel doctor\n`);
     return EXIT_FAILED;

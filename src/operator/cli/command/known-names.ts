@@ -50,12 +50,13 @@ export function keyOf(account: Account, prefix: string): AccountKey {
 
 /**
  * Throws `REFUSED` for a name that was never recorded. An account that was never opened is known if the view shows
- * transactions of it; with `inLog` also if any event names it, which takes as long as reading the log.
+ * transactions of it; with `inLog` also if any event names it, which takes as long as reading the log, or until the signal
+ * aborts: then it rejects with an `AbortError`.
  */
 export async function requireKnown(
   engines: NamingEngines,
   { key, ...names }: Names,
-  { inLog = false } = {},
+  { inLog }: { readonly inLog?: AbortSignal } = {},
 ): Promise<void> {
   if (key !== undefined) readPrefix(key);
   const store = engines.store();
@@ -65,7 +66,8 @@ export async function requireKnown(
       store,
       accountOf: accountOf({ engines }),
       ownerOf: async (prefix) => (await loadKey(store, engines.directory(), prefix))?.entry.id,
-      isNamed: (accountId) => (inLog ? isNamedInLog(engines, accountId) : isShown(engines, { accountId })),
+      isNamed: (accountId) =>
+        inLog ? isNamedInLog(engines, accountId, inLog) : isShown(engines, { accountId }),
     },
   );
   if (fault !== undefined) throw new FuelError('REFUSED', fault);
@@ -87,8 +89,12 @@ export async function isShown(
   return (await view().page({ ...of, ...all })).rows.length > 0;
 }
 
-async function isNamedInLog({ store }: Pick<Engines, 'store'>, accountId: number): Promise<boolean> {
-  const { signal } = new AbortController();
+async function isNamedInLog(
+  { store }: Pick<Engines, 'store'>,
+  accountId: number,
+  signal: AbortSignal,
+): Promise<boolean> {
   for await (const _ of audit(store(), { accountId }, { follow: false, signal })) return true;
+  signal.throwIfAborted();
   return false;
 }

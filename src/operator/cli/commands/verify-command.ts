@@ -37,7 +37,7 @@ export const addVerifyCommand = command({
     const damaged = found.damage.length + (found.view?.unreadable.length ?? 0);
     const { owed = 0, not_judged = 0, missing = 0, surplus = 0 } = deliveries ?? {};
     const judged = (directory?.checked ?? 0) + (view?.checked ?? 0) + owed + not_judged;
-    if (judged === 0) await requireKnown(engines, options, { inLog: true });
+    if (judged === 0) await requireKnown(engines, options, { inLog: session.signal });
     out.answer({
       ...(directory?.differences && { directory }),
       ...(view && { view }),

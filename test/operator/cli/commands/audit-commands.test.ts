@@ -1,7 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { systemClock } from '../../../../src/base/clock.ts';
 import { loadConfig } from '../../../../src/engines/engines.ts';
 import { storeIdentity } from '../../../../src/event-store/store-identity.ts';
@@ -112,3 +112,28 @@ test('audit export is what audit check proves, with nothing but the key', async 
     code: 1,
   });
 });
+
+test('audit check refuses a folder that is not an export', async () => {
+  const { fuel, done } = await sealed();
+  const folder = join(temporaryFolder(), 'export');
+  const { key } = await done('audit', 'export', '--account', '7', '--output', folder);
+  rmSync(join(folder, 'events.jsonl'));
+  const { code, stderr } = await fuel('audit', 'check', folder, '--key', key);
+  expect([code, stderr]).toEqual([1, `fuel: REFUSED: ${folder} is not an export: it has no events.jsonl\n`]);
+});
+
+test.each([['audit'], ['verify', 'deliveries']])(
+  '%s %s that is interrupted does not say that an account is unknown',
+  async (...names) => {
+    const { fuel } = await sealed();
+    const { once } = process;
+    const interrupting = vi.spyOn(process, 'once').mockImplementation((event, listener) => {
+      once.call(process, event, listener);
+      if (event === 'SIGINT') process.emit('SIGINT');
+      return process;
+    });
+    const { code, stdout, stderr } = await fuel(...names, '--account', '9');
+    interrupting.mockRestore();
+    expect([code, stdout, stderr]).toEqual([1, '', 'fuel: interrupted\n']);
+  },
+);

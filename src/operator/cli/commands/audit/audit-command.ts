@@ -50,8 +50,9 @@ export const addAuditCommand = command(
         if (printed >= limit) break;
       }
       if (printed > 0 || follow) return;
+      signal.throwIfAborted();
       if (options.actor !== undefined) await requireActor(engines, options.actor, signal);
-      await requireKnown(engines, options, { inLog: true });
+      await requireKnown(engines, options, { inLog: signal });
     },
   },
   [addAuditVerifyCommand, addAuditExportCommand, addAuditCheckCommand],
@@ -60,7 +61,8 @@ export const addAuditCommand = command(
 /** Throws `REFUSED` for an actor of no event: a misspelt name must not look like somebody who did nothing. */
 async function requireActor(engines: Engines, actor: string, signal: AbortSignal): Promise<void> {
   for await (const _ of audit(engines.store(), { actor }, { follow: false, newest: true, signal })) return;
-  if (!signal.aborted) throw new FuelError('REFUSED', `no event was recorded by ${actor}`);
+  signal.throwIfAborted();
+  throw new FuelError('REFUSED', `no event was recorded by ${actor}`);
 }
 
 function asText(line: AuditLine): string {
