@@ -54,6 +54,14 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       expect(await queue.page({}, { limit: 0 })).toEqual({ deliveries: [], next: undefined });
     });
 
+    test('ends for what has no deliveries, whatever it is continued after', async () => {
+      const { queue } = await opened(...sample);
+      const after = sorted(sample)[0];
+      for (const filter of [{ accountId: 9 }, { prefix: 'cccccccccc' }, { transactionIds: [404] }])
+        for (const limits of [{ limit: 3 }, { limit: 3, after }, { limit: 3, after, maxRead: 10 }])
+          expect(await queue.page(filter, limits)).toEqual({ deliveries: [], next: undefined });
+    });
+
     test('continues after a delivery that was removed after its retention meanwhile', async () => {
       const { queue, claim } = await opened(...sample);
       const [first] = await claim(2_000);

@@ -22,13 +22,14 @@ export async function readPage(
   if (few !== undefined) return sortedPage(tables, few, filter, { limit, after });
   const matches = matcherOf(filter);
   const part = await partByTime(tables, filter);
+  if (part === undefined) return { deliveries: [], next: undefined };
   const found: DeliveryRow[] = [];
   let place = after;
-  for (let left = part === undefined ? 0 : maxRead; left > 0 && found.length <= limit; ) {
+  for (let left = maxRead; left > 0 && found.length <= limit; ) {
     const block = Math.min(left, MAX_BLOCK, Math.max(limit + 1, 100));
     const range = { from: filter.sinceMs, to: filter.untilMs };
     const rows = await tables.find(DELIVERIES, {
-      ...{ ...(part as Part), range, descending: true, limit: block },
+      ...{ ...part, range, descending: true, limit: block },
       after: place && { created_at: place.createdAtMs, owed: owedOf(place) },
     });
     for (const row of rows) if (matches(row)) found.push(row);
