@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import Koa from 'koa';
 import { koaBody } from 'koa-body';
 import { define, enums, type Infer, object, optional, type Struct } from 'superstruct';
@@ -11,7 +12,7 @@ import type { SentWebhook } from './send-mock.ts';
 
 const HOST = '127.0.0.1';
 const MAX_BODY = '16kb';
-const STATUS = { refused: 400, unknown: 404, failed: 500 } as const;
+const STATUS = { refused: 400, unknown: 404, failed: 500, stopping: 503 } as const;
 const USAGE =
   'ask with POST /send (kind, url), POST /void (transaction) or POST /answer (kind), as a form or as JSON';
 
@@ -33,7 +34,10 @@ const VOID = object({ transaction: id });
 const ANSWER = object({ kind: enums(Object.keys(ANSWERS) as AnswerKind[]) });
 
 export interface Controls {
-  /** Sends webhooks of a kind. Rejects with `REFUSED` or `USAGE` if that is not possible. */
+  /**
+   * Sends webhooks of a kind. Rejects with `REFUSED` or `USAGE` if that is not possible, and with an `AbortError` if the mock
+   * stops meanwhile.
+   */
   send(wish: Infer<typeof SEND>): Promise<SentWebhook[]>;
   /** Voids a transaction and resolves once the API no longer shows it. Rejects with `REFUSED` if it does not show it. */
   void(transactionId: number): Promise<void>;
@@ -45,14 +49,15 @@ export interface Controls {
 export async function startControlServer(
   controls: Controls,
   port: number,
-): Promise<{ readonly url: string; stop(): void }> {
+): Promise<{ readonly url: string; stop(): Promise<void> }> {
   const handle = createApp(controls).callback();
   const server = createServer((request, response) => void handle(request, response));
   const address = await listen(server, { host: HOST, port });
   return {
     url: `http://${HOST}:${address.port}`,
-    stop() {
+    async stop() {
       server.close();
+      await nextTurn(); // lets requests answer whose wait was ended just now
       server.closeAllConnections();
     },
   };
@@ -81,9 +86,10 @@ function createApp(controls: Controls): Koa {
       ctx.body = { error: USAGE };
       return;
     }
-    await next().catch((error: unknown) => {
-      ctx.status = isOfTheRequest(error) ? STATUS.refused : STATUS.failed;
-      ctx.body = { error: (error as Error).message };
+    await next().catch((error: Error) => {
+      const isStopping = error.name === 'AbortError';
+      ctx.status = isStopping ? STATUS.stopping : isOfTheRequest(error) ? STATUS.refused : STATUS.failed;
+      ctx.body = { error: isStopping ? 'the mock is stopping, and sends no further webhook' : error.message };
     });
   });
   app.use(koaBody({ text: false, formLimit: MAX_BODY, jsonLimit: MAX_BODY }));

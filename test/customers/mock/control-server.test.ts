@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
 import { type Controls, startControlServer } from '../../../src/customers/mock/control-server.ts';
@@ -21,6 +22,7 @@ async function start(overrides: Partial<Controls> = {}) {
   onTestFinished(() => server.stop());
   return {
     asked,
+    stop: server.stop,
     async ask(path: string, body: string, init: RequestInit = {}) {
       const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
       const answer = await fetch(server.url + path, { method: 'POST', body, headers, ...init });
@@ -80,6 +82,21 @@ describe('the control listener of a mock', () => {
     };
     const { ask } = await start({ void: refuse });
     expect(await ask('/void', 'transaction=9')).toEqual([400, { error: 'transaction: 9 is not shown' }]);
+  });
+
+  it('answers 503 to a request whose wait ends because the mock stops', async () => {
+    const stopping = new AbortController();
+    const { ask, stop } = await start({
+      async send() {
+        setImmediate(async () => {
+          stopping.abort();
+          await stop();
+        });
+        return await sleep(60_000, [], { signal: stopping.signal });
+      },
+    });
+    const error = 'the mock is stopping, and sends no further webhook';
+    expect(await ask('/send', `kind=retry&${URL_OF_RECEIVER}`)).toEqual([503, { error }]);
   });
 
   it('does nothing for another path or method, nor for a page in a browser', async () => {

@@ -117,11 +117,9 @@ test('a mock sends a webhook again until it is accepted, under the same id and s
 test('a mock that ends does not wait to send a webhook again', async () => {
   const { ask, stop } = await started();
   const { got, asked, url } = await receiving(503, 503);
-  const answer = ask('/send', { kind: 'retry', url }).then(
-    () => 'answered',
-    () => 'closed',
-  );
+  const ended = ask('/send', { kind: 'retry', url }).catch(() => 'the connection was closed');
   await asked;
   await stop();
-  expect([await answer, got.length]).toEqual(['closed', 1]);
+  await ended;
+  expect(got.length).toBe(1);
 });
