@@ -22,14 +22,22 @@ export async function accountTail(
   return events.slice(-MAX_ACCOUNT_EVENTS).reverse().map(loggedEvent);
 }
 
-/** Returns a function that reads the newest events of the stream `operations`, newest first. A call reads what is new. */
+/**
+ * Returns a function that reads the newest events of the stream `operations`, and the newest of each type however old it is,
+ * newest first. A call reads what is new.
+ */
 export function operationsTail(store: Pick<EventStore, 'readStream'>): () => Promise<readonly LoggedEvent[]> {
   let kept: readonly LoggedEvent[] = [];
   const next = (): number => (kept[0]?.revision ?? -1) + 1;
   return async () => {
     const events = await store.readStream(OPERATIONS_STREAM, { fromRevision: next() });
     const later = events.filter(({ revision }) => revision >= next());
-    kept = [...later.map(loggedEvent).reverse(), ...kept].slice(0, MAX_OPERATIONS);
+    const types = new Set<string>();
+    kept = [...later.map(loggedEvent).reverse(), ...kept].filter(({ type }, at) => {
+      const isNewestOfType = !types.has(type);
+      types.add(type);
+      return isNewestOfType || at < MAX_OPERATIONS;
+    });
     return kept;
   };
 }

@@ -82,7 +82,7 @@ export function factReads({ config, clock, engines, find, store, directory, proc
         return key?.active === true && key.webhook !== null && key.webhook.disabled === null;
       });
     },
-    /** The newest events of the stream `operations`, newest first. */
+    /** The newest events of the stream `operations`, and the newest of each type, newest first. */
     operations: async () => {
       tail ??= operationsTail(await store());
       return tail();

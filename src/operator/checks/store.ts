@@ -8,8 +8,6 @@ import { settingsFor } from '../../engines/engines.ts';
 import { EMBEDDED_FILES } from '../../engines/sqlite/embedded-files.ts';
 import { recordedAtMs } from '../../event-store/codec.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../event-store/damage.ts';
-import type { EventStore } from '../../event-store/event-store.ts';
-import { readOperations } from '../../event-store/operations.ts';
 import { assertViewFits } from '../../event-store/store-identity.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import { readStartedLog } from '../../push/delivery-log.ts';
@@ -62,7 +60,7 @@ export const STORE_CHECKS: readonly Check[] = [
     name: 'proof',
     madeBy: 'doctor',
     stores: 'required',
-    find: async (facts) => checkProof(await facts.store(), facts.clock.now()),
+    find: checkProof,
   },
   {
     name: 'master-keys',
@@ -181,19 +179,20 @@ async function missingStore({ config, engines }: Facts): Promise<Finding> {
 }
 
 /** Checks that what was sealed has been proven lately. Every night does it. */
-export async function checkProof(
-  store: Pick<EventStore, 'readStream' | 'readLast'>,
-  nowMs: number,
-): Promise<Finding> {
-  const seal = await lastSeal(store);
+export async function checkProof({
+  store,
+  operations,
+  clock,
+}: Pick<Facts, 'store' | 'operations' | 'clock'>): Promise<Finding> {
+  const seal = await lastSeal(await store());
   if (seal === undefined)
     return right('nothing is sealed yet; a process with the role projector seals the log');
   const sealed = `${counted(seal.size, 'event')} sealed, the last at ${formatDateTime(recordedAtMs(seal.recorded))}`;
-  const proof = (await readOperations(store)).findLast(({ type }) => type === 'LogProven');
-  if (proof?.type !== 'LogProven') return right(`${sealed}; nothing was proven yet: fuel audit verify`);
-  const atMs = recordedAtMs(proof.recorded);
-  const detail = `${sealed}; the first ${proof.data.size} proven at ${formatDateTime(atMs)}`;
-  const isOld = proof.data.size < seal.size && nowMs - atMs > PROVEN_WITHIN_MS;
+  const proof = (await operations()).find(({ type }) => type === 'LogProven');
+  if (proof === undefined) return right(`${sealed}; nothing was proven yet: fuel audit verify`);
+  const size = Number(proof.data.size);
+  const detail = `${sealed}; the first ${size} proven at ${proof.at}`;
+  const isOld = size < seal.size && clock.now() - proof.atMs > PROVEN_WITHIN_MS;
   return isOld
     ? wrong(detail, 'fuel audit verify; and look in the log of the projector why no night proved it')
     : right(detail);

@@ -90,7 +90,7 @@ async function deliveriesAndAccounts(figures: Figures, { directory, clock }: Pag
   ];
   const proven = orUnknown(operations, (list) => {
     const last = list.find(({ type }) => type === 'LogProven');
-    if (last === undefined) return 'not among the newest operations';
+    if (last === undefined) return 'not yet';
     return [time(last.atMs), `its first ${number(Number(last.data.size))} events are what was sealed`];
   });
   return {

@@ -76,7 +76,7 @@ function agreement(
   };
   const repair = orUnknown(operations, (list) => {
     const last = list.find(({ type }) => type === 'AgreementRepaired');
-    if (last === undefined) return 'none among the newest operations';
+    if (last === undefined) return 'none';
     return [time(last.atMs), `${last.data.repaired} of ${line(String(last.data.what))}`];
   });
   const proof = lastProof();
