@@ -1,54 +1,6 @@
-import { loadAccount } from '../../accounts/directory/load-directory.ts';
-import {
-  type Account,
-  type AccountKey,
-  accessOf,
-  type ProfileAccess,
-  profileAccess,
-} from '../../domain/account.ts';
-import type { Environment } from '../../domain/account-events.ts';
+import { type Account, accessOf, type ProfileAccess, profileAccess } from '../../domain/account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import type { EventStore } from '../../event-store/event-store.ts';
 import { type RefusalCode, refusals } from '../../pull/answers.ts';
-
-/** What a key could read at a given time. */
-export interface KeyAccess {
-  readonly key: string;
-  readonly can_read: boolean;
-  /** Why it could not; `null` if it could. */
-  readonly reason: string | null;
-  /** True if the key showed drivers' mobile numbers. */
-  readonly mobile_number: boolean;
-}
-
-/** Who could read an account's transactions at a given time, by access checks 3 to 5. */
-export interface Access {
-  /** Why nobody could; `null` if the account was open. */
-  readonly noAccess: NoAccess | null;
-  /** The keys that the account had; `null` if it can't be read. */
-  readonly keys: readonly KeyAccess[] | null;
-}
-
-export async function accessAt(
-  store: Pick<EventStore, 'readStream'>,
-  accountId: number,
-  { atMs, environment }: { readonly atMs: number; readonly environment: Environment },
-): Promise<Access> {
-  const entry = await loadAccount(store, accountId, { untilMs: atMs });
-  if (entry === undefined) return { noAccess: { reason: 'the account was not open' }, keys: [] };
-  const refused = noAccess(entry.account, atMs);
-  if (entry.account === undefined) return { noAccess: refused, keys: null };
-  const keys = [...entry.account.keys.values()].map((key) => {
-    const reason = keyRefusal(key, environment) ?? refused?.reason ?? null;
-    return { key: key.prefix, can_read: reason === null, reason, mobile_number: key.driverMobile };
-  });
-  return { noAccess: refused, keys };
-}
-
-function keyRefusal({ environment, active }: AccountKey, served: Environment): string | undefined {
-  if (environment !== served) return `the key belongs to ${environment}`;
-  return active ? undefined : 'the key was switched off';
-}
 
 /** Why requests of an account are refused. */
 export interface NoAccess {

@@ -1,5 +1,4 @@
-import type { TransactionRow } from '../../../projections/transactions.ts';
-import { membersOf, printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
+import { membersOf, printableData, recordedAt } from '../../event-store/codec.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { type Effect, projectEvent, RowFold } from '../../pull/record/project-event.ts';
 import type { Delivery } from '../../push/queue/delivery.ts';
@@ -8,23 +7,12 @@ import { attemptAnswer, attemptName, deliveryAnswer, outcomeText } from './deliv
 export interface AppliedEvent {
   readonly event: RecordedEvent;
   readonly effect: Effect;
-  /** What customers see after the event. */
-  readonly row: TransactionRow | undefined;
 }
 
 /** Returns a transaction's events in order, with the effect of each. */
 export function effectsOf(events: readonly RecordedEvent[]): AppliedEvent[] {
   const fold = new RowFold();
-  return events.map((event) => ({
-    event,
-    effect: fold.apply(projectEvent(event)),
-    row: fold.state?.shown ?? undefined,
-  }));
-}
-
-/** Returns what customers saw at a given time, by the events that had been recorded until then. */
-export function rowAt(applied: readonly AppliedEvent[], atMs: number): TransactionRow | undefined {
-  return applied.findLast(({ event }) => recordedAtMs(event) <= atMs)?.row;
+  return events.map((event) => ({ event, effect: fold.apply(projectEvent(event)) }));
 }
 
 /** Something that happened to a transaction, or is about to. */

@@ -11,9 +11,9 @@ import {
   type TransactionDeliveriesOptions,
   transactionDeliveries,
 } from '../deliveries/transaction-deliveries.ts';
-import { accessAt, type KeyAccess, type NoAccess, noAccess } from './access.ts';
+import { type NoAccess, noAccess } from './access.ts';
 import { type AccountOf, deliveryAnswer, withHeldReasons } from './delivery.ts';
-import { dataText, effectsOf, HIDDEN, rowAt, timelineOf, timelineShown, withoutDriver } from './timeline.ts';
+import { dataText, effectsOf, HIDDEN, timelineOf, timelineShown, withoutDriver } from './timeline.ts';
 
 /** The part of a record's text that a list shows. */
 interface Head {
@@ -105,49 +105,25 @@ async function noAccessOf(accountId: number, accountOf: AccountOf, nowMs: number
   return entry === undefined ? { reason: 'the account was never opened' } : noAccess(entry.account, nowMs);
 }
 
-/** What customers see now, or saw at a given time. A record is visible while requests of its account are answered. */
-export interface Seen {
-  readonly at?: string;
+/** What customers see. A record is visible while requests of its account are answered. */
+interface Seen {
   readonly visible: boolean;
   readonly no_access?: string;
   readonly answered?: NoAccess['answered'];
-  readonly record?: string | null;
-  /** What each key of the account could read then; `null` if the account can't be read. */
-  readonly access?: readonly KeyAccess[] | null;
+  readonly record?: string;
 }
 
 /** Includes the record if there are no events that show it. */
-export function seenNow({ row, noAccess: refused, events }: FoundTransaction): Seen {
-  const record = row !== undefined && events.length === 0 ? { record: archivedText(row) } : {};
-  return { ...visibility(row, refused), ...record };
-}
-
-/** Judges by the events of the transaction and its account until then, because the view only knows the present. */
-export async function seenAt(
-  { applied }: FoundTransaction,
-  atMs: number,
-  { store, environment }: Pick<TransactionParts, 'store' | 'environment'>,
-): Promise<Seen> {
-  const row = rowAt(applied, atMs);
-  const accountId = (row ?? applied.find((each) => each.row !== undefined)?.row)?.accountId;
-  const { noAccess: refused, keys } =
-    accountId === undefined
-      ? { noAccess: null, keys: [] }
-      : await accessAt(store, accountId, { atMs, environment });
-  const record = row === undefined ? null : archivedText(row);
-  return { at: formatDateTime(atMs), ...visibility(row, refused), record, access: keys };
-}
-
-function visibility(row: TransactionRow | undefined, refused: NoAccess | null): Seen {
-  if (row === undefined || refused === null) return { visible: row !== undefined };
+function seenOf({ row, noAccess: refused, events }: FoundTransaction): Seen {
+  if (row === undefined) return { visible: false };
+  const record = events.length === 0 && { record: archivedText(row) };
+  if (refused === null) return { visible: true, ...record };
   const { reason, answered } = refused;
-  return { visible: false, no_access: reason, ...(answered && { answered }) };
+  return { visible: false, no_access: reason, ...(answered && { answered }), ...record };
 }
 
-export function transactionAnswer(
-  { id, events, deliveries, notSent, timeline }: FoundTransaction,
-  seen: Seen,
-) {
+export function transactionAnswer(found: FoundTransaction) {
+  const { id, events, deliveries, notSent, timeline } = found;
   return {
     id,
     events: events.map((event) => ({
@@ -156,7 +132,7 @@ export function transactionAnswer(
       type: event.type,
       data: printableData(event),
     })),
-    ...seen,
+    ...seenOf(found),
     deliveries: deliveries.map(deliveryAnswer),
     not_sent: notSent,
     timeline,
@@ -167,14 +143,10 @@ export function transactionAnswer(
  * The transaction for people: a timeline instead of deliveries, and what the view has applied. Records, events and the
  * reasons that quote them name the driver only if it may be `personal`.
  */
-export function transactionShown(
-  found: FoundTransaction,
-  seen: Seen,
-  { personal }: { readonly personal: boolean },
-) {
+export function transactionShown(found: FoundTransaction, { personal }: { readonly personal: boolean }) {
   const { id, events, applied } = found;
-  const { record: whole, access, ...visibility } = seen;
-  const record = whole == null || personal ? whole : recordWithoutDriver(whole);
+  const { record: whole, ...visibility } = seenOf(found);
+  const record = whole === undefined || personal ? whole : recordWithoutDriver(whole);
   const hide = (reason: string): string =>
     personal
       ? reason
@@ -183,8 +155,7 @@ export function transactionShown(
     id,
     ...visibility,
     view: appliedText(found),
-    ...(record != null && { record }),
-    ...(access !== undefined && { access: access ?? 'not known: the account can not be read' }),
+    ...(record !== undefined && { record }),
     timeline: timelineShown(found.timeline, { applied, hide }),
     events: events.map((event) => ({
       revision: event.revision,

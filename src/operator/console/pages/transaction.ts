@@ -1,5 +1,5 @@
 import { printableData } from '../../../event-store/codec.ts';
-import { findTransaction, isMissing, seenNow, transactionShown } from '../../answers/transaction.ts';
+import { findTransaction, isMissing, transactionShown } from '../../answers/transaction.ts';
 import { state } from '../../print/document.ts';
 import { recordFacts } from '../figures/record-facts.ts';
 import { cmd } from '../html/commands.ts';
@@ -35,13 +35,12 @@ export async function transactionPage({ parts, query, name }: PageContext): Prom
   );
   if (isMissing(found)) return missing(id, found.isErased);
   const { events: recorded, deliveries } = found;
-  const seen = seenNow(found);
-  const { timeline, events, record: _, ...visibility } = transactionShown(found, seen, { personal: false });
+  const { timeline, events, record: _, ...visibility } = transactionShown(found, { personal: false });
   const record = recorded[0] && printableData(recorded[0]);
   const failed = deliveries.filter(({ state: name }) => name === 'failed').map((each) => each.id);
   return {
     title: `Transaction ${id}`,
-    heading: [`Transaction ${id}`, seen.visible ? state('visible', 'good') : state('not visible')],
+    heading: [`Transaction ${id}`, visibility.visible ? state('visible', 'good') : state('not visible')],
     parts: [
       html`<div class="grid">
         ${documentOf({ ...visibility, events: events.length }, 'What customers see', { id: 'transaction' })}

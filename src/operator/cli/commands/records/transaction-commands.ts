@@ -4,14 +4,12 @@ import { EARLIEST_MS, LATEST_MS } from '../../../../domain/values/date-time.ts';
 import { searchable } from '../../../../domain/values/search-text.ts';
 import { listRows } from '../../../../pull/view/list-rows.ts';
 import type { Place } from '../../../../pull/view/transactions-view.ts';
-import { readId, requirePast } from '../../../answers/filters.ts';
+import { readId } from '../../../answers/filters.ts';
 import {
   findTransaction,
   hasPlate,
   isMissing,
   recordAnswer,
-  seenAt,
-  seenNow,
   transactionAnswer,
   transactionShown,
 } from '../../../answers/transaction.ts';
@@ -91,15 +89,11 @@ const list = command({
 const show = command({
   usage: 'show <id>',
   summary: 'show what happened to a transaction, whether customers see it, and its deliveries',
-  example: 'fuel transaction show 501 --at 2026-09-03T12:00:00Z',
+  example: 'fuel transaction show 501',
   args: [readId],
-  options: {
-    at: option.time('show what customers could see at this time'),
-    personal: option.personal,
-  },
-  async work(session, [id], { at, personal }) {
-    const { engines, clock, out } = session;
-    requirePast(at, clock.now());
+  options: { personal: option.personal },
+  async work(session, [id], { personal }) {
+    const { engines, out } = session;
     const parts = { ...deliveryContext(session), view: engines.view(), accountOf: accountOf(session) };
     const found = await findTransaction(id, parts);
     const { isErased } = found;
@@ -112,9 +106,8 @@ const show = command({
         `no event calls for what is shown of transaction ${id}: ${why}; fuel verify says how to repair that`,
       );
     }
-    const seen = at === undefined ? seenNow(found) : await seenAt(found, at, parts);
-    const shown = transactionShown(found, seen, { personal: personal === true });
-    out.answer(transactionAnswer(found, seen), { id: 'transaction', shown });
+    const shown = transactionShown(found, { personal: personal === true });
+    out.answer(transactionAnswer(found), { id: 'transaction', shown });
   },
 });
 
