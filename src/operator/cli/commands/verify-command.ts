@@ -6,7 +6,6 @@ import { VIEW_NAME } from '../../../pull/view/projector.ts';
 import { requireRange } from '../../answers/filters.ts';
 import { lagAfter } from '../../answers/follower.ts';
 import { type Verified, verify } from '../../verify/verify.ts';
-import { verifyDirectory } from '../../verify/verify-directory.ts';
 import { command, type Session } from '../command/command.ts';
 import { requireKnown } from '../command/known-names.ts';
 import * as option from '../command/options.ts';
@@ -33,20 +32,18 @@ export const addVerifyCommand = command({
     for (const each of found.damage) out.note(`damaged: ${describeDamage(each)}`);
     const view = found.view && (await tellView(session, found.view, options));
     const deliveries = found.deliveries && tellDeliveries(session, found, options);
-    const directory = what === undefined ? await directoryOf(session, options) : undefined;
     const damaged = found.damage.length + (found.view?.unreadable.length ?? 0);
     const { owed = 0, not_judged = 0, missing = 0, surplus = 0 } = deliveries ?? {};
-    const judged = (directory?.checked ?? 0) + (view?.checked ?? 0) + owed + not_judged;
-    if (judged === 0) await requireKnown(engines, options, { inLog: session.signal });
+    if ((view?.checked ?? 0) + owed + not_judged === 0)
+      await requireKnown(engines, options, { inLog: session.signal });
     out.answer({
-      ...(directory?.differences && { directory }),
       ...(view && { view }),
       ...(deliveries && { deliveries }),
       ...(damaged > 0 && { damaged }),
     });
     if (damaged > 0)
       out.note(`nothing that depends on the damaged events was judged or repaired: ${RESTORE_EVENTS}`);
-    const differing = (directory?.differences ?? 0) + (view?.differences ?? 0) + missing + surplus;
+    const differing = (view?.differences ?? 0) + missing + surplus;
     return differing + damaged === 0 ? 0 : 1;
   },
 });
@@ -124,12 +121,4 @@ function tellDeliveries({ out }: Session, { deliveries, isLogLost }: Verified, {
     not_judged: notJudged,
     not_owed: Object.fromEntries([...notOwed].sort(([, a], [, b]) => b - a)),
   };
-}
-
-/** Compares the stored directory, which needs no repair: the next start replaces it if it differs. */
-async function directoryOf({ engines, clock, out }: Session, { account }: VerifyOptions) {
-  const parts = { store: engines.store(), stored: engines.directory(), clock };
-  const { checked, differences } = await verifyDirectory(parts, account);
-  for (const difference of differences) out.note(`directory: ${difference}`);
-  return { checked, differences: differences.length };
 }
