@@ -2,10 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { OPERATIONS_STREAM } from '../../../src/domain/operations-events.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { parkedBy } from '../../../src/operator/answers/follower.ts';
-import { retryParked } from '../../../src/operator/parked/retry-parked.ts';
+import { replayParked, retryParked } from '../../../src/operator/parked/retry-parked.ts';
 import { VIEW_NAME } from '../../../src/pull/view/projector.ts';
 import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';
+import { DELIVERIES_GROUP } from '../../../src/push/fan-out/run-fan-out.ts';
+import { openForTest, SETTINGS } from '../../support/event-store/embedded-subscriptions.ts';
+import { record } from '../../support/event-store/store-events.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { interposed } from '../../support/interposed.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { confirmed } from '../../support/transactions/e2e-samples.ts';
 import { beforeCall, openProjection } from '../../support/transactions/projector.ts';
 import { rowIn } from '../../support/transactions/row-in.ts';
@@ -117,5 +122,31 @@ describe('retrying what is parked', () => {
     const options = { author, clock, only: undefined };
     await expect(retryParked(store, failing, options)).rejects.toThrow('no space');
     expect((await store.readStream(OPERATIONS_STREAM)).map(({ type }) => type)).toEqual(['StoreNamed']);
+  });
+
+  test('of the deliveries is recorded before they are handed out again', async () => {
+    const clock = new FakeClock();
+    const { store, subscriptions } = openForTest(temporaryFolder(), clock);
+    await subscriptions.ensureGroup(DELIVERIES_GROUP, SETTINGS);
+    await record(store, 'transaction-1', 'odd');
+    const signal = new AbortController().signal;
+    const consumer = subscriptions.consume(DELIVERIES_GROUP, { bufferSize: 1, signal });
+    for await (const event of consumer) {
+      await consumer.park(event, 'odd');
+      break;
+    }
+    const recorded = async () => (await store.readStream(OPERATIONS_STREAM)).map(({ data }) => data);
+    let atReplay: unknown;
+    const replaying = interposed(subscriptions, ['replayParked'], async () => {
+      atReplay = await recorded();
+    });
+    const [parked] = await subscriptions.parked(DELIVERIES_GROUP);
+    const retry = () => replayParked(store, replaying, { author, clock });
+    expect(await retry()).toEqual({ retried: 1, still_parked: null });
+    const positions = [parked?.event.position];
+    expect(atReplay).toEqual([{ projection: DELIVERIES_GROUP, positions }]);
+    expect(await subscriptions.parked(DELIVERIES_GROUP)).toEqual([]);
+    expect(await retry()).toEqual({ retried: 0, still_parked: null });
+    expect(await recorded()).toHaveLength(1);
   });
 });

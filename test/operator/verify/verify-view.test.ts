@@ -197,12 +197,16 @@ describe('verifying the view', () => {
     expect((await verify()).differences).toEqual([{ transactionId: 98, kind: 'surplus' }]);
   });
 
-  test('a repair returns what still differs', async () => {
-    const { view, verify, repairing } = await start();
+  test('a repair returns what still differs, and is recorded if anything was repaired', async () => {
+    const { view, verify, repairing, store } = await start();
+    const recorded = async () => (await store.readStream('operations')).map(({ type }) => type);
+    expect(await repairView([], repairing)).toEqual([]);
     await view.replace(1, []);
     const { differences } = await verify();
     const stuck = interposed(view, ['find'], () => view.replace(1, []));
     expect(await repairView(differences, { ...repairing, view: stuck })).toEqual(differences);
+    expect(await recorded()).toEqual([]);
     expect(await repairView(differences, repairing)).toEqual([]);
+    expect(await recorded()).toEqual(['AgreementRepaired']);
   });
 });

@@ -96,20 +96,11 @@ test('audit export is what audit check proves, with nothing but the key', async 
     json: { events: 2, faults: [] },
   });
   const events = join(folder, 'events.jsonl');
-  writeFileSync(
-    events,
-    readFileSync(events, 'utf8')
-      .replace('confirmed', 'x')
-      .replace('EUR', 'USD')
-      .replace('"proof":["', '"proof":["A'),
-  );
+  writeFileSync(events, readFileSync(events, 'utf8').replace('"proof":["', '"proof":["A'));
   expect((await fuel('audit', 'check', folder, '--key', json.key)).code).toBe(1);
   expect(await fuel('audit', 'export', ...args)).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('not empty'),
-  });
-  expect(await fuel('audit', 'export', '--account', '9', '--output', `${folder}-9`)).toMatchObject({
-    code: 1,
   });
 });
 

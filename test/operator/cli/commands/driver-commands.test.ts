@@ -11,33 +11,21 @@ async function imported() {
   await line.append('account-7', [opened()]);
   const path = line.file('some.jsonl', linesOf([confirmed(1), confirmed(2), confirmed(3, OTHER)]));
   expect((await line.fuel('transaction', 'import', path)).code).toBe(0);
-  return { ...line, path };
+  return line;
 }
 
 describe('fuel driver', () => {
-  test('find lists the transactions of a driver by id, name or number, and says where nothing is found', async () => {
+  test('find lists the transactions of a driver, and says where nothing is found', async () => {
     const { fuel } = await imported();
-    const { lines } = await fuel('driver', 'find', 'SAM', '--json');
-    expect(lines.map(({ id, driver }) => [id, driver])).toEqual([
-      [1, 77],
-      [2, 77],
-    ]);
-    expect(lines[0]).toMatchObject({
-      account: 7,
-      name: 'Sam Field',
-      mobile_number: '+15550100',
-      deliveries: 0,
-    });
-    expect((await fuel('driver', 'find', '78', '--account', '7', '--json')).lines).toMatchObject([{ id: 3 }]);
-    expect((await fuel('driver', 'find', '15550100', '--json')).lines).toHaveLength(2);
+    const { lines } = await fuel('driver', 'find', 'SAM', '--account', '7', '--json');
+    expect(lines.map(({ id }) => id)).toEqual([1, 2]);
+    const sam = { driver: 77, name: 'Sam Field', mobile_number: '+15550100' };
+    expect(lines[0]).toMatchObject({ id: 1, account: 7, ...sam, deliveries: 0 });
     expect((await fuel('driver', 'find', '555010', '--json')).lines).toEqual([]); // an id
     expect((await fuel('driver', 'find', '\u200f-')).code).toBe(2);
-    const nobody = await fuel('driver', 'find', 'nobody');
-    expect([nobody.code, nobody.stdout, nobody.stderr]).toEqual([
-      0,
-      '',
-      'no transaction has such a driver\n',
-    ]);
+    expect(await fuel('driver', 'find', 'nobody')).toMatchObject({
+      ...{ code: 0, stdout: '', stderr: 'no transaction has such a driver\n' },
+    });
     expect((await fuel('driver', 'find', '77', '--account', '8')).code).toBe(1);
   });
 
@@ -52,28 +40,15 @@ describe('fuel driver', () => {
     expect(await done('driver', 'find', text)).toMatchObject({ id: 1, name });
   });
 
-  test('redact counts in a dry run, changes all of it once, and leaves no byte in the files', async () => {
-    const { fuel, done, withEngines, path } = await imported();
-    expect(await done('driver', 'redact', '77', ...WHY, '--dry-run')).toEqual({
-      events: 2,
-      rows: 0,
-      deliveries: 0,
-    });
-    const { code, stdout, stderr } = await fuel('driver', 'redact', '77', ...WHY);
-    expect([code, stdout]).toEqual([0, 'events 2, rows 0, deliveries 0\n']);
-    expect(stderr).toMatch(
-      /^Not covered: .* backups made before \d{4}-.*\. If you restore one of those, redact again\.\n$/,
-    );
-    const streams = await withEngines((engines) =>
-      engines.store().readStreams(['transaction-1', 'transaction-3']),
-    );
-    expect(JSON.stringify(streams)).toMatch(
-      /"driver":\{"id":77,"name":"REDACTED","mobile_number":null\}.*Lee Moss/,
-    );
-    expect(await done('driver', 'redact', '77', ...WHY)).toEqual({ events: 0, rows: 0, deliveries: 0 });
-    expect((await fuel('transaction', 'import', path, '--json')).json).toMatchObject({
-      unchanged: 3,
-      refused: 0,
+  test('redact counts in a dry run, and says what it does not cover', async () => {
+    const { fuel, done } = await imported();
+    const counts = { events: 2, rows: 0, deliveries: 0 };
+    expect(await done('driver', 'redact', '77', ...WHY, '--dry-run')).toEqual(counts);
+    expect(await fuel('driver', 'redact', '77', ...WHY)).toMatchObject({
+      ...{ code: 0, stdout: 'events 2, rows 0, deliveries 0\n' },
+      stderr: expect.stringMatching(
+        /^Not covered: .* backups made before \d{4}-.*\. If you restore one of those, redact again\.\n$/,
+      ),
     });
     expect((await fuel('driver', 'redact', '99', ...WHY)).stderr).toContain(
       'no transaction of account 7 has the driver 99',

@@ -1,13 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { DeliveryQueue } from '../../../../src/push/queue/delivery-queue.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../../../support/accounts/account-samples.ts';
-import {
-  answered,
-  claimOptions,
-  failed,
-  newDelivery,
-  retryAt,
-} from '../../../support/deliveries/deliveries.ts';
+import { claimOptions, failed, newDelivery } from '../../../support/deliveries/deliveries.ts';
 import { commandLine } from '../../../support/service/command-line.ts';
 
 const other = 'klmnopqrst';
@@ -82,25 +76,6 @@ describe('fuel webhook', () => {
       expect((await fuel('webhook', 'rate', PREFIX, wrong)).stderr).toMatch(
         /It must be off, or a whole number from 1 to 1000\./,
       );
-  });
-
-  test('show says how many deliveries wait for the pace of their receiver, and until when it asked', async () => {
-    const { fuel, done, account, withEngines } = commandLine();
-    await account(opened(), keyIssued(), webhookSet());
-    const nowMs = Date.now();
-    await withEngines(async (engines) => {
-      const queue = engines.queue();
-      const [claim] = await queue.enqueue([newDelivery(1, { prefix: PREFIX })], claimOptions(nowMs));
-      if (claim === undefined) throw new Error('the delivery was not claimed');
-      await queue.report([retryAt(claim, nowMs, nowMs + 600_000, answered(429, '120'))]);
-      await queue.enqueue([2, 3].map((n) => newDelivery(n, { prefix: PREFIX })));
-    });
-    const until = new Date(nowMs + 250 + 120_000).toISOString();
-    const pace = { under_way: 0, answer_ms: 250, waiting: 2, asked_to_wait_until: until };
-    expect(await done('webhook', 'show', PREFIX)).toMatchObject({ pace });
-    const { stdout } = await fuel('webhook', 'show', PREFIX);
-    expect(stdout).toMatch(/^ +Answer +250 ms$/m);
-    expect(stdout).toMatch(/^ +Waiting +2$/m);
   });
 
   test('set shows a new secret only once, and warns of a name that does not resolve', async () => {

@@ -6,6 +6,7 @@ import { DELIVERIES_GROUP } from '../../../../src/push/fan-out/run-fan-out.ts';
 import { describeWithMongodb, freshDatabase, mongodbUrl } from '../../../support/engines/mongodb.ts';
 import { startEventStoreDbDouble } from '../../../support/event-store/eventstoredb-double/eventstoredb-double.ts';
 import { commandLine } from '../../../support/service/command-line.ts';
+import { confirmed } from '../../../support/transactions/e2e-samples.ts';
 
 const GUESSED = { type: 'TransactionGuessed', data: { transaction_id: 3 } };
 
@@ -102,6 +103,28 @@ describe('a parked event of a transaction that can never be applied', () => {
     expect(await done('projection', 'parked', ...deliveries)).toEqual([]);
     expect(await withEngines((engines) => engines.subscriptions().parked(DELIVERIES_GROUP))).toHaveLength(1);
   });
+});
+
+test('what the deliveries have parked is handed to their consumers again by retry --all, and what the notices wait for is not', async () => {
+  const parts = commandLine();
+  const { fuel, done, append } = parts;
+  await append('transaction-1', [confirmed(1)]);
+
+  const parked = (follower: string, ...retry: readonly string[]) =>
+    done('projection', 'parked', ...retry, '--follower', follower);
+  expect(await parked(DELIVERIES_GROUP)).toEqual([]);
+  await parkAgain(parts);
+  const { position, ...event } = await parked(DELIVERIES_GROUP);
+  expect(event).toEqual({
+    ...{ follower: DELIVERIES_GROUP, stream: 'transaction-1', revision: 0, type: 'TransactionConfirmed' },
+    ...{ reason: 'it cannot be read', parked_at: expect.any(String) },
+  });
+  expect(await done('projection', 'parked')).toEqual([]);
+  const one = ['projection', 'parked', 'retry', String(position), '--follower', DELIVERIES_GROUP];
+  expect((await fuel(...one)).code).toBe(2);
+  expect(await parked(DELIVERIES_GROUP, 'retry', '--all')).toEqual({ retried: 1, still_parked: null });
+  expect(await parked(DELIVERIES_GROUP)).toEqual([]);
+  expect(await parked('notices', 'retry', '--all')).toEqual({ retried: 0, still_parked: 0 });
 });
 
 describeWithMongodb('with engines', () => {
