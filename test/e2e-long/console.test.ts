@@ -37,8 +37,8 @@ describe.runIf(browser !== undefined)('the console in a browser', () => {
   const kinds = (): readonly string[] => [
     '/',
     '/webhooks',
-    `/webhooks/${made.failing}`,
-    `/webhooks/${made.disabled}`,
+    `/keys/${made.failing}`,
+    `/keys/${made.disabled}`,
     '/deliveries?state=failed&account=8',
     '/deliveries?state=nonsense',
     `/deliveries/${made.failedDelivery}`,
@@ -46,16 +46,15 @@ describe.runIf(browser !== undefined)('the console in a browser', () => {
     `/transactions/${made.transactions.missing}`,
     '/accounts',
     '/accounts/8',
-    `/keys/${made.failing}`,
     '/projections',
   ];
   const paths = (): readonly string[] => [
     '/',
     '/webhooks',
-    `/webhooks/${made.healthy}`,
-    `/webhooks/${made.failing}`,
-    `/webhooks/${made.disabled}`,
-    `/webhooks/${made.held}`,
+    `/keys/${made.healthy}`,
+    `/keys/${made.failing}`,
+    `/keys/${made.disabled}`,
+    `/keys/${made.held}`,
     '/deliveries',
     '/deliveries?state=failed&account=8',
     '/deliveries?state=nonsense',
@@ -65,10 +64,9 @@ describe.runIf(browser !== undefined)('the console in a browser', () => {
     '/accounts',
     '/accounts?q=customer',
     ...[7, 8, 9, 10].map((id) => `/accounts/${id}`),
-    `/keys/${made.failing}`,
     '/projections',
     `/find?q=${encodeURIComponent(HOSTILE)}`,
-    `/webhooks/${encodeURIComponent(HOSTILE)}`,
+    `/keys/${encodeURIComponent(HOSTILE)}`,
     `/nowhere/${encodeURIComponent(HOSTILE)}`,
   ];
 

@@ -1,6 +1,6 @@
-import { FuelError, reasonOf } from '../../base/errors.ts';
+import { FuelError } from '../../base/errors.ts';
 import { formatDateTime, parseDateTime } from '../../domain/values/date-time.ts';
-import { DELIVERY_STATES, type DeliveryState } from '../../push/queue/delivery.ts';
+import type { DeliveryState } from '../../push/queue/delivery.ts';
 import type { DeliveryFilter } from '../../push/queue/delivery-queue.ts';
 import { readPrefix } from './names.ts';
 
@@ -20,12 +20,6 @@ export function readTime(text: string): number {
     'USAGE',
     'It must be an ISO 8601 date-time with Z or an offset, such as 2026-09-01T00:00:00Z.',
   );
-}
-
-function readState(text: string): DeliveryState {
-  const known = DELIVERY_STATES.find((name) => name === text);
-  if (known !== undefined) return known;
-  throw new FuelError('USAGE', `It must be one of ${DELIVERY_STATES.join(', ')}.`);
 }
 
 /** Throws if the range ends before it begins, since the answer would always be empty. */
@@ -50,22 +44,18 @@ export function requirePast(atMs: number | undefined, nowMs: number): void {
   throw new FuelError('USAGE', `--at ${at} is still to come: nobody has seen anything then`);
 }
 
-const DELIVERY_READERS = {
-  state: readState,
-  key: (text: string) => text,
-  account: readId,
-  transaction: readId,
-  since: readTime,
-  until: readTime,
-} as const;
-
-export type DeliveryField = keyof typeof DELIVERY_READERS;
-type Given = { readonly [F in DeliveryField]?: ReturnType<(typeof DELIVERY_READERS)[F]> | undefined };
-
-export const DELIVERY_FIELDS = Object.keys(DELIVERY_READERS) as readonly DeliveryField[];
+/** What an operator can choose deliveries by. */
+export interface DeliveryChoice {
+  readonly state?: DeliveryState | undefined;
+  readonly key?: string | undefined;
+  readonly account?: number | undefined;
+  readonly transaction?: number | undefined;
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+}
 
 /** Throws `USAGE` if the key can't be a prefix, or the range ends before it begins. */
-export function deliveryFilter(given: Given): DeliveryFilter {
+export function deliveryFilter(given: DeliveryChoice): DeliveryFilter {
   const { key, account, transaction, state, since, until } = given;
   if (key !== undefined) readPrefix(key);
   requireRange(given);
@@ -77,31 +67,4 @@ export function deliveryFilter(given: Given): DeliveryFilter {
     sinceMs: since,
     untilMs: until,
   };
-}
-
-/** Reads a filter that is given as text. Returns everything that is wrong with it, or the filter. */
-export function readDeliveryFilter(
-  given: Readonly<Partial<Record<DeliveryField, string>>>,
-): { readonly given: Given; readonly filter: DeliveryFilter } | { readonly faults: readonly string[] } {
-  const faults: string[] = [];
-  const attempt = <T>(name: string, read: () => T): T | undefined => {
-    try {
-      return read();
-    } catch (error) {
-      if (!(error instanceof FuelError)) throw error;
-      faults.push(`${name}${reasonOf(error)}`);
-      return undefined;
-    }
-  };
-  const read = Object.fromEntries(
-    DELIVERY_FIELDS.map((field) => {
-      const text = given[field];
-      return [
-        field,
-        text === undefined ? undefined : attempt(`${field}: `, () => DELIVERY_READERS[field](text)),
-      ];
-    }),
-  ) as Given;
-  const filter = attempt('', () => deliveryFilter(read));
-  return filter === undefined || faults.length > 0 ? { faults } : { given: read, filter };
 }

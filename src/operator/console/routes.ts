@@ -1,8 +1,7 @@
-import { DELIVERY_FIELDS } from '../answers/filters.ts';
 import type { Page, PageContext } from './html/layout.ts';
 import { accountPage } from './pages/account.ts';
 import { accountsPage, findPage } from './pages/accounts.ts';
-import { deliveriesPage, deliveryPage } from './pages/deliveries.ts';
+import { DELIVERY_FIELDS, deliveriesPage, deliveryPage } from './pages/deliveries.ts';
 import { keyPage } from './pages/key.ts';
 import { overviewPage } from './pages/overview.ts';
 import { projectionsPage } from './pages/projections.ts';
@@ -22,7 +21,6 @@ interface Route {
 const ROUTES: readonly Route[] = [
   { path: '/', make: overviewPage, section: 'Overview' },
   { path: '/webhooks', make: webhooksPage, parameters: ['state', 'after'], section: 'Webhooks' },
-  { path: '/webhooks/:name', make: keyPage },
   {
     path: '/deliveries',
     make: deliveriesPage,

@@ -267,7 +267,7 @@ describe('the console of processes with one role each', () => {
 
   test.each([
     ['/webhooks?state=odd', 400, 'odd is not a state of webhooks'],
-    ['/webhooks/aaaaaaaaaa', 404, 'No key has this prefix'],
+    ['/webhooks/aaaaaaaaaa', 404, 'There is no such page'],
     ['/deliveries?state=odd', 400, 'state: It must be one of pending'],
     ['/deliveries?account=x', 400, 'account: It must be an integer'],
     ['/deliveries?key=svc_test_a_b', 400, 'a prefix is wanted, the 10 characters'],
@@ -283,9 +283,9 @@ describe('the console of processes with one role each', () => {
     ['/accounts/5', 404, 'No account with this id'],
     ['/keys/aaaaaaaaaa', 404, 'No key has this prefix'],
     [`/accounts?q=${'x'.repeat(3_000)}`, 400, 'too long'],
-    ['/webhooks/a/b', 404, 'There is no such page'],
+    ['/keys/a/b', 404, 'There is no such page'],
     ['/constructor', 404, 'There is no such page'],
-    ['/webhooks/%ff', 404, 'There is no such page'],
+    ['/keys/%ff', 404, 'There is no such page'],
   ])('%s is %i: %s', async (path, status, text) => {
     const answer = await ask(`${push.service.opsUrl}${path}`);
     expect(answer.status).toBe(status);

@@ -2,11 +2,9 @@ import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { withoutDriver } from '../../../src/operator/answers/timeline.ts';
-import { recordFacts } from '../../../src/operator/console/figures/record-facts.ts';
 import { commandLine } from '../../../src/operator/console/html/commands.ts';
 import { block, html, line, render } from '../../../src/operator/console/html/html.ts';
 import { content, documentOf, listOf } from '../../../src/operator/console/html/parts.ts';
-import { confirmedData } from '../../support/transactions/records.ts';
 
 /** Text with characters that end an attribute, an element or a comment. */
 const hostile = fc
@@ -106,32 +104,6 @@ test.for(['bash', 'sh'])(
     expect(read).toEqual(many);
   },
 );
-
-test('a record is shown as ids, times and amounts, whatever else an event holds', () => {
-  const data = confirmedData({
-    transaction_id: 5,
-    driver: { id: 77, name: 'Sam Field', mobile_number: '+15550100' },
-  });
-  const shown = recordFacts(data);
-  expect(shown).toMatchObject({
-    account: 7,
-    liters: '45.20',
-    total_amount: '100.270000',
-    driver: 77,
-  });
-  expect(Object.values(shown).join()).not.toMatch(/Sam|555/);
-  fc.assert(
-    fc.property(hostile, (text) => {
-      const odd = {
-        account_id: text,
-        created_at: text,
-        fuel: { liters: text, amount: { text } },
-        driver: { id: text },
-      };
-      for (const value of Object.values(recordFacts(odd))) expect(value).toMatch(/^-?\d+(\.\d+)?$|^\d{4}-/);
-    }),
-  );
-});
 
 test('a reason that quotes the driver is shown without the driver', () => {
   const data = { driver: { name: 'Sam Field', mobile_number: { number: '+15550100' } } };

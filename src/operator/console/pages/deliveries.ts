@@ -1,8 +1,14 @@
 import type { VNode } from 'preact';
-import { type Attempt, DELIVERY_STATES, type Delivery } from '../../../push/queue/delivery.ts';
-import type { DeliveryPlace } from '../../../push/queue/delivery-queue.ts';
+import { FuelError, reasonOf } from '../../../base/errors.ts';
+import {
+  type Attempt,
+  DELIVERY_STATES,
+  type Delivery,
+  type DeliveryState,
+} from '../../../push/queue/delivery.ts';
+import type { DeliveryFilter, DeliveryPlace } from '../../../push/queue/delivery-queue.ts';
 import { attemptAnswer, attemptName, deliveryAnswer, withHeldReasons } from '../../answers/delivery.ts';
-import { DELIVERY_FIELDS, type DeliveryField, readDeliveryFilter } from '../../answers/filters.ts';
+import { type DeliveryChoice, deliveryFilter, readId, readTime } from '../../answers/filters.ts';
 import { unknownName } from '../../answers/names.ts';
 import { factsOf, state } from '../../print/document.ts';
 import { type Command, cmd } from '../html/commands.ts';
@@ -13,7 +19,7 @@ import { content, documentOf, type Field, form, listOf, next, note, number } fro
 const ON_A_PAGE = 25;
 /** The most deliveries that one page reads, which takes some milliseconds. */
 const MAX_READ = 2_000;
-const FIELDS: readonly (Field & { readonly name: DeliveryField })[] = [
+const FIELDS: readonly (Field & { readonly name: keyof DeliveryChoice })[] = [
   { name: 'state', label: 'State', choices: DELIVERY_STATES },
   { name: 'key', label: 'Key', placeholder: 'a1b2c3d4e5' },
   { name: 'account', label: 'Account', placeholder: '7' },
@@ -21,7 +27,10 @@ const FIELDS: readonly (Field & { readonly name: DeliveryField })[] = [
   { name: 'since', label: 'Created since', placeholder: '2026-01-01T00:00:00.000Z' },
   { name: 'until', label: 'until', placeholder: '2027-01-01T00:00:00.000Z' },
 ];
-type Given = Readonly<Partial<Record<DeliveryField, string>>>;
+type Given = Readonly<Partial<Record<keyof DeliveryChoice, string>>>;
+
+/** The parameters by which deliveries are filtered. */
+export const DELIVERY_FIELDS = FIELDS.map(({ name }) => name);
 
 /** Deliveries by the filters in the URL, newest first. */
 export async function deliveriesPage({ parts, query }: PageContext): Promise<Page> {
@@ -29,18 +38,25 @@ export async function deliveriesPage({ parts, query }: PageContext): Promise<Pag
     DELIVERY_FIELDS.flatMap((field) => (query[field] ? [[field, query[field].trim()]] : [])),
   );
   const above = form({ action: '/deliveries', fields: FIELDS, given, submit: 'Show', all: 'all' });
-  const read = readDeliveryFilter(given);
-  if ('faults' in read) return malformed('Deliveries', read.faults, above);
+  let choice: DeliveryChoice;
+  let filter: DeliveryFilter;
+  try {
+    choice = readChoice(given);
+    filter = deliveryFilter(choice);
+  } catch (error) {
+    if (error instanceof FuelError) return malformed('Deliveries', [reasonOf(error)], above);
+    throw error;
+  }
   const accountOf = (id: number) => parts.directory.account(id);
   const ownerOf = (prefix: string) => parts.directory.key(prefix)?.entry.id;
   const after = readPlace(query.after);
   const why =
     query.after !== undefined && after === undefined
       ? `there is no delivery ${query.after} to continue after`
-      : await unknownName(read.given, { store: parts.store, accountOf, ownerOf });
+      : await unknownName(choice, { store: parts.store, accountOf, ownerOf });
   if (why !== undefined) return notFound('Deliveries', why, { above });
   const limits = { limit: ON_A_PAGE, maxRead: MAX_READ };
-  const { deliveries: found, next: place } = await parts.queue.page(read.filter, { ...limits, after });
+  const { deliveries: found, next: place } = await parts.queue.page(filter, { ...limits, after });
   const deliveries = await withHeldReasons(found, accountOf, parts.clock.now());
   const isShort = place !== undefined && deliveries.length < ON_A_PAGE;
   return {
@@ -61,6 +77,31 @@ export async function deliveriesPage({ parts, query }: PageContext): Promise<Pag
   };
 }
 
+/** Throws `USAGE`, with the name of the field, for the first value that can't be read. */
+function readChoice({ key, ...given }: Given): DeliveryChoice {
+  const read = <T>(name: keyof typeof given, reader: (text: string) => T): T | undefined => {
+    try {
+      return given[name] === undefined ? undefined : reader(given[name]);
+    } catch (error) {
+      throw error instanceof FuelError ? new FuelError('USAGE', `${name}: ${error.message}`) : error;
+    }
+  };
+  return {
+    key,
+    state: read('state', readState),
+    account: read('account', readId),
+    transaction: read('transaction', readId),
+    since: read('since', readTime),
+    until: read('until', readTime),
+  };
+}
+
+function readState(text: string): DeliveryState {
+  const known = DELIVERY_STATES.find((name) => name === text);
+  if (known !== undefined) return known;
+  throw new FuelError('USAGE', `It must be one of ${DELIVERY_STATES.join(', ')}.`);
+}
+
 function readPlace(text: string | undefined): DeliveryPlace | undefined {
   const [, ms, id, prefix] = /^(\d{1,15})-(\d{1,16})-(.+)$/.exec(text ?? '') ?? [];
   if (prefix === undefined) return undefined;
@@ -68,7 +109,7 @@ function readPlace(text: string | undefined): DeliveryPlace | undefined {
 }
 
 function commandsOf(given: Given): Command[] {
-  const optionsOf = (fields: readonly DeliveryField[]): string[] =>
+  const optionsOf = (fields: readonly (keyof DeliveryChoice)[]): string[] =>
     fields.flatMap((field) => (given[field] === undefined ? [] : [`--${field}`, given[field]]));
   const options = optionsOf(DELIVERY_FIELDS);
   const list = cmd('The same on the command line')`delivery list ${options}`;

@@ -1,7 +1,12 @@
-import { printableData } from '../../../event-store/codec.ts';
-import { findTransaction, isMissing, transactionShown } from '../../answers/transaction.ts';
+import { projectEvent } from '../../../pull/record/project-event.ts';
+import {
+  type FoundTransaction,
+  findTransaction,
+  isMissing,
+  recordAnswer,
+  transactionShown,
+} from '../../answers/transaction.ts';
 import { state } from '../../print/document.ts';
-import { recordFacts } from '../figures/record-facts.ts';
 import { cmd } from '../html/commands.ts';
 import { html } from '../html/html.ts';
 import { malformed, notFound, type Page, type PageContext } from '../html/layout.ts';
@@ -34,9 +39,9 @@ export async function transactionPage({ parts, query, name }: PageContext): Prom
     { maxDeliveries: MAX_DELIVERIES },
   );
   if (isMissing(found)) return missing(id, found.isErased);
-  const { events: recorded, deliveries } = found;
+  const { deliveries } = found;
   const { timeline, events, record: _, ...visibility } = transactionShown(found, { personal: false });
-  const record = recorded[0] && printableData(recorded[0]);
+  const record = recordOf(found);
   const failed = deliveries.filter(({ state: name }) => name === 'failed').map((each) => each.id);
   return {
     title: `Transaction ${id}`,
@@ -44,7 +49,7 @@ export async function transactionPage({ parts, query, name }: PageContext): Prom
     parts: [
       html`<div class="grid">
         ${documentOf({ ...visibility, events: events.length }, 'What customers see', { id: 'transaction' })}
-        ${record === undefined ? null : documentOf(recordFacts(record), 'Record')}
+        ${record === undefined ? null : documentOf(record, 'Record')}
       </div>`,
       listOf('Timeline', timeline),
       deliveries.length > MAX_DELIVERIES
@@ -59,6 +64,16 @@ export async function transactionPage({ parts, query, name }: PageContext): Prom
       cmd('Who recorded its events')`audit --transaction ${id}`,
     ],
   };
+}
+
+/** The record by its first event, without what may name a person. It is also shown while no customer sees it. */
+function recordOf({ events: [first] }: FoundTransaction): object | undefined {
+  const projected = first && projectEvent(first);
+  if (projected === undefined || !('change' in projected) || projected.change.kind !== 'show')
+    return undefined;
+  const { row } = projected.change;
+  const { id: _, number_plate: __, ...record } = recordAnswer(row.accountId, row);
+  return record;
 }
 
 function missing(id: number, isErased: boolean): Page {
