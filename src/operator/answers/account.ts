@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { AccountState, DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
-import { type PackedAccount, unpackAccount } from '../../accounts/directory/fold/packed-account.ts';
+import { unpackAccount } from '../../accounts/directory/fold/packed-account.ts';
 import { type Account, profileAccess } from '../../domain/account.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
@@ -14,7 +14,6 @@ import { webhookState } from './webhook.ts';
 const WORST_FIRST = ['disabled', 'active'] as const;
 /** How long the event loop may wait for its turn. */
 const MAX_SLICE_MS = 1;
-const FORGET_AFTER_MS = 15 * 60_000;
 
 /** An account in a list: whether it has access now, its keys and their webhooks. */
 export function accountLine({ id, account, unreadable }: Entry, nowMs: number) {
@@ -81,7 +80,9 @@ export interface ListedWebhook {
   readonly disabledAtMs: number | null;
 }
 
-interface Indexed {
+interface Listed {
+  readonly id: number;
+  readonly isUnreadable: boolean;
   /** As `searchable`. */
   readonly name: string;
   readonly isClosed: boolean;
@@ -91,64 +92,41 @@ interface Indexed {
   readonly webhooks: readonly ListedWebhook[];
 }
 
-interface Listed extends Indexed {
-  readonly id: number;
-  readonly isUnreadable: boolean;
-}
-
 /** All accounts and webhooks, as checks count them and the console's lists sort them. */
 export type AccountLists = ReturnType<typeof listsOf>;
 
-/**
- * Returns a function that lists all accounts. It unpacks an account when it first sees it and after each change, reads
- * nothing between two calls, and forgets everything when it has not been called for a while.
- */
-export function accountLists({
+/** Lists all accounts. It lets others take their turn, since unpacking many accounts takes seconds. */
+export async function accountLists({
   directory,
   environment,
 }: {
   readonly directory: Directory;
   readonly environment: Environment;
-}): () => Promise<AccountLists> {
-  /** By the packed account, which each change replaces. */
-  let known = new WeakMap<PackedAccount, Indexed>();
-  let last: { readonly changes: number; readonly lists: AccountLists } | undefined;
-  const forgetting = setTimeout(() => {
-    known = new WeakMap();
-    last = undefined;
-  }, FORGET_AFTER_MS).unref();
-  const indexOf = ({ id, packed }: AccountState): Indexed => {
-    if (packed === undefined) return { name: '', isClosed: false, hasContact: false, webhooks: [] };
-    const index = known.get(packed) ?? indexed(id, packed, environment);
-    known.set(packed, index);
-    return index;
-  };
-  return async () => {
-    forgetting.refresh();
-    const { changes } = directory;
-    if (last?.changes === changes) return last.lists;
-    const accounts: Listed[] = [];
-    let sinceMs = performance.now();
-    for (const state of directory.states()) {
-      accounts.push({ id: state.id, isUnreadable: state.unreadable !== null, ...indexOf(state) });
-      if (performance.now() - sinceMs < MAX_SLICE_MS) continue;
-      await nextTurn();
-      sinceMs = performance.now();
-    }
-    last = { changes, lists: listsOf(accounts.sort((a, b) => a.id - b.id)) };
-    return last.lists;
-  };
+}): Promise<AccountLists> {
+  const accounts: Listed[] = [];
+  let sinceMs = performance.now();
+  for (const state of directory.states()) {
+    accounts.push(listed(state, environment));
+    if (performance.now() - sinceMs < MAX_SLICE_MS) continue;
+    await nextTurn();
+    sinceMs = performance.now();
+  }
+  return listsOf(accounts.sort((a, b) => a.id - b.id));
 }
 
 /** Unpacks the account itself, because the directory keeps what it unpacks for requests. */
-function indexed(accountId: number, packed: PackedAccount, environment: Environment): Indexed {
+function listed({ id, packed, unreadable }: AccountState, environment: Environment): Listed {
+  const isUnreadable = unreadable !== null;
+  if (packed === undefined)
+    return { id, isUnreadable, name: '', isClosed: false, hasContact: false, webhooks: [] };
   const { name, closed, emails, keys } = unpackAccount(packed);
   const webhooks = [...keys.values()].flatMap(({ prefix, active, webhook, environment: of }) =>
     !active || webhook === null || of !== environment
       ? []
-      : [{ accountId, prefix, disabledAtMs: webhook.disabled?.sinceMs ?? null }],
+      : [{ accountId: id, prefix, disabledAtMs: webhook.disabled?.sinceMs ?? null }],
   );
-  return { name: searchable(name), isClosed: closed !== null, hasContact: emails.length > 0, webhooks };
+  const hasContact = emails.length > 0;
+  return { id, isUnreadable, name: searchable(name), isClosed: closed !== null, hasContact, webhooks };
 }
 
 function listsOf(accounts: readonly Listed[]) {

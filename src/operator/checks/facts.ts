@@ -50,7 +50,6 @@ const NO_COORDINATION = { holder: nothing, live: none, checkpoint: nothing };
 
 /** The reads of everything that a check may need from more than one place. Each call reads anew. */
 export function factReads({ config, clock, engines, find, store, directory, process }: FactSources) {
-  let lists: ReturnType<typeof accountLists> | undefined;
   let tail: ReturnType<typeof operationsTail> | undefined;
   const coordination = async () => (await find('coordination')) ?? NO_COORDINATION;
   return {
@@ -69,10 +68,7 @@ export function factReads({ config, clock, engines, find, store, directory, proc
       ),
     processes: async () => (await coordination()).live(PROCESS_MAX_AGE_MS),
     trustedAtMs: async () => trustedTime(await coordination()),
-    lists: async () => {
-      lists ??= accountLists({ directory: await directory(), environment: config.FUEL_ENVIRONMENT });
-      return lists();
-    },
+    lists: async () => accountLists({ directory: await directory(), environment: config.FUEL_ENVIRONMENT }),
     backlog: async () => (await find('queue'))?.backlog({ nowMs: clock.now(), limit: MAX_BACKLOG_COUNTED }),
     /** Webhooks that fail and are not switched off, the longest streak first. */
     failing: async () => {

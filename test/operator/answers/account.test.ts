@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { accountLists } from '../../../src/operator/answers/account.ts';
@@ -6,7 +6,6 @@ import { keyIssued, onKey, opened, webhookSet } from '../../support/accounts/acc
 import { directoryOf } from '../../support/accounts/directory-of.ts';
 
 describe('the lists of accounts', () => {
-  const listsOf = (directory: Directory) => accountLists({ directory, environment: 'staging' });
   /** Applies events of the samples to an account with one key. */
   const apply = (directory: Directory, accountId: number, ...events: readonly AccountEvent[]): void => {
     const first = (directory.account(accountId)?.revision ?? -1) + 1;
@@ -30,7 +29,7 @@ describe('the lists of accounts', () => {
     for (const id of [9, 7, 8, 11, 10]) apply(directory, id, opened('N'), keyIssued(), webhookSet());
     for (const id of [8, 10]) apply(directory, id, onKey('WebhookDisabled'));
     apply(directory, 9, onKey('KeySwitchedOff'));
-    const lists = await listsOf(directory)();
+    const lists = await accountLists({ directory, environment: 'staging' });
     expect(lists.accounts.map(({ id }) => id)).toEqual([7, 8, 9, 10, 11]);
     expect(lists.webhooks.map(({ accountId }) => accountId)).toEqual([7, 8, 10, 11]);
     expect(lists.disabled.map(({ accountId }) => accountId)).toEqual([10, 8]);
@@ -41,38 +40,11 @@ describe('the lists of accounts', () => {
     const count = async (
       events: readonly AccountEvent[],
       environment: 'staging' | 'production' = 'staging',
-    ) => (await accountLists({ directory: directoryOf(...events), environment })()).webhooks.length;
+    ) => (await accountLists({ directory: directoryOf(...events), environment })).webhooks.length;
     expect(await count(start)).toBe(1);
     expect(await count([...start, onKey('WebhookDisabled')])).toBe(1);
     expect(await count([...start, onKey('KeySwitchedOff')])).toBe(0);
     expect(await count([...start, onKey('WebhookRemoved')])).toBe(0);
     expect(await count(start, 'production')).toBe(0);
-  });
-
-  test('are made again if accounts have changed, and only then', async () => {
-    const directory = new Directory();
-    for (let id = 1; id <= 300; id++) apply(directory, id, opened(`Name ${id}`));
-    const read = listsOf(directory);
-    const first = await read();
-    directory.advance(500);
-    expect(await read()).toBe(first);
-    apply(directory, 7, keyIssued(), webhookSet());
-    apply(directory, 301, opened('Newest'));
-    const { accounts, webhooks } = await read();
-    expect([accounts.length, accounts[300]?.name]).toEqual([301, 'NEWEST']);
-    expect(webhooks).toMatchObject([{ accountId: 7 }]);
-  });
-
-  test('are forgotten once nobody has looked for a while', async () => {
-    vi.useFakeTimers();
-    onTestFinished(() => void vi.useRealTimers());
-    const read = listsOf(new Directory());
-    await read();
-    vi.advanceTimersByTime(14 * 60_000);
-    const lists = await read();
-    vi.advanceTimersByTime(14 * 60_000);
-    expect(await read()).toBe(lists);
-    vi.advanceTimersByTime(15 * 60_000);
-    expect(await read()).not.toBe(lists);
   });
 });

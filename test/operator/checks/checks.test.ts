@@ -234,7 +234,7 @@ describe('webhooks', () => {
     data: { account_id: 7, emails: ['a@example.com'] },
   };
   const lists = (events: readonly AccountEvent[]) =>
-    accountLists({ directory: directoryOf(...events), environment: 'staging' })();
+    accountLists({ directory: directoryOf(...events), environment: 'staging' });
 
   test('are wrong if nobody would be told about them', async () => {
     const check = async (events: readonly AccountEvent[], email?: string) =>

@@ -8,8 +8,8 @@ import { directoryOf } from '../../support/accounts/directory-of.ts';
 
 test('the console finds an account by its name, however that is written', async () => {
   const directory = directoryOf(opened('Jose\u0301\u00a0\u200fFreight'));
-  const lists = accountLists({ directory, environment: 'staging' });
-  const figures = { lists: async () => ({ value: await lists() }) };
+  const lists = await accountLists({ directory, environment: 'staging' });
+  const figures = { lists: async () => ({ value: lists }) };
   const parts = { directory, store: { readStream: async () => [] }, clock: systemClock };
   const found = async (q: string) => {
     const page = await findPage({ parts, figures, query: { q }, name: '' } as unknown as PageContext);

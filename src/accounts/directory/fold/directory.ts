@@ -44,7 +44,6 @@ export class Directory {
   readonly #owners = new Map<string, DirectoryEntry>();
   readonly #unpacked: UnpackedEntries;
   #position = 0;
-  #changes = 0;
   #disabledWebhooks = 0;
   #unreadable = 0;
 
@@ -56,11 +55,6 @@ export class Directory {
   /** The position up to which everything has been applied. */
   get position(): number {
     return this.#position;
-  }
-
-  /** Grows with each applied event, while the position grows with the log. */
-  get changes(): number {
-    return this.#changes;
   }
 
   /** Notes that the log holds no further account event up to `position`. Never moves back. */
@@ -108,7 +102,6 @@ export class Directory {
    * caller must then fold unreadable accounts again, up to `position`.
    */
   restore(states: Iterable<AccountState>, position: number): void {
-    this.#changes += 1;
     for (const state of states) {
       const entry = this.#entry(state.id);
       this.#changing(entry, () => entry.restore(state));
@@ -137,7 +130,6 @@ export class Directory {
     if (!Number.isSafeInteger(id)) return undefined;
     const entry = this.#entry(id);
     if (event.revision <= entry.revision) return undefined;
-    this.#changes += 1;
     const expected = entry.revision + 1;
     entry.revision = event.revision;
     entry.position = event.position;
