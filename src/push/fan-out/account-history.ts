@@ -7,11 +7,12 @@ import { accountStream } from '../../domain/account-events.ts';
 import { type AccountDraft, nextDraft } from '../../domain/account-evolve.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
-import { NONE_SKIPPED, readSkipped, type SkippedEvents } from '../../event-store/skipped-events.ts';
+import { readSkipped } from '../../event-store/skipped-events.ts';
 
 /** The most events that are kept in memory, of all accounts together. */
 const MAX_EVENTS = 100_000;
-const SKIPPED_MAX_AGE_MS = 1_000;
+/** An account that can't be read is read again after this time, since the operator may have skipped the event. */
+const FAULTY_MAX_AGE_MS = 1_000;
 
 interface AsOf {
   readonly accountId: number;
@@ -33,7 +34,7 @@ interface StoredEvent {
 interface History {
   readonly accountId: number;
   readonly events: readonly StoredEvent[];
-  readonly skipped: SkippedEvents;
+  readonly readAtMs: number;
   /** The length that the log had at least when the stream was read. */
   readonly completeTo: Position;
   folded: number;
@@ -49,8 +50,6 @@ interface History {
 export class AccountHistory {
   readonly #store: EventStore;
   readonly #directory: Pick<Directory, 'account' | 'position'>;
-  #skipped = NONE_SKIPPED;
-  #readSkippedAtMs = Number.NEGATIVE_INFINITY;
   readonly #histories = new LRUCache<number, History>({
     maxSize: MAX_EVENTS,
     sizeCalculation: ({ events }) => events.length + 1,
@@ -75,11 +74,11 @@ export class AccountHistory {
   async asOf<T>(place: AsOf, judge: (account: Account | undefined) => T): Promise<T | Unreadable> {
     const current = this.#fromDirectory(place);
     if (current !== undefined) return judge(current.account);
-    let history = await this.#history(place);
+    const known = this.#histories.get(place.accountId);
+    let history = known !== undefined && known.completeTo >= place.position ? known : await this.#read(place);
     foldTo(history, place.position);
-    if (history.fault !== undefined && (await this.#hasSkippedMore(history))) {
-      this.#histories.delete(place.accountId);
-      history = await this.#history(place);
+    if (history.fault !== undefined && world.elapsedMs() >= history.readAtMs + FAULTY_MAX_AGE_MS) {
+      history = await this.#read(place);
       foldTo(history, place.position);
     }
     return history.fault === undefined ? judge(history.draft) : { unreadable: history.fault };
@@ -93,34 +92,19 @@ export class AccountHistory {
     return { account: entry.account };
   }
 
-  /** Whether the operator has skipped an event since the history was read. Looked up once a second, since unreadable accounts ask often. */
-  async #hasSkippedMore({ skipped }: History): Promise<boolean> {
-    if (world.elapsedMs() >= this.#readSkippedAtMs + SKIPPED_MAX_AGE_MS) {
-      this.#readSkippedAtMs = world.elapsedMs();
-      this.#skipped = await readSkipped(this.#store);
-    }
-    return this.#skipped !== skipped;
-  }
-
-  async #history({ accountId, position }: AsOf): Promise<History> {
-    const known = this.#histories.get(accountId);
-    if (known !== undefined && known.completeTo >= position) return known;
+  async #read({ accountId, position }: AsOf): Promise<History> {
+    const readAtMs = world.elapsedMs();
     const head = await this.#store.head(); // first, since the stream may grow while it is read
-    const more = await this.#store.readStream(accountStream(accountId), {
-      fromRevision: known?.events.length ?? 0,
-    });
-    const skipped = this.#skipped;
+    const skipped = await readSkipped(this.#store);
+    const events = await this.#store.readStream(accountStream(accountId));
     const history: History = {
       accountId,
-      skipped,
-      events: [
-        ...(known?.events ?? []),
-        ...more.map((event) => ({ position: event.position, read: readAccountEvent(event, skipped) })),
-      ],
+      events: events.map((event) => ({ position: event.position, read: readAccountEvent(event, skipped) })),
+      readAtMs,
       completeTo: Math.max(head, position),
-      folded: known?.folded ?? 0,
-      draft: known?.draft,
-      fault: known?.fault,
+      folded: 0,
+      draft: undefined,
+      fault: undefined,
     };
     this.#histories.set(accountId, history);
     return history;

@@ -1,18 +1,22 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { applyToDirectory } from '../../../src/accounts/directory/apply-to-directory.ts';
 import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
+import { world } from '../../../src/base/world.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../../src/engines/sqlite/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
+import { skipEvent } from '../../../src/operator/parked/skip-event.ts';
 import { AccountHistory } from '../../../src/push/fan-out/account-history.ts';
 import { keyIssued, onKey, opened, webhookSet } from '../../support/accounts/account-samples.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
+
+const AUTHOR = { actor: 'test', command: 'test' };
 
 /** A store whose events are an opened account 7 with a key and a webhook, or others. */
 async function openStore(...events: readonly AccountEvent[]): Promise<SqliteEventStore> {
@@ -24,8 +28,7 @@ async function openStore(...events: readonly AccountEvent[]): Promise<SqliteEven
 }
 
 async function append(store: SqliteEventStore, event: AccountEvent, stream = 'account-7'): Promise<number> {
-  const author = { actor: 'test', command: 'test' };
-  const [result] = await store.append([{ stream, expected: 'any', events: [newEvent(event, author, 0)] }]);
+  const [result] = await store.append([{ stream, expected: 'any', events: [newEvent(event, AUTHOR, 0)] }]);
   if (result?.kind !== 'appended') throw new Error('not appended');
   return result.position;
 }
@@ -103,23 +106,33 @@ test('an event that cannot be read makes the account unreadable for all that com
   expect(await readsAt(history, [7, 8])).toEqual(['unreadable', 'unreadable']);
 });
 
+test('an account that cannot be read is read again at most once a second, and the operator’s skip then counts', async () => {
+  const elapsed = vi.spyOn(world, 'elapsedMs').mockReturnValue(0);
+  onTestFinished(() => elapsed.mockRestore());
+  const store = await openStore();
+  await append(store, { type: 'KeySwitchedOff', data: { account_id: 7, prefix: 'neverthere' } });
+  const reads = vi.spyOn(store, 'readStream');
+  const history = new AccountHistory({ store, directory: new Directory() });
+  expect(await readsAt(history, [5])).toEqual(['unreadable']);
+  await skipEvent(store, 4, { author: AUTHOR, reason: 'by hand', clock: new FakeClock() });
+  reads.mockClear();
+  elapsed.mockReturnValue(999);
+  expect(await readsAt(history, [5, 5])).toEqual(['unreadable', 'unreadable']);
+  expect(reads).not.toHaveBeenCalled();
+  elapsed.mockReturnValue(1_000);
+  expect(await readsAt(history, [5, 4])).toEqual(['on', 'on']);
+});
+
 test('a replay of a long history reads an account once, not for each event', async () => {
   const store = await openStore();
   for (let index = 0; index < 50; index++) await append(store, opened('Other', 8), 'account-8');
-  let reads = 0;
-  const counting = new Proxy(store, {
-    get(target, name) {
-      if (name === 'readStream') reads++;
-      const member = Reflect.get(target, name, target) as unknown;
-      return typeof member === 'function' ? member.bind(target) : member;
-    },
-  });
-  const history = new AccountHistory({ store: counting, directory: new Directory() });
+  const reads = vi.spyOn(store, 'readStream');
+  const history = new AccountHistory({ store, directory: new Directory() });
   await readsAt(
     history,
     Array.from({ length: 50 }, (_, index) => index + 4),
   );
-  expect(reads).toBe(1);
+  expect(reads.mock.calls.filter(([stream]) => stream === 'account-7')).toHaveLength(1);
 });
 
 test('what is recorded while a stream is being read counts for later positions', async () => {
