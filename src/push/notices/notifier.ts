@@ -35,8 +35,8 @@ const MAX_RETRY_MS = 5 * 60_000;
 /** No further events are read while this many wait for the mail server. */
 const MAX_WAITING = 100;
 const FULL_PAUSE_MS = 1_000;
-/** The least time between two checkpoints, after account events and while only others come. */
-const SAVE_MS = { soon: 1_000, later: 10_000 };
+/** The least time between two checkpoints. */
+const SAVE_MS = 1_000;
 
 interface NotifierOptions {
   readonly store: EventStore;
@@ -85,8 +85,6 @@ interface WaitingEvent {
   readonly before: Place;
   failures: number;
   dueAtMs: number;
-  /** Who has got a mail from this process, recorded or not. A retry leaves them out. */
-  readonly notified: Set<Notice['audience']>;
 }
 
 class Notifier {
@@ -94,12 +92,10 @@ class Notifier {
   #storeId = '';
   #place = START;
   /** The events that wait, in the order of the log. */
-  #waiting = new Map<Position, WaitingEvent>();
-  /** The events that waited when this notifier last stopped following the log. */
-  #former = new Map<Position, WaitingEvent>();
+  readonly #waiting = new Map<Position, WaitingEvent>();
+  /** The notices that were mailed and could not be recorded yet, by event and audience. A retry only records them. */
+  readonly #unrecorded = new Set<string>();
   #saved = { position: -1, atMs: Number.NEGATIVE_INFINITY };
-  /** Whether an account event was handled since the checkpoint was stored. */
-  #isChanged = false;
 
   constructor(options: NotifierOptions) {
     this.#options = options;
@@ -116,32 +112,23 @@ class Notifier {
     const usable = mismatch === undefined ? found : undefined;
     this.#place = usable === undefined ? START : { position: continuesAfter(usable), anchor: usable.anchor };
     this.#saved = { position: usable?.position ?? -1, atMs: Number.NEGATIVE_INFINITY };
-    for (const [position, waiting] of this.#waiting) this.#former.set(position, waiting);
-    this.#waiting = new Map();
+    this.#waiting.clear();
     return this.#place.position;
   }
 
-  async take({ events, checkpoint, caughtUp }: SubscriptionBatch, until: AbortSignal): Promise<void> {
+  async take({ events, checkpoint }: SubscriptionBatch, until: AbortSignal): Promise<void> {
     for (const event of events) {
-      const former = this.#former.get(event.position);
-      this.#former.delete(event.position);
-      if (former !== undefined || this.#needsNotice(event))
-        this.#waiting.set(event.position, { ...newlyWaiting(), ...former, event, before: this.#place });
+      if (isNoticeType(event.type) && !isOld(event, this.#options.trusted))
+        this.#waiting.set(event.position, { event, before: this.#place, failures: 0, dueAtMs: 0 });
       this.#place = { position: event.position, anchor: anchorOf([event]) ?? this.#place.anchor };
-      this.#isChanged = true;
     }
     this.#place = { ...this.#place, position: Math.max(this.#place.position, checkpoint) };
-    if (caughtUp) this.#former.clear();
     await this.#work(until);
     while (this.#waiting.size >= MAX_WAITING && !until.aborted) {
       await pause(FULL_PAUSE_MS, until);
       await this.#work(until);
     }
     if (!until.aborted) await this.#save();
-  }
-
-  #needsNotice(event: RecordedEvent): boolean {
-    return isNoticeType(event.type) && !isOld(event, this.#options.trusted);
   }
 
   /** Notifies of the events that are due, in order. */
@@ -153,7 +140,6 @@ class Notifier {
       const isLater = waiting.dueAtMs > clock.now() && waiting.dueAtMs <= clock.now() + MAX_RETRY_MS;
       if (isLater || !(await this.#tryToNotify(waiting, until))) continue;
       this.#waiting.delete(position);
-      this.#isChanged = true;
     }
   }
 
@@ -161,12 +147,10 @@ class Notifier {
     const [first] = this.#waiting.values();
     const place = first?.before ?? this.#place;
     const nowMs = world.elapsedMs();
-    const waitsMs = this.#isChanged ? SAVE_MS.soon : SAVE_MS.later;
-    if (place.position <= this.#saved.position || nowMs - this.#saved.atMs < waitsMs) return;
+    if (place.position <= this.#saved.position || nowMs - this.#saved.atMs < SAVE_MS) return;
     const { position, anchor } = place;
     await this.#options.coordination.moveCheckpoint(NOTICES, { storeId: this.#storeId, position, anchor });
     this.#saved = { position, atMs: nowMs };
-    this.#isChanged = false;
   }
 
   /** Returns true if the event no longer has to wait. Rejects while a store is unavailable. */
@@ -189,7 +173,7 @@ class Notifier {
   /** Like `#tryToNotify`, but rejects with anything that calls for a retry. */
   async #notify(waiting: WaitingEvent, until: AbortSignal): Promise<boolean> {
     const { operatorEmail, store, clock, trusted } = this.#options;
-    const { event, notified } = waiting;
+    const { event } = waiting;
     if (isOld(event, trusted)) return this.#giveUp(waiting);
     if (isOld(event, clock)) return this.#waitForClock(waiting);
     const skipped = await readSkipped(store);
@@ -201,9 +185,11 @@ class Notifier {
     for (const notice of noticesFor(read, account, { operatorEmail, nowMs: clock.now() })) {
       if (until.aborted) return false;
       if (recorded.has(notice.audience)) continue;
-      if (!notified.has(notice.audience)) await this.#send(notice);
-      notified.add(notice.audience);
+      const mail = `${event.id} ${notice.audience}`;
+      if (!this.#unrecorded.has(mail)) await this.#send(notice);
+      this.#unrecorded.add(mail);
       await this.#record(notice, event.id);
+      this.#unrecorded.delete(mail);
     }
     return true;
   }
@@ -273,10 +259,6 @@ class Notifier {
     const events = [newEvent({ type: 'NoticeSent', data }, AUTHOR, clock.now())];
     await store.append([{ stream: noticesStream(accountId), expected: 'any', events }]);
   }
-}
-
-function newlyWaiting(): Pick<WaitingEvent, 'failures' | 'dueAtMs' | 'notified'> {
-  return { failures: 0, dueAtMs: 0, notified: new Set() };
 }
 
 function isOld(event: RecordedEvent, clock: Clock): boolean {

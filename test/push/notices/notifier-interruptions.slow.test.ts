@@ -215,20 +215,20 @@ describe('the checkpoint of the notices', () => {
     await smtp.received(2);
   });
 
-  test('follows the log where only other events come, every ten seconds', async () => {
+  test('follows the log also where only other events come, at most once a second', async () => {
     const { run, store, checkpoint, isDone } = await withServer();
     const elapsedMs = world.elapsedMs;
     let aheadMs = 0;
-    const spy = vi.spyOn(world, 'elapsedMs').mockImplementation(() => elapsedMs() + aheadMs);
+    // It is ten times as slow as the real one, so that a busy machine takes less than a second of it.
+    const spy = vi.spyOn(world, 'elapsedMs').mockImplementation(() => elapsedMs() / 10 + aheadMs);
     onTestFinished(() => spy.mockRestore());
     run();
     await vi.waitUntil(isDone, WAIT);
     const before = await checkpoint();
     await record(store, 'transaction-1', 'a');
-    aheadMs = 8_000;
     await sleep(100);
     expect(await checkpoint()).toEqual(before);
-    aheadMs = 10_000;
+    aheadMs = 1_000;
     const head = await store.head();
     await vi.waitUntil(async () => (await checkpoint())?.position === head, WAIT);
     expect((await checkpoint())?.anchor).toEqual(before?.anchor);
