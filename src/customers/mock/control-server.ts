@@ -13,16 +13,7 @@ import type { SentWebhook } from './send-mock.ts';
 const HOST = '127.0.0.1';
 const MAX_BODY = '16kb';
 const STATUS = { refused: 400, unknown: 404, failed: 500, stopping: 503 } as const;
-const USAGE =
-  'ask with POST /send (kind, url), POST /void (transaction) or POST /answer (kind), as a form or as JSON';
-
-/** The answers that the API can be told to give until another one is asked for. */
-export const ANSWERS = {
-  good: 'pages again',
-  429: 'RATE_LIMITED: the key has 1 request in 60 s, and it is used up',
-  expired: '403 NO_ACTIVE_CHARGING_PROFILE: its charging profile has ended',
-} as const;
-type AnswerKind = `${keyof typeof ANSWERS}`;
+const USAGE = 'ask with POST /send (kind, url) or POST /void (transaction), as a form or as JSON';
 
 const url: Struct<string, null> = define('url', (value) =>
   /^https?:$/.test(URL.parse(String(value))?.protocol ?? '')
@@ -31,7 +22,6 @@ const url: Struct<string, null> = define('url', (value) =>
 );
 const SEND = object({ kind: enums(Object.keys(KINDS) as Kind[]), url, transaction: optional(id) });
 const VOID = object({ transaction: id });
-const ANSWER = object({ kind: enums(Object.keys(ANSWERS) as AnswerKind[]) });
 
 export interface Controls {
   /**
@@ -41,8 +31,6 @@ export interface Controls {
   send(wish: Infer<typeof SEND>): Promise<SentWebhook[]>;
   /** Voids a transaction and resolves once the API no longer shows it. Rejects with `REFUSED` if it does not show it. */
   void(transactionId: number): Promise<void>;
-  /** Resolves once the API answers like this. */
-  answer(kind: AnswerKind): Promise<void>;
 }
 
 /** Starts the listener that controls the mock, in plain HTTP and on this machine only. Its answers are JSON. */
@@ -71,11 +59,6 @@ function createApp(controls: Controls): Koa {
       await controls.void(transaction);
       return { voided: transaction };
     },
-    async '/answer'(body) {
-      const { kind } = read(ANSWER, body);
-      await controls.answer(kind);
-      return { answers: kind };
-    },
   };
   const app = new Koa();
   app.use(async (ctx, next) => {
@@ -99,11 +82,10 @@ function createApp(controls: Controls): Koa {
   return app;
 }
 
-/** Throws `USAGE` for a body that does not fit. In a form an id is text; in JSON a kind may be a number. */
+/** Throws `USAGE` for a body that does not fit. In a form an id is text. */
 function read<T, S>(schema: Struct<T, S>, body: unknown): T {
   const members: Record<string, unknown> = { ...(body as object | undefined) };
   if ('transaction' in members) members.transaction = Number(members.transaction);
-  if (typeof members.kind === 'number') members.kind = String(members.kind);
   const [fault] = faultsOf(schema, members);
   if (fault !== undefined) throw new FuelError('USAGE', fault);
   return members as T;

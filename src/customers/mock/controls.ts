@@ -1,33 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../base/clock.ts';
 import { FuelError } from '../../base/errors.ts';
-import { SerialWork } from '../../base/serial-work.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { Presigner } from '../../pull/images/presign.ts';
-import { PROFILE } from '../sample/sample-directory.ts';
 import type { Controls } from './control-server.ts';
 import type { MockData } from './mock-data.ts';
 import type { MockOperator } from './mock-operator.ts';
 import { KINDS, type WebhookKind } from './mock-webhooks.ts';
-import { type SentWebhook, sendWebhook, useUp } from './send-mock.ts';
+import { type SentWebhook, sendWebhook } from './send-mock.ts';
 
 export interface ControlParts {
   readonly operator: MockOperator;
   readonly data: MockData;
-  /** The limit of the key while nothing else is asked for. */
-  readonly rateLimit: number;
   readonly presigner: Presigner;
-  readonly baseUrl: string;
   /** Ends the waits between attempts. */
   readonly signal: AbortSignal;
 }
 
 /** The changes that the control listener makes to the mock's service. */
 export function createControls(parts: ControlParts): Controls {
-  const { operator, data, rateLimit, presigner, baseUrl, signal } = parts;
+  const { operator, data, presigner, signal } = parts;
   const { account, prefix, webhookSecret: secret } = data;
-  const accountId = account.id;
-  const answers = new SerialWork();
   /** The transactions to send next: the oldest first, and all of them again after the last. */
   let queue: readonly number[] = data.shownIds;
   const nextIds = (count: number): number[] => {
@@ -54,18 +47,9 @@ export function createControls(parts: ControlParts): Controls {
     async void(transaction_id) {
       await operator.shown(transaction_id);
       const voided_at = formatDateTime(systemClock.now());
-      const voided = { transaction_id, account_id: accountId, voided_at, reason: 'asked for' };
+      const voided = { transaction_id, account_id: account.id, voided_at, reason: 'asked for' };
       await operator.record([{ type: 'TransactionVoided', data: voided }]);
       queue = queue.filter((id) => id !== transaction_id);
     },
-    answer: (kind) =>
-      answers.run(async () => {
-        const toMs = kind === 'expired' ? systemClock.now() : null;
-        await operator.change(
-          { type: 'SetChargingProfile', accountId, profile: PROFILE, fromMs: 0, toMs },
-          { type: 'SetKeyRateLimit', accountId, prefix, rateLimit: kind === '429' ? 1 : rateLimit },
-        );
-        if (kind === '429') await useUp(`${baseUrl}/transactions`, data.key);
-      }),
   };
 }

@@ -14,13 +14,14 @@ import { type MockData, mockData } from './mock-data.ts';
 import { MockOperator } from './mock-operator.ts';
 
 const HOST = '127.0.0.1';
+const RATE_LIMIT = 60; // as for a key that is issued without --rate-limit
 
 export interface MockOptions {
   readonly seed: number;
   /** The end of the times of its transactions. */
   readonly toMs: number;
-  /** The number of requests that its key may make in 60 s. */
-  readonly rateLimit: number;
+  /** The port of the API. The control listener has the next one, or any free port if this is 0. */
+  readonly port: number;
 }
 
 export interface Mock {
@@ -28,7 +29,7 @@ export interface Mock {
   readonly baseUrl: string;
   /** The PEM file of the API's certificate. */
   readonly caFile: string;
-  /** The listener that takes requests for webhooks, voids and answers. */
+  /** The listener that takes requests for webhooks and voids. */
   readonly controlUrl: string;
   /** Rejects when a part of the mock ends with an error. */
   readonly failed: Promise<never>;
@@ -38,12 +39,9 @@ export interface Mock {
 
 /**
  * Starts the service on generated data, in a temporary folder, and a control listener. It takes no settings from the environment.
- * The control listener has the port after `port`, or any free port if that is 0. Rejects with `REFUSED` if a port is taken.
+ * Rejects with `REFUSED` if a port is taken.
  */
-export async function startMock({
-  port,
-  ...options
-}: MockOptions & { readonly port: number }): Promise<Mock> {
+export async function startMock({ seed, toMs, port }: MockOptions): Promise<Mock> {
   const parts = new AsyncDisposableStack();
   const stop = () => parts.disposeAsync();
   try {
@@ -62,17 +60,14 @@ export async function startMock({
     parts.defer(() => service.stop());
     const engines = await openEngines(config, systemClock);
     parts.defer(() => engines.close());
-    const data = mockData(options.seed, options.toMs);
+    const data = mockData(seed, toMs);
     const operator = new MockOperator(engines, data.account.id);
-    await operator.change(...openingCommands(data.account, 0), keyOf(data, options));
+    await operator.change(...openingCommands(data.account, 0), keyOf(data));
     await operator.record(data.events);
     const { apiUrl: baseUrl = '', failed } = service;
     const stopping = new AbortController();
     const presigner = configuredPresigner(config);
-    const { rateLimit } = options;
-    const controls = createControls({
-      ...{ operator, data, rateLimit, presigner, baseUrl, signal: stopping.signal },
-    });
+    const controls = createControls({ operator, data, presigner, signal: stopping.signal });
     const control = await startControlServer(controls, port === 0 ? 0 : port + 1);
     parts.defer(() => control.stop());
     parts.defer(() => stopping.abort());
@@ -83,10 +78,7 @@ export async function startMock({
   }
 }
 
-function keyOf(
-  { account, prefix, secretSha256 }: MockData,
-  { rateLimit }: Pick<MockOptions, 'rateLimit'>,
-): AccountCommand {
-  const key = { accountId: account.id, prefix, secretSha256, label: 'mock', rateLimit };
+function keyOf({ account, prefix, secretSha256 }: MockData): AccountCommand {
+  const key = { accountId: account.id, prefix, secretSha256, label: 'mock', rateLimit: RATE_LIMIT };
   return { type: 'IssueKey', ...key, environment: 'staging', allowList: [], driverMobile: true };
 }

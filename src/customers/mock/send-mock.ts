@@ -40,9 +40,3 @@ export async function sendWebhook(webhook: PlannedWebhook): Promise<SentWebhook>
   const ms = Math.round(performance.now() - startedMs);
   return { delivery, transaction, expected, as_expected, status, error, ms };
 }
-
-/** Makes the only request that a key has left. */
-export async function useUp(url: string, key: string): Promise<void> {
-  const answer = await send(url, { headers: { 'X-API-Key': key }, dispatcher });
-  await answer.body.dump();
-}

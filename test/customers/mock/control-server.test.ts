@@ -13,9 +13,6 @@ async function start(overrides: Partial<Controls> = {}) {
     async void(id) {
       asked.push(id);
     },
-    async answer(kind) {
-      asked.push(kind);
-    },
     ...overrides,
   };
   const server = await startControlServer(controls, 0);
@@ -52,13 +49,6 @@ describe('the control listener of a mock', () => {
     expect(asked).toEqual([501]);
   });
 
-  it('has the API answer otherwise, named by a word or by a status, in JSON also as a number', async () => {
-    const { asked, ask } = await start();
-    expect(await ask('/answer', 'kind=expired')).toEqual([200, { answers: 'expired' }]);
-    await ask('/answer', '{"kind":429}', { headers: { 'Content-Type': 'application/json' } });
-    expect(asked).toEqual(['expired', '429']);
-  });
-
   it.each([
     ['/send', URL_OF_RECEIVER, /^kind: Expected one of `"good","twice"/],
     ['/send', `kind=nice&${URL_OF_RECEIVER}`, /^kind: Expected one of/],
@@ -68,8 +58,6 @@ describe('the control listener of a mock', () => {
     ['/send', `kind=good&to=x&${URL_OF_RECEIVER}`, /^to: is not a member here/],
     ['/send', `kind=good&transaction=x&${URL_OF_RECEIVER}`, /^transaction: must be an integer/],
     ['/void', '', /^transaction: must be an integer/],
-    ['/answer', 'kind=503', /^kind: Expected one of/],
-    ['/answer', '', /^kind: Expected one of/],
   ])('refuses %s of %s with the reason', async (path, body, reason) => {
     const { asked, ask } = await start();
     expect(await ask(path, body)).toEqual([400, { error: expect.stringMatching(reason) }]);

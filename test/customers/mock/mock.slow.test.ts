@@ -1,7 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
-import { Agent, fetch } from 'undici';
 import { expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../../src/base/listen.ts';
 import { startMock } from '../../../src/customers/mock/mock.ts';
@@ -30,7 +29,7 @@ test.each([0, 1])(
     const taken = createServer();
     onTestFinished(() => void taken.close());
     await listen(taken, { host: '127.0.0.1', port: port + after });
-    await expect(startMock({ seed: 1, port, toMs: TO_MS, rateLimit: 60 })).rejects.toMatchObject({
+    await expect(startMock({ seed: 1, port, toMs: TO_MS })).rejects.toMatchObject({
       code: 'REFUSED',
     });
     expect(readdirSync(folder)).toEqual([]);
@@ -40,52 +39,14 @@ test.each([0, 1])(
   },
 );
 
-async function started(rateLimit = 60) {
+async function started() {
   ownFolder();
-  const mock = await startMock({ seed: 1, port: 0, toMs: TO_MS, rateLimit });
-  const dispatcher = new Agent({ connect: { ca: readFileSync(mock.caFile, 'utf8') } });
-  onTestFinished(async () => {
-    await dispatcher.destroy();
-    await mock.stop();
-  });
-  const query = 'from=2026-09-20T00:00:00Z&to=2026-10-01T00:00:00Z&limit=1';
+  const mock = await startMock({ seed: 1, port: 0, toMs: TO_MS });
+  onTestFinished(() => mock.stop());
   const ask = (path: string, members: Record<string, string>) =>
     fetch(mock.controlUrl + path, { method: 'POST', body: new URLSearchParams(members) });
-  return {
-    ask,
-    stop: mock.stop,
-    async pull() {
-      const answer = await fetch(`${mock.baseUrl}/transactions?${query}`, {
-        ...{ headers: { 'X-API-Key': mock.data.key }, dispatcher },
-      });
-      const { error } = (await answer.json()) as { error?: { code: string } };
-      return [answer.status, error?.code ?? 'page', answer.headers.has('Retry-After')];
-    },
-  };
+  return { ask, stop: mock.stop };
 }
-
-test('a mock answers 429, and as after the end of a charging profile, until pages are asked for again', async () => {
-  const { ask, pull } = await started();
-  const refusals: unknown[] = [];
-  for (const kind of ['429', 'expired', 'expired', '429']) {
-    expect((await ask('/answer', { kind })).status).toBe(200);
-    refusals.push(await pull());
-  }
-  expect(refusals).toEqual([
-    [429, 'RATE_LIMITED', true],
-    [403, 'NO_ACTIVE_CHARGING_PROFILE', false],
-    [403, 'NO_ACTIVE_CHARGING_PROFILE', false],
-    [429, 'RATE_LIMITED', true],
-  ]);
-  await ask('/answer', { kind: 'good' });
-  expect(await pull()).toEqual([200, 'page', false]);
-});
-
-test('a mock limits the requests of its key as it was told', async () => {
-  const { pull } = await started(2);
-  const statuses = [await pull(), await pull(), await pull()].map(([status]) => status);
-  expect(statuses).toEqual([200, 200, 429]);
-});
 
 /** A receiver that answers these statuses in turn and records what it got. */
 async function receiving(...statuses: readonly number[]) {

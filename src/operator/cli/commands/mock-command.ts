@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { systemClock } from '../../../base/clock.ts';
-import { ANSWERS } from '../../../customers/mock/control-server.ts';
 import type { Mock, MockOptions } from '../../../customers/mock/mock.ts';
 import { KINDS } from '../../../customers/mock/mock-webhooks.ts';
 import { DAY_MS, formatDateTime } from '../../../domain/values/date-time.ts';
@@ -11,7 +10,6 @@ import { abortOnInterrupt, Output } from '../command/output.ts';
 
 const DEFAULT_SEED = 1;
 const DEFAULT_PORT = 8450;
-const DEFAULT_RATE_LIMIT = 60; // as for a key that is issued without --rate-limit
 const HOUR_MS = 3_600_000;
 const WEEK_MS = 7 * DAY_MS;
 const MAX_PORT = 65_534; // the control listener has the next one
@@ -33,21 +31,16 @@ export const addMockCommand = leaf({
       option.valued('n', 'the port of the API; the next port controls the mock; 0: any free ports', readPort),
       DEFAULT_PORT,
     ),
-    to: option.time('the end of the times of the transactions (default: the start of this hour)'),
-    rateLimit: option.withDefault(
-      option.count('how many requests the key may make in 60 s'),
-      DEFAULT_RATE_LIMIT,
-    ),
     json: option.json,
   },
-  run: (_, { json, to, ...options }) => {
+  run: (_, { json, ...options }) => {
     const nowMs = systemClock.now();
-    return serveMock({ ...options, toMs: to ?? nowMs - (nowMs % HOUR_MS) }, new Output(json === true));
+    return serveMock({ ...options, toMs: nowMs - (nowMs % HOUR_MS) }, new Output(json === true));
   },
 });
 
 /** Runs until SIGTERM, SIGINT or SIGHUP (exit 0), or until a part fails. */
-async function serveMock(options: MockOptions & { readonly port: number }, out: Output): Promise<void> {
+async function serveMock(options: MockOptions, out: Output): Promise<void> {
   const signal = abortOnInterrupt();
   const { startMock } = await import('../../../customers/mock/mock.ts'); // loads the servers, which no other command needs
   const mock = await startMock(options);
@@ -68,9 +61,7 @@ function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
     ...{ base_url: baseUrl, ca_file: caFile, key, webhook_secret: webhookSecret, control_url: controlUrl },
     ...{ from, to, transactions: shownIds.length },
   };
-  const kindLine = (kind: string, what: string): string => `#   ${kind.padEnd(9)}  ${what}`;
-  const kinds = Object.entries(KINDS).map(([kind, { what }]) => kindLine(kind, what));
-  const answers = Object.entries(ANSWERS).map(([kind, what]) => kindLine(kind, what));
+  const kinds = Object.entries(KINDS).map(([kind, { what }]) => `#   ${kind.padEnd(9)}  ${what}`);
   const text = [
     '# Paste these lines into the shell in which you try your programs:',
     `export BASE_URL=${baseUrl}`,
@@ -87,10 +78,6 @@ function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
     ...kinds,
     '# Void a transaction, so that the API no longer shows it:',
     `#   curl "$MOCK/void" -d transaction=${shownIds[0]}`,
-    '# Make the API refuse every request:',
-    '#   curl "$MOCK/answer" -d kind=429',
-    '# Kinds:',
-    ...answers,
     '# Ctrl-C ends it and leaves no files behind.',
   ];
   out.result(document, text.join('\n'));
