@@ -46,8 +46,8 @@ export async function nameLog({
 }
 
 /**
- * Copies the delivery log row by row and reads it back. Rows that the target already has are not stored again, so that an
- * interrupted copy continues quickly. Nothing is delivered from either log meanwhile, so claims are copied as ended.
+ * Copies the delivery log page by page, and reads each page back. Nothing is delivered from either log meanwhile, so claims
+ * are copied as ended.
  */
 export async function copyDeliveries(options: DeliveryCopyOptions): Promise<DeliveryCopy> {
   const { targetStore, onProgress } = options;
@@ -88,13 +88,9 @@ async function copyTable(
     const rows = await rowsAfter(source, table, { after });
     isEnd = rows.length < BLOCK;
     const wanted = await convert(rows);
-    const range = { after, to: isEnd ? undefined : keyOf(rows.at(-1) as AnyRow) };
-    let found = await rowsBetween(target, table, range);
-    const differing = wanted.filter((row) => !sameJson(row, found.get(keyOf(row))));
-    if (differing.length > 0) {
-      await target.write(differing.map((row) => put(table, row as never)));
-      found = await rowsBetween(target, table, range);
-    }
+    await target.write(wanted.map((row) => put(table, row as never)));
+    const to = isEnd ? undefined : keyOf(rows.at(-1) as AnyRow);
+    const found = await rowsBetween(target, table, { after, to });
     for (const row of wanted) {
       const copy = found.get(keyOf(row));
       found.delete(keyOf(row));
@@ -102,7 +98,7 @@ async function copyTable(
       else faults.push(`${nameOf(row)} ${copy === undefined ? 'is not in the target' : 'differs'}`);
     }
     for (const row of found.values()) faults.push(`${nameOf(row)} is in the target only`);
-    after = range.to;
+    after = to;
     onCopied?.(equal);
     await nextTurn();
   }

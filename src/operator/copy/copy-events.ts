@@ -5,12 +5,7 @@ import { parseDateTime } from '../../domain/values/date-time.ts';
 import { membersOf } from '../../event-store/codec.ts';
 import type { Append, AppendResult, EventStore, NewEvent } from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/reads.ts';
-import {
-  type Position,
-  type RecordedEvent,
-  textOfRef,
-  Unreadable,
-} from '../../event-store/recorded-event.ts';
+import { type RecordedEvent, textOfRef, Unreadable } from '../../event-store/recorded-event.ts';
 
 const ERASED_AT_ONCE = 50;
 const MAX_NAMED = 10;
@@ -18,14 +13,12 @@ const MAX_NAMED = 10;
 export interface EventCopyOptions {
   readonly source: EventStore;
   readonly target: EventStore;
-  /** Everything up to this position has been copied. */
-  readonly after: Position;
   readonly onCopied: (events: number) => void;
 }
 
-/** Appends the events after a position of the source's log to the target's log. */
-export async function copyEvents({ source, target, after, onCopied }: EventCopyOptions): Promise<void> {
-  for await (const { events } of readToEnd(source, { prefixes: [], after })) {
+/** Appends all events of the source's log to the target's log. */
+export async function copyEvents({ source, target, onCopied }: EventCopyOptions): Promise<void> {
+  for await (const { events } of readToEnd(source, { prefixes: [], after: 0 })) {
     await appendCopies(events, target);
     if (events.length > 0) onCopied(events.length);
   }
@@ -88,11 +81,7 @@ function refusal(event: RecordedEvent, result: AppendResult | undefined): string
 /** Erases the streams that are erased in the source, whether the target has them or not. */
 export async function eraseStreams(streams: readonly string[], target: EventStore): Promise<void> {
   for (let at = 0; at < streams.length; at += ERASED_AT_ONCE) {
-    await Promise.all(
-      streams.slice(at, at + ERASED_AT_ONCE).map(async (stream) => {
-        if (!(await target.isErased(stream))) await target.erase(stream);
-      }),
-    );
+    await Promise.all(streams.slice(at, at + ERASED_AT_ONCE).map((stream) => target.erase(stream)));
   }
 }
 

@@ -11,13 +11,10 @@ import { readToEnd } from '../../event-store/reads.ts';
 import { type Position, type RecordedEvent, textOfRef } from '../../event-store/recorded-event.ts';
 import { storeIdentity } from '../../event-store/store-identity.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
-import { Gaps } from '../../seals/seals.ts';
+import { isLeaf } from '../../seals/leaf.ts';
 import { compareLogs, type LogComparison } from './compare-logs.ts';
 import { copyDeliveries, type DeliveryCopy, nameLog } from './copy-deliveries.ts';
 import { copyEvents, eraseStreams, toCopied } from './copy-events.ts';
-
-/** EventStoreDB keeps records of its own in these streams. */
-const SYSTEM_STREAMS = '$';
 
 /** The source or the target of a copy. */
 export interface CopyEnd {
@@ -57,69 +54,68 @@ export interface CopyReport {
  * delivery log with its positions in the new event store. Views, leases and the positions of subscriptions are not
  * copied but recreated there; the copied delivery log prevents a second delivery of anything.
  *
- * It can be interrupted anywhere and continues when it is run again. Once everything was read back and found equal, it records
- * `StoreCopied` and marks the source as moved; a run after that only compares. Rejects with `REFUSED` if a process is live on
- * either side, the target is another store, or the source changes during the copy, and with `STORE_MOVED` if the source was
- * moved to another target.
+ * It can be interrupted anywhere: the next run copies everything again, which changes nothing where the target has it. Once
+ * everything was read back and found equal, it records `StoreCopied` and marks the source as moved; a run after that only
+ * compares. Rejects with `REFUSED` if a process is live on either side, the target is another store, or the source changes
+ * during the copy, and with `STORE_MOVED` if the source was moved to another target.
  */
 export async function copyStore(options: CopyStoreOptions): Promise<CopyReport> {
   const { source, target, clock } = options;
   await assertNoLiveProcess(source.coordination, 'the store that is copied');
   const storeId = await storeIdentity(source.store, clock);
-  const [first] = await source.store.readStream(OPERATIONS_STREAM);
-  if (first === undefined) throw new Error('the source has no name');
   const before = await recordOfCopy(target.store);
-  if (before === undefined) {
-    const move = await moveInLog(source.store);
-    if (move === undefined) return copyAll(options, { first, storeId });
-    throw new FuelError('STORE_MOVED', `this store was moved to ${move.to.join(' and ')} at ${move.at}`);
-  }
-  await nameTarget(first, target.store);
-  const { events, fault, missingNamed } = await compare(options, before.position);
-  const faults = fault === undefined ? missingNamed : [fault];
+  if (before === undefined) return copyAll(options, storeId);
+  await nameTarget(source.store, target.store);
+  const { events, fault } = await compare(options, before.position);
   // The former run may have been interrupted right before these two steps.
-  if (faults.length === 0) await options.markMoved();
+  if (fault === undefined) await options.markMoved();
   await endCopy(target.coordination, storeId);
+  const faults = fault === undefined ? [] : [fault];
   return { events, deliveries: before.deliveries, copiedBefore: true, faults };
 }
 
-async function copyAll(
-  options: CopyStoreOptions,
-  { first, storeId }: { readonly first: RecordedEvent; readonly storeId: string },
-): Promise<CopyReport> {
+async function copyAll(options: CopyStoreOptions, storeId: string): Promise<CopyReport> {
   const { source, target, onProgress } = options;
+  const move = await moveInLog(source.store);
+  if (move !== undefined)
+    throw new FuelError('STORE_MOVED', `this store was moved to ${move.to.join(' and ')} at ${move.at}`);
   await assertNoLiveProcess(target.coordination, 'the target');
-  await nameTarget(first, target.store);
+  await nameTarget(source.store, target.store);
   await source.queue.logId(); // a log without a name gets one
   await nameLog({ source: source.queue.tables, target: target.queue.tables });
   // This keeps a service from starting there. It comes last, so that a target that is refused stays usable.
   await beginCopy(target.coordination, storeId);
   await eraseStreams(await source.erasedStreams(), target.store);
   const sourceEnd = await source.store.head();
-  const before = await compare(options);
-  const nothing = { events: before.events, deliveries: null, copiedBefore: false };
-  if (before.fault !== undefined) return { ...nothing, faults: [before.fault] };
-  let copied = before.events;
+  let copied = 0;
   await copyEvents({
-    ...{ source: source.store, target: target.store, after: before.copiedTo },
+    ...{ source: source.store, target: target.store },
     onCopied(events) {
       copied += events;
       onProgress({ step: 'events copied', done: copied });
     },
   });
-  const { events, fault, missingNamed } = await compare(options);
+  const { events, fault } = await compare(options);
+  const log = fault === undefined ? await copyLog(options) : { deliveries: null, faults: [fault] };
   await assertUnchanged(source, sourceEnd);
-  if (fault !== undefined || missingNamed.length > 0)
-    return { ...nothing, events, faults: fault === undefined ? missingNamed : [fault] };
-  const { deliveries, faults } = await copyLog(options);
-  const report = { events, deliveries, copiedBefore: false, faults };
-  if (faults.length > 0) return report;
-  await assertUnchanged(source, sourceEnd);
-  await recordCopy(options, { from_store_id: storeId, events, deliveries });
+  const report = { events, deliveries: log.deliveries, copiedBefore: false, faults: log.faults };
+  if (log.deliveries === null || log.faults.length > 0) return report;
+  await recordCopy(options, { from_store_id: storeId, events, deliveries: log.deliveries });
   await options.markMoved();
   const late = await recordedAfter(sourceEnd, source.store);
   await endCopy(target.coordination, storeId);
   return { ...report, faults: late };
+}
+
+/** Compares the two logs. `copyEnd` is the end of the target's log when the copy was completed. */
+function compare(
+  { source, target, onProgress }: CopyStoreOptions,
+  copyEnd?: Position,
+): Promise<LogComparison> {
+  return compareLogs({
+    ...{ source: source.store, target: target.store, copyEnd },
+    onProgress: (done) => onProgress({ step: 'events compared', done }),
+  });
 }
 
 /** The events that a command recorded in the last moment before the source was marked, one line each. */
@@ -129,19 +125,6 @@ async function recordedAfter(copied: Position, source: EventStore): Promise<stri
     for (const event of events)
       if (!isMark(event)) late.push(`${textOfRef(event)} (${event.type}) is not in the target`);
   return late;
-}
-
-/** Compares the two logs. `copyEnd` is the end of the target's log when the copy was completed. */
-async function compare(
-  { source, target, onProgress }: CopyStoreOptions,
-  copyEnd?: Position,
-): Promise<LogComparison> {
-  const gaps = new Gaps();
-  await gaps.read(copyEnd === undefined ? source.store : target.store); // since then the target may have erased more
-  return compareLogs({
-    ...{ source: source.store, target: target.store, gaps, copyEnd },
-    onProgress: (done) => onProgress({ step: 'events compared', done }),
-  });
 }
 
 function copyLog({ source, target, onProgress }: CopyStoreOptions): Promise<DeliveryCopy> {
@@ -157,13 +140,14 @@ function copyLog({ source, target, onProgress }: CopyStoreOptions): Promise<Deli
  * Gives an empty target the event that names the source, before any other event, so that it is known whose copy it is. Throws
  * `REFUSED` without a change if the target is another store, or has events but no name.
  */
-async function nameTarget(first: RecordedEvent, target: EventStore): Promise<void> {
-  const [named] = await target.readStream(OPERATIONS_STREAM);
+async function nameTarget(source: EventStore, target: EventStore): Promise<void> {
+  const [[name], [named]] = await Promise.all([firstOperation(source), firstOperation(target)]);
+  if (name === undefined) throw new Error('the source has no name');
   if (named !== undefined) {
-    if (first.id === named.id) return;
+    if (name.id === named.id) return;
     throw new FuelError(
       'REFUSED',
-      `the target is event store ${storeIdOf(named)} and this one is ${storeIdOf(first)}: use an empty one`,
+      `the target is event store ${storeIdOf(named)} and this one is ${storeIdOf(name)}: use an empty one`,
     );
   }
   const other = await anyEvent(target);
@@ -173,15 +157,19 @@ async function nameTarget(first: RecordedEvent, target: EventStore): Promise<voi
       `the target holds events and no name (the first is ${textOfRef(other)}): use an empty one`,
     );
   }
-  const append = { stream: OPERATIONS_STREAM, expected: 'none', events: [toCopied(first)] } as const;
+  const append = { stream: OPERATIONS_STREAM, expected: 'none', events: [toCopied(name)] } as const;
   const [result] = await target.append([append]);
   if (result?.kind === 'appended') return;
   throw new FuelError('REFUSED', 'another process named the target at the same moment: run the copy again');
 }
 
+function firstOperation(store: EventStore): Promise<RecordedEvent[]> {
+  return store.readStream(OPERATIONS_STREAM, { limit: 1 });
+}
+
 async function anyEvent(store: EventStore): Promise<RecordedEvent | undefined> {
   for await (const { events } of readToEnd(store, { prefixes: [], after: 0 })) {
-    const found = events.find(({ stream }) => !stream.startsWith(SYSTEM_STREAMS));
+    const found = events.find(isLeaf);
     if (found !== undefined) return found;
   }
   return undefined;

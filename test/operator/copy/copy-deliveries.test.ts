@@ -225,7 +225,7 @@ describe('a copied delivery log', () => {
     ).toHaveLength(349);
   });
 
-  test('is not stored again where the target has it, and whatever differed is as in its source', async () => {
+  test('has what its source has wherever the target differed, and nothing else unnoticed', async () => {
     const clock = new FakeClock(); // both have the same parts of the index of ids
     const [source, target] = [newEnd(clock), newEnd(clock)];
     await logged(source, [1, 2]);

@@ -18,7 +18,6 @@ import {
   stretchesOf,
   toCopied,
 } from '../../../src/operator/copy/copy-events.ts';
-import type { CopyProgress } from '../../../src/operator/copy/copy-store.ts';
 import { namedLeaves } from '../../../src/seals/named-leaves.ts';
 import { verifyLog } from '../../../src/seals/verify-log.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
@@ -161,10 +160,8 @@ describe('events', () => {
     }
     const target = endOf(folders[1]);
     await expect(assertNoUnfinishedCopy(target.coordination)).rejects.toMatchObject({ code: 'REFUSED' });
-    const steps: CopyProgress[] = [];
-    const report = await copyFrom(source, target, { onProgress: (progress) => steps.push(progress) });
+    const report = await copyFrom(source, target);
     expect(report).toEqual({ events: 2_501, deliveries: 1_200, copiedBefore: false, faults: [] });
-    expect(steps.map(({ step }) => step)).not.toContain('events copied'); // they all were there
     await assertNoUnfinishedCopy(target.coordination);
     expect(await contentOf(target.store)).toEqual(await contentOf(source.store));
     expect(await copyRecords(target.store)).toHaveLength(1);
@@ -260,7 +257,7 @@ test('large events are copied in batches of a few MiB, also where a copy continu
       return target.append(appends);
     },
   });
-  const copy = () => copyEvents({ source, target: measured, after: 0, onCopied: () => undefined });
+  const copy = () => copyEvents({ source, target: measured, onCopied: () => undefined });
   await copy();
   expect(Math.max(...sizes)).toBeLessThan(MAX_BATCH_BYTES + 110_000);
   await copy();
@@ -290,7 +287,7 @@ test('what was sealed is proven in the copy on EventStoreDB, erased events inclu
     : await eventStoreDbOnDouble();
   const erasedStreams = ['transaction-3'];
   await eraseStreams(erasedStreams, target);
-  await copyEvents({ source, target, after: 0, onCopied: () => undefined });
+  await copyEvents({ source, target, onCopied: () => undefined });
   const proof = await verifyLog({ store: target, key });
   expect(proof).toMatchObject({ fault: undefined, erased: [expect.objectContaining({ events: 2 })] });
   await record(target, 'account-99', 'd');

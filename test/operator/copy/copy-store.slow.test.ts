@@ -247,13 +247,15 @@ describe('events that the target should not have', () => {
     return [source, target];
   };
 
-  test('are reported, and nothing is copied to it', async () => {
+  test('are reported, and the copy is not completed', async () => {
     const [source, target] = await begun();
     await record(target.store, 'account-9', 'its own');
-    await record(target.store, 'transaction-1', 'its own');
     const { faults } = await copyFrom(source, target);
     expect(faults).toEqual(['the target has account-9@0 in place of account-7@0']);
-    expect(await logOf(target.store)).toHaveLength(3);
+    await record(target.store, 'transaction-9', 'its own');
+    await record(source.store, 'transaction-9', 'another');
+    await expect(copyFrom(source, target)).rejects.toThrow('already has other events in place of 1 events');
+    expect(await operations(target)).toHaveLength(1);
     await expect(assertNoUnfinishedCopy(target.coordination)).rejects.toMatchObject({ code: 'REFUSED' });
   });
 
