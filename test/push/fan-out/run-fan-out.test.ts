@@ -23,7 +23,7 @@ async function start() {
     path,
     store: m.store,
     clock: m.scheduler,
-    lookAtClockMs: 5,
+    pollMs: 5,
   });
   onTestFinished(() => subscriptions.close());
   const lines: Record<string, unknown>[] = [];

@@ -12,18 +12,18 @@ import { temporaryFolder } from '../temporary-folder.ts';
 
 export const SETTINGS = { prefixes: ['transaction-'], ackTimeoutMs: 5_000 };
 
-/** Opens the embedded event store and its groups in a folder. A due time is noticed within `lookAtClockMs`. */
+/** Opens the embedded event store and its groups in a folder. A due time is noticed within `pollMs`. */
 export function openIn(
   folder: string,
   clock: Clock,
-  lookAtClockMs = 25,
+  pollMs = 25,
 ): { store: SqliteEventStore; subscriptions: SqliteSubscriptions } {
   const store = openSqliteEventStore({ path: join(folder, 'events.db'), clock });
   const subscriptions = new SqliteSubscriptions({
     path: join(folder, 'subscriptions.db'),
     store,
     clock,
-    lookAtClockMs,
+    pollMs,
   });
   return { store, subscriptions };
 }
@@ -40,10 +40,10 @@ export function openForTest(...options: Parameters<typeof openIn>): ReturnType<t
 
 /** Opens both for a test, with the group `g`; by default in a fresh folder, with a clock that stands still. */
 export async function openGroup(
-  options: { readonly folder?: string; readonly clock?: Clock; readonly lookAtClockMs?: number } = {},
+  options: { readonly folder?: string; readonly clock?: Clock; readonly pollMs?: number } = {},
 ): Promise<ReturnType<typeof openIn>> {
-  const { folder = temporaryFolder(), clock = new FakeClock(), lookAtClockMs } = options;
-  const opened = openForTest(folder, clock, lookAtClockMs);
+  const { folder = temporaryFolder(), clock = new FakeClock(), pollMs } = options;
+  const opened = openForTest(folder, clock, pollMs);
   await opened.subscriptions.ensureGroup('g', SETTINGS);
   return opened;
 }

@@ -9,12 +9,10 @@ import type { SqliteGroup } from './group.ts';
 export interface SqliteGroupConsumerOptions extends ConsumeOptions {
   readonly group: SqliteGroup;
   readonly clock: Clock;
-  /** Watches for commits to the event store and to the group's file, which may bring work. */
-  readonly watches: readonly Pick<ChangeSignal, 'add' | 'remove'>[];
-  /** How often the clock is read at least, since it may not run in real time. */
-  readonly lookAtClockMs: number;
-  /** Called when events were returned that other consumers of this process may claim. */
-  readonly onReturned: () => void;
+  /** Notifies of commits to the event store. */
+  readonly commits: Pick<ChangeSignal, 'add' | 'remove'>;
+  /** How often it claims at least, since another consumer may give events back, and the clock may be set. */
+  readonly pollMs: number;
   /** Says whether the group's file is open. */
   readonly isOpen: () => boolean;
 }
@@ -30,12 +28,12 @@ export class SqliteGroupConsumer implements GroupConsumer {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<GroupEvent, void, undefined> {
-    const { group, bufferSize, signal, watches, onState } = this.#options;
+    const { group, clock, bufferSize, signal, commits, pollMs, onState } = this.#options;
     const notify = (): void => this.#changed.notify();
     const waiting: GroupEvent[] = [];
     signal.addEventListener('abort', notify);
     try {
-      if (!signal.aborted) for (const watch of watches) watch.add(this.#changed);
+      if (!signal.aborted) commits.add(this.#changed);
       onState?.(undefined);
       while (!signal.aborted) {
         this.#changed.reset();
@@ -44,15 +42,12 @@ export class SqliteGroupConsumer implements GroupConsumer {
         yield* this.#handOut(waiting, claim.leasedUntilMs);
         if (claim.more)
           await nextTurn(); // claiming is synchronous work
-        else await this.#waitUntil(claim.nextDueMs);
+        else await this.#changed.wait(Math.max(1, Math.min(claim.nextDueMs - clock.now(), pollMs)));
       }
     } finally {
       signal.removeEventListener('abort', notify);
-      for (const watch of watches) watch.remove(this.#changed);
-      if (waiting.length > 0 && this.#options.isOpen()) {
-        await group.release(this.#holder, waiting);
-        this.#options.onReturned();
-      }
+      commits.remove(this.#changed);
+      if (waiting.length > 0 && this.#options.isOpen()) await group.release(this.#holder, waiting);
     }
   }
 
@@ -66,7 +61,7 @@ export class SqliteGroupConsumer implements GroupConsumer {
     options: { readonly reason: string; readonly delayMs: number },
   ): Promise<void> {
     await this.#options.group.retry(this.#holder, event, options);
-    this.#options.onReturned();
+    this.#changed.notify(); // it may be due before anything else
   }
 
   async park(event: GroupEvent, reason: string): Promise<void> {
@@ -82,16 +77,5 @@ export class SqliteGroupConsumer implements GroupConsumer {
       if (next === undefined) return;
       if (clock.now() < leasedUntilMs) yield next;
     }
-  }
-
-  /** Waits for a notification, until `dueMs` by the clock, or until the clock is set back. */
-  async #waitUntil(dueMs: number): Promise<void> {
-    const { clock, lookAtClockMs } = this.#options;
-    let leftMs = Number.POSITIVE_INFINITY;
-    do {
-      if (dueMs - clock.now() > leftMs) return;
-      leftMs = dueMs - clock.now();
-      await this.#changed.wait(Math.min(Math.max(1, dueMs - clock.now()), lookAtClockMs));
-    } while (!this.#changed.isNotified && clock.now() < dueMs);
   }
 }

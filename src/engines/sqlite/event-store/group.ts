@@ -13,8 +13,6 @@ export interface SqliteGroupOptions {
   readonly group: string;
 }
 
-/** How often the position is stored while all new events are of streams that the group does not select. */
-const MOVED_EVERY_MS = 1_000;
 /** The longest delay that is asked for. */
 const MAX_DELAY_MS = 10 * 60_000;
 
@@ -76,8 +74,6 @@ export class SqliteGroup {
   readonly #statements: ReturnType<typeof prepareStatements>;
   /** True once the log was found to have the event at the group's position. */
   #isKnownLog = false;
-  /** When this consumer claimed last. */
-  #movedAtMs = 0;
 
   constructor({ db, store, clock, group }: SqliteGroupOptions) {
     this.#db = db;
@@ -89,15 +85,13 @@ export class SqliteGroup {
   }
 
   /** Claims messages that are due, then new events. `holder` gets at most `bufferSize` with those that it has. */
-  async claim(holder: string, bufferSize: number): Promise<Claim> {
-    const nothing = this.#lookForNothing();
-    if (nothing !== undefined) return nothing;
+  claim(holder: string, bufferSize: number): Promise<Claim> {
     return this.#db.write(() => {
       const group = this.#settings();
       const nowMs = this.#clock.now();
-      this.#movedAtMs = nowMs;
       const lease = { holder, leasedUntilMs: nowMs + group.ack_timeout_ms };
-      this.#statements.correct.run(...this.#lateTerms(group, nowMs));
+      // What is due later than possible was stored while a clock was ahead, perhaps by a process that was killed.
+      this.#statements.correct.run(nowMs, this.#name, lease.leasedUntilMs, nowMs + MAX_DELAY_MS);
       const held = this.#statements.held.get(this.#name, nowMs, holder)?.held as number;
       const due = this.#takeDue(lease, nowMs, Math.max(0, bufferSize - held));
       const limit = due.more ? 0 : bufferSize - held - due.events.length;
@@ -141,32 +135,6 @@ export class SqliteGroup {
     return this.#db.write(() => {
       this.#statements.park.run(reason, this.#clock.now(), this.#name, event.event.position, holder);
     });
-  }
-
-  /**
-   * Returns a claim of nothing if there is nothing to claim, without taking the lock. Every commit to the log wakes every
-   * group, so they would wait for each other. Past events that the group does not select, it moves once a second.
-   */
-  #lookForNothing(): Claim | undefined {
-    this.#db.assertOpen();
-    const nowMs = this.#clock.now();
-    const group = this.#settings();
-    const { position, prefixes } = group;
-    const end = this.#store.end();
-    const dueMs = this.#nextDueMs();
-    if (this.#statements.late.get(...this.#lateTerms(group, nowMs)) !== undefined) return undefined;
-    if (dueMs <= nowMs || end < position || !this.#isKnownLog) return undefined;
-    const moveAtMs = end === position ? Infinity : this.#movedAtMs + MOVED_EVERY_MS;
-    if (moveAtMs <= nowMs) return undefined;
-    const first = { prefixes: JSON.parse(prefixes), after: position, limit: 1, unparsed: true };
-    const { events, caughtUp } = this.#store.readAll(first);
-    if (events.length > 0 || !caughtUp) return undefined;
-    return { events: [], leasedUntilMs: nowMs, nextDueMs: Math.min(dueMs, moveAtMs), more: false };
-  }
-
-  /** The terms of the statements for messages that are due later than possible, since a clock was ahead. */
-  #lateTerms({ ack_timeout_ms: ackMs }: GroupRow, nowMs: number): [string, number, number, number] {
-    return [this.#name, nowMs, nowMs + ackMs, nowMs + MAX_DELAY_MS];
   }
 
   #nextDueMs(): number {
@@ -240,7 +208,6 @@ function positionsOf(events: readonly RecordedEvent[]): string {
 }
 
 function prepareStatements(db: Database) {
-  const isLate = "group_name = ?1 AND due_at > max(?2, min(?3, ?4)) AND due_at > iif(state = 'out', ?3, ?4)";
   const ofHolder = "state = 'out' AND holder = ?";
   const end = `WHERE group_name = ? AND position = ? AND ${ofHolder}`;
   return {
@@ -253,8 +220,9 @@ function prepareStatements(db: Database) {
       `SELECT position, retry_count + (state = 'out') AS retry_count FROM messages
        WHERE group_name = ? AND due_at <= ? ORDER BY due_at, position LIMIT ?`,
     ),
-    late: db.prepare(`SELECT 1 FROM messages WHERE ${isLate} LIMIT 1`),
-    correct: db.prepare(`UPDATE messages SET due_at = ?2 WHERE ${isLate}`),
+    correct: db.prepare(
+      "UPDATE messages SET due_at = ? WHERE group_name = ? AND due_at > iif(state = 'out', ?, ?)",
+    ),
     nextDue: db.prepare(
       'SELECT min(due_at) AS due_at FROM messages WHERE group_name = ? AND due_at IS NOT NULL',
     ),

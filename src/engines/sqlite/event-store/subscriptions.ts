@@ -9,7 +9,6 @@ import {
   type PersistentSubscriptions,
 } from '../../../event-store/event-store.ts';
 import type { Position } from '../../../event-store/recorded-event.ts';
-import { CommitWatch } from '../driver/commit-watch.ts';
 import { Database, type OpenOptions } from '../driver/database.ts';
 import type { SqliteEventStore } from './event-store.ts';
 import { SqliteGroup, SUBSCRIPTION_MIGRATIONS } from './group.ts';
@@ -20,12 +19,12 @@ export interface SqliteSubscriptionsOptions {
   readonly path: string;
   readonly store: SqliteEventStore;
   readonly clock: Clock;
-  /** How often a waiting consumer reads the clock at least. Tests that move the clock make it shorter. */
-  readonly lookAtClockMs?: number;
+  /** How often a waiting consumer claims at least. Tests that move the clock make it shorter. */
+  readonly pollMs?: number;
   readonly onPutAside?: OpenOptions['onPutAside'];
 }
 
-/** Within this time a consumer notices events that another process gives back or replays. It notices new events at once. */
+/** Within this time a consumer notices events that another one gives back or replays. It notices new events at once. */
 const POLL_MS = 1_000;
 
 /** Competing consumers, of several processes too, in a separate SQLite file. `close` leaves the event store open. */
@@ -33,16 +32,14 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
   readonly #db: Database;
   readonly #store: SqliteEventStore;
   readonly #clock: Clock;
-  readonly #commits: CommitWatch;
-  readonly #lookAtClockMs: number;
+  readonly #pollMs: number;
 
-  constructor({ path, store, clock, lookAtClockMs, onPutAside }: SqliteSubscriptionsOptions) {
+  constructor({ path, store, clock, pollMs = POLL_MS, onPutAside }: SqliteSubscriptionsOptions) {
     // If a power cut loses a commit, its events are handed out again, which consumers must be able to handle anyway.
     this.#db = new Database(path, { migrations: SUBSCRIPTION_MIGRATIONS, durability: 'normal', onPutAside });
     this.#store = store;
     this.#clock = clock;
-    this.#lookAtClockMs = lookAtClockMs ?? POLL_MS;
-    this.#commits = new CommitWatch(this.#db, { pollMs: POLL_MS, watchesFile: false });
+    this.#pollMs = pollMs;
   }
 
   async ensureGroup(group: string, { prefixes, ackTimeoutMs }: GroupSettings): Promise<void> {
@@ -63,9 +60,8 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
       group: new SqliteGroup({ db: this.#db, store: this.#store, clock, group }),
       clock,
       ...options,
-      lookAtClockMs: this.#lookAtClockMs,
-      watches: [this.#store.commits, this.#commits],
-      onReturned: () => this.#commits.notify(),
+      pollMs: this.#pollMs,
+      commits: this.#store.commits,
       isOpen: () => this.#db.isOpen,
     });
   }
@@ -101,19 +97,16 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
   }
 
   async replayParked(group: string): Promise<number> {
-    const replayed = await this.#db.write(() => {
+    return this.#db.write(() => {
       const replay = this.#db.prepare(
         `UPDATE messages SET state = 'retry', retry_count = 0, due_at = ?, reason = NULL, parked_at = NULL
          WHERE group_name = ? AND state = 'parked'`,
       );
       return replay.run(this.#clock.now(), group).changes as number;
     });
-    this.#commits.notify();
-    return replayed;
   }
 
   async close(): Promise<void> {
     this.#db.close();
-    this.#commits.close();
   }
 }
