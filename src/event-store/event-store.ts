@@ -123,9 +123,8 @@ export interface BackwardsBatch {
  *   events appends them again (see `isRewritten`), and keeps and shows the old ones like those of an erased stream.
  * - `erase` removes the stream's events permanently, and the stream never accepts another one. An engine may keep the
  *   bytes until its log is cleaned up, and `subscribe` may return the events until then (see `STREAM_ERASED`).
- * - `head` returns the position of the last event that can be read; 0 for an empty store.
- * - `hasReached` returns true if the log is that long. That is always so for a checkpoint that `subscribe` has returned
- *   and for the position of an event. False means another log, or an older copy of this one.
+ * - `head` returns the position of the last event that can be read; 0 for an empty store. A checkpoint that `subscribe`
+ *   has returned, or the position of an event, is beyond it only in another log, or in an older copy of this one.
  * - `findDamage` reads everything that is recorded, in short steps with a rest between them, and returns the damage by
  *   position; none if the engine checks its files itself. Other reads return a damaged event in its place, as
  *   `Unreadable`, if they notice the damage.
@@ -149,7 +148,6 @@ export interface EventStore {
   head(): Promise<Position>;
   /** Returns `head` synchronously. Only a log on this machine has it. */
   end?(): Position;
-  hasReached(position: Position): Promise<boolean>;
   findDamage(search?: DamageSearch): Promise<readonly Damage[]>;
   rewrite(events: readonly RecordedEvent[]): Promise<boolean>;
   erase(stream: string): Promise<void>;

@@ -74,8 +74,9 @@ export async function mismatchOf(
 ): Promise<string | undefined> {
   if (storeId !== place.storeId)
     return `was made from event store ${storeId} and this one is ${place.storeId}`;
-  if (!(await place.store.hasReached(Math.max(position, anchor?.position ?? 0))))
-    return `stands at position ${position} and the event store ends at ${await place.store.head()}`;
+  const end = await place.store.head();
+  if (end < Math.max(position, anchor?.position ?? 0))
+    return `stands at position ${position} and the event store ends at ${end}`;
   if (anchor === undefined || (await hasAnchor(place.store, anchor))) return undefined;
   const { stream, revision } = anchor;
   return `was made from an event store in which event ${revision} of ${stream} is another one`;

@@ -199,7 +199,7 @@ export function directoryRowsContract(open: () => Promise<RowsUnderTest>): void 
           stream === 'operations'
             ? [NAMED]
             : [{ ...ANCHOR, position: (await rows.checkpoint())?.anchor.position ?? 0 }],
-        hasReached: async () => true,
+        head: async () => Infinity,
       };
       return new StoredDirectory(rows, keys).load(store as never, { now: () => 0 });
     }

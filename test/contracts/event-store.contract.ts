@@ -144,14 +144,6 @@ export function eventStoreContract(
       else expect(read?.position).toBe(end);
     });
 
-    test('reports which positions the log has reached', async () => {
-      const store = await opened();
-      const position = await record(store, 'account-1', 'a');
-      expect(await store.hasReached(0)).toBe(true);
-      expect(await store.hasReached(position)).toBe(true);
-      expect(await store.hasReached((await store.head()) + 1_000_000)).toBe(false);
-    });
-
     test('starts a stream at the given revision', async () => {
       const store = await opened();
       await record(store, 'account-1', 'a', 'b', 'c');

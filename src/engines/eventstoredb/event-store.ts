@@ -98,10 +98,6 @@ export class EventStoreDb implements EventStore {
     return readHead(this.#connection);
   }
 
-  async hasReached(position: Position): Promise<boolean> {
-    return position <= (await this.head());
-  }
-
   /** The server checks its files itself. */
   async findDamage(): Promise<readonly Damage[]> {
     return [];

@@ -176,7 +176,7 @@ export class Generations {
     throw new Error(`${MAX_PASSED} generations of the view hold rows, and nothing names them: remove them`);
   }
 
-  /** A store may have rows though nothing names it, if the row that named it was removed. */
+  /** A store may have rows though nothing names it: a damaged `transactions.db` is moved away, and what it named stays. */
   async #isEmpty(number: number): Promise<boolean> {
     const { tables, rows, progress } = this.#openStore(number, RENDERING_VERSION);
     const first = { index: 'key', limit: 1 } as const;

@@ -152,9 +152,6 @@ export class RealisticStore implements EventStore {
   head() {
     return this.#store.head();
   }
-  hasReached(position: number) {
-    return this.#store.hasReached(position);
-  }
   rewrite(...args: Parameters<EventStore['rewrite']>) {
     return this.#store.rewrite(...args);
   }

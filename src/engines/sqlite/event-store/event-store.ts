@@ -184,10 +184,6 @@ export class SqliteEventStore implements EventStore {
     return this.end();
   }
 
-  async hasReached(position: Position): Promise<boolean> {
-    return position <= this.end();
-  }
-
   findDamage({ rest = () => world.nextTurn(), ...search }: DamageSearch = {}): Promise<readonly Damage[]> {
     return findDamage(this.#db, this.#rows, { ...search, rest, upTo: this.end() });
   }
