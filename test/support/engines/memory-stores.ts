@@ -17,8 +17,13 @@ export class MemoryStores {
       changed.close();
       if (destroyed) this.#stores.delete(plan.name);
     };
-    const onWrite = (): void => changed.notifyOthers();
-    return asTables(plan.name, new SqliteTables({ db, clock, changed, onWrite, onClose }));
+    const tables = asTables(plan.name, new SqliteTables({ db, clock, changed, onClose }));
+    const write: Tables['write'] = async (...given) => {
+      const done = await tables.write(...given);
+      changed.notifyOthers();
+      return done;
+    };
+    return { ...tables, write };
   }
 
   /** Returns the current rows of a table; none if nobody has opened the store. */

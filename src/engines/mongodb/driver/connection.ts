@@ -86,11 +86,8 @@ export class MongoConnection {
 
   /** Resolves when the server that takes writes answers, within 2 s either way. */
   async ping(): Promise<void> {
-    const hello = await inTime(
-      'MongoDB',
-      ANSWER_MS,
-      this.use((db) => db.command({ hello: 1 })),
-    );
+    const asking = this.use((db) => db.command({ hello: 1 }));
+    const hello = await inTime(TITLE, ANSWER_MS, asking);
     if (hello.isreplicaset === true) throw notInitiated();
     if (hello.isWritablePrimary !== true) throw noWrites();
   }

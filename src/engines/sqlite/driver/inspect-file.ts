@@ -21,7 +21,7 @@ export function inspectFile(
   { maxCheckedBytes }: { readonly maxCheckedBytes: number },
 ): FileState {
   const isReadOnly = !mayWrite(path);
-  const db = new DatabaseSync(existingFile(path, { isReadOnly }), { timeout: MAX_WAIT_MS });
+  const db = new DatabaseSync(existingFile(path, isReadOnly), { timeout: MAX_WAIT_MS });
   try {
     const version = db.prepare('PRAGMA user_version').get()?.user_version as number;
     if (statSync(path).size > maxCheckedBytes) return { version, damage: undefined, isReadOnly };
@@ -38,7 +38,7 @@ export function inspectFile(
  * Returns a URL by which SQLite opens a file without creating it. After an orderly end a file has no `-wal`. If this user
  * may only read it then, it is opened as immutable, since SQLite must not make a `-wal` that it can't remove.
  */
-function existingFile(path: string, { isReadOnly = false } = {}): URL {
+function existingFile(path: string, isReadOnly: boolean): URL {
   const url = pathToFileURL(path);
   url.searchParams.set('mode', isReadOnly ? 'ro' : 'rw');
   if (isReadOnly && !existsSync(`${path}-wal`)) url.searchParams.set('immutable', '1');

@@ -36,12 +36,8 @@ export interface ReadBackwardsOptions {
 
 type Order = 'ASC' | 'DESC';
 
-interface ScannedRange {
-  readonly prefixes: readonly string[];
-  readonly after: Position;
+interface ScannedRange extends ReadAllOptions {
   readonly to: Position;
-  readonly limit: number;
-  readonly unparsed?: boolean | undefined;
 }
 
 /** Reads the log in order of position, on the calling thread, in bounded steps. */

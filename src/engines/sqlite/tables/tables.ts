@@ -50,8 +50,6 @@ export interface SqliteTablesParts {
   readonly db: Database;
   readonly clock: Clock;
   readonly changed: ChangeSignal;
-  /** Called after each commit. */
-  readonly onWrite?: () => void;
   /** Called once, by `close` or `destroy`. */
   readonly onClose: (isDestroyed: boolean) => void;
 }
@@ -95,14 +93,14 @@ export class SqliteTables implements TablesEngine {
 
   async write(writes: readonly Write[], allOrNone: boolean) {
     const prepare = (sql: string): Statement => this.#statement(sql);
-    return this.#commit(() => {
+    return this.#parts.db.write(() => {
       const done = writes.map((write) => isWritten(prepare, write));
       return allOrNone ? allDone(done) : done;
     });
   }
 
   async makeIndexes(table: TablePlan) {
-    await this.#commit(() => this.#parts.db.exec(indexesOf(table).join(';\n')));
+    await this.#parts.db.write(() => this.#parts.db.exec(indexesOf(table).join(';\n')));
   }
 
   async now() {
@@ -115,12 +113,6 @@ export class SqliteTables implements TablesEngine {
 
   async close() {
     this.#parts.onClose(false);
-  }
-
-  async #commit<T>(work: () => T): Promise<T> {
-    const result = await this.#parts.db.write(work);
-    this.#parts.onWrite?.();
-    return result;
   }
 
   #statement(sql: string): Statement {
