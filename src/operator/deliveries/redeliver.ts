@@ -12,7 +12,7 @@ import type { DeliveryPlace, DeliveryQueue } from '../../push/queue/delivery-que
 import { redeliveryRefusal } from '../../push/queue/next-state.ts';
 
 /** The due times are spread at this rate, so that receivers keep capacity for live deliveries. */
-export const REDELIVERED_PER_SECOND = 50;
+const REDELIVERED_PER_SECOND = 50;
 
 const PAGE = 500;
 

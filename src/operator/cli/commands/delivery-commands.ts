@@ -12,7 +12,6 @@ import {
   cancelRedelivery,
   countRedeliverable,
   type KeyRedelivery,
-  REDELIVERED_PER_SECOND,
   redeliverByIds,
   redeliverOfKey,
 } from '../../deliveries/redeliver.ts';
@@ -193,28 +192,17 @@ function withReasons<T extends DeliverySummary>(session: Session, deliveries: re
 const NAMES = { unchanged: 'already pending', left_out: 'left out' };
 
 async function redeliverKey(session: Session, of: KeyRedelivery): Promise<number> {
-  const { engines, writer, clock, out } = session;
+  const { engines, writer } = session;
   const parts = { writer: writer(), queue: engines.queue() };
   let oldestAtMs: number | undefined;
-  return longWork(
-    session,
-    async (long) => {
-      const deliveries = await countRedeliverable(of, { ...parts, signal: long.signal });
-      if (long.signal.aborted) return { redelivered: 0, unchanged: 0, refused: 0, left_out: 0 };
-      const lastDueAtMs = clock.now() + (deliveries * 1_000) / REDELIVERED_PER_SECOND;
-      if (deliveries > 0)
-        out.note(`${deliveries} deliveries; the last is due at ${formatDateTime(lastDueAtMs)}`);
-      const onPage = (createdAtMs: number): void => {
-        oldestAtMs = createdAtMs;
-      };
-      return redeliverOfKey(of, { ...parts, ...long, onPage });
-    },
-    {
-      names: NAMES,
-      again: () =>
-        of.which === 'failed' || oldestAtMs === undefined
-          ? 'run the same command again'
-          : `run it again with --until ${formatDateTime(oldestAtMs)}`,
-    },
-  );
+  const onPage = (createdAtMs: number): void => {
+    oldestAtMs = createdAtMs;
+  };
+  return longWork(session, (long) => redeliverOfKey(of, { ...parts, ...long, onPage }), {
+    names: NAMES,
+    again: () =>
+      of.which === 'failed' || oldestAtMs === undefined
+        ? 'run the same command again'
+        : `run it again with --until ${formatDateTime(oldestAtMs)}`,
+  });
 }

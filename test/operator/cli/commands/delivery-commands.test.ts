@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { outcomeAnswer, outcomeText } from '../../../../src/operator/answers/delivery.ts';
 import type { AttemptOutcome } from '../../../../src/push/queue/delivery.ts';
 import type { DeliveryQueue } from '../../../../src/push/queue/delivery-queue.ts';
@@ -202,7 +202,7 @@ describe('fuel delivery redeliver', () => {
     expect(await eventsOf('account-7')).toHaveLength(3);
   });
 
-  test('by id names what it refuses; of a key is counted first, says what it left out, and is cancelled', async () => {
+  test('by id names what it refuses; of a key it is counted, says what it left out, and is cancelled', async () => {
     const { fuel, done, append, state } = await start();
     const { code, json, stderr } = await fuel('delivery', 'redeliver', '--json', idOf(1), idOf(3), NOBODY);
     expect([code, json]).toEqual([1, { redelivered: 0, unchanged: 1, refused: 2 }]);
@@ -220,25 +220,9 @@ describe('fuel delivery redeliver', () => {
     expect(await fuel(...ofKey, '--failed')).toMatchObject({
       code: 0,
       stdout: 'redelivered 1, already pending 0, refused 0, left out 1\n',
-      stderr: expect.stringMatching(/^1 deliveries; the last is due at 20\S+\n$/),
+      stderr: '',
     });
     expect(await done(...ofKey, '--cancel')).toEqual({ cancelled: 2 });
     expect(await state(4)).toBe('failed');
-  });
-
-  test('of a key that is interrupted while it counts records nothing', async () => {
-    const { fuel, state, eventsOf } = await start();
-    const before = await eventsOf('account-7');
-    const { once } = process;
-    const interrupting = vi.spyOn(process, 'once').mockImplementation((name, listener) => {
-      once.call(process, name, listener);
-      if (name === 'SIGINT') process.emit('SIGINT');
-      return process;
-    });
-    const { code, json, stderr } = await fuel('delivery', 'redeliver', '--key', PREFIX, '--failed', '--json');
-    interrupting.mockRestore();
-    expect([code, json]).toEqual([1, { redelivered: 0, unchanged: 0, refused: 0, left_out: 0 }]);
-    expect(stderr).toMatch(/interrupted: run the same command again/);
-    expect([await eventsOf('account-7'), await state(2)]).toEqual([before, 'failed']);
   });
 });

@@ -20,8 +20,6 @@ import { erase } from './erase-command.ts';
 import { importFile } from './import-commands.ts';
 
 const DEFAULT_LIMIT = 50;
-/** After this many records a note says how to read fewer. */
-const MANY_READ = 10_000;
 /** One command reads at most this many records. */
 const MAX_READ = 200_000;
 
@@ -72,10 +70,8 @@ const list = command({
       if (isWanted(row)) {
         await out.row(recordAnswer(account, row), 'transaction');
         printed += 1;
-      }
+      } else out.progress(`read ${read} records`);
       if (printed >= limit) return 0;
-      if (read === MANY_READ)
-        out.note(`read ${MANY_READ} records so far: --from, --to or --corporate would make it faster`);
       if (read >= MAX_READ) {
         out.note(`stopped after ${MAX_READ} records: continue with --after ${row.id}, or narrow the range`);
         return 1;
