@@ -53,10 +53,7 @@ export async function importShown(store: Pick<EventStore, 'readStream' | 'readSt
 }
 
 /** Names what customers can't see or ask for, and says what to do; `undefined` if the directory has everything. */
-export function unknownNote(
-  { accounts, corporates }: UnknownNames,
-  importId: string | undefined,
-): string | undefined {
+export function unknownNote({ accounts, corporates }: UnknownNames, importId: string): string | undefined {
   const [account] = accounts;
   const [first] = corporates;
   const names = [
@@ -68,7 +65,6 @@ export function unknownNote(
     account === undefined
       ? `fuel account corporate ${first?.account} ${first?.corporate} --name NAME`
       : `fuel account open ${account} --name NAME`;
-  const undo =
-    importId === undefined ? '' : `; where it is a mistake, fuel import void ${importId} --reason REASON`;
-  return `warning: the directory lacks ${some(names)}: where that is right, ${add}${undo}`;
+  const undo = `fuel import void ${importId} --reason REASON`;
+  return `warning: the directory lacks ${some(names)}: where that is right, ${add}; where it is a mistake, ${undo}`;
 }

@@ -28,7 +28,7 @@ export interface RecordedImport {
  * end. So what it recorded can be told even if it is killed at any time.
  */
 export async function recordImport(
-  options: Omit<ImportOptions, 'dryRun' | 'onAppend'> & { readonly source: string },
+  options: Omit<ImportOptions, 'dryRun' | 'onAppend' | 'onRecorded'> & { readonly source: string },
 ): Promise<RecordedImport> {
   const { source, store, clock } = options;
   const author = { ...options.author, correlationId: options.author.correlationId ?? world.randomUUID() };
@@ -53,9 +53,8 @@ export async function recordImport(
       const data = { import_id: importId, transactions };
       await append(importStream(importId), { type: 'ImportPlanned', data });
     },
-    async onRecorded(line, events) {
-      if (accounts.size < MAX_IMPORT_ACCOUNTS) accounts.add(line.accountId);
-      await options.onRecorded?.(line, events);
+    async onRecorded({ accountId }) {
+      if (accounts.size < MAX_IMPORT_ACCOUNTS) accounts.add(accountId);
     },
   });
   if (!isStarted && counts.refused === 0) return { counts, importId: undefined };

@@ -26,8 +26,6 @@ export interface ImportedEvent {
   readonly type: TransactionEventType;
   readonly data: JsonText;
   readonly accountId: number;
-  /** `null` for a withdrawal, which names no corporate. */
-  readonly corporateId: number | null;
 }
 
 /**
@@ -45,11 +43,10 @@ export function parseLine(line: LineText): ParsedLine<ImportedEvent> {
   }
   try {
     const change = projectTransaction(type, data, 0);
-    const { accountId, shown } = stateAfter(change);
-    const corporateId = shown?.references.corporate_id ?? null;
+    const { accountId } = stateAfter(change);
     // The parsed value is not kept, since it is only needed if the stream already has events.
     const json = new JsonText(bytesOf(type, data, line));
-    const content = { type, data: json, accountId, corporateId };
+    const content = { type, data: json, accountId };
     return { ok: true, stream: transactionStream(idOfChange(change)), content };
   } catch (error) {
     if (!(error instanceof RecordFault)) throw error;

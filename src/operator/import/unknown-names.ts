@@ -5,11 +5,9 @@ import type { EventStore } from '../../event-store/event-store.ts';
 export class NamedCorporates {
   readonly #named = new Map<number, Set<number>>();
 
-  /** `corporateId` is `null` if only the account is named. */
-  add(accountId: number, corporateId: number | null): void {
+  add(accountId: number, corporateId: number): void {
     const corporates = this.#named.get(accountId) ?? new Set();
-    if (corporateId !== null) corporates.add(corporateId);
-    this.#named.set(accountId, corporates);
+    this.#named.set(accountId, corporates.add(corporateId));
   }
 
   /** The names that the directory lacks, in ascending order. Customers can't ask for what they name. */

@@ -59,21 +59,11 @@ describe('the data of a line of an import', () => {
 });
 
 describe('a line of an import', () => {
-  test.each([
-    [confirmed(501), 31],
-    [external(501), 31],
-    [voided(501), null],
-    [cancelled(501), null],
-  ] as const)(
-    'names its event, the stream that it belongs to, the account and the corporate: %j',
-    (event, corporateId) => {
+  test.each([confirmed(501), external(501), voided(501), cancelled(501)])(
+    'names its event, the stream that it belongs to and the account: %j',
+    (event) => {
       const { type, data } = event;
-      const content = {
-        type,
-        data: new JsonText(Buffer.from(JSON.stringify(data))),
-        accountId: 7,
-        corporateId,
-      };
+      const content = { type, data: new JsonText(Buffer.from(JSON.stringify(data))), accountId: 7 };
       expect(lineOf({ ...event, more: 1 })).toEqual({ ok: true, stream: 'transaction-501', content });
     },
   );

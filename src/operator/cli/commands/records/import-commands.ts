@@ -2,8 +2,6 @@ import { FuelError } from '../../../../base/errors.ts';
 import { importAnswer, importShown, unknownNote } from '../../../answers/import.ts';
 import { findImport, type ImportEntry, listImports, recordImport } from '../../../import/import-log.ts';
 import { importTransactions } from '../../../import/import-transactions.ts';
-import type { ImportedEvent } from '../../../import/parse-line.ts';
-import { NamedCorporates } from '../../../import/unknown-names.ts';
 import { voidImport } from '../../../import/void-import.ts';
 import { command, noun, type Session, unlessDryRun } from '../../command/command.ts';
 import { storeOfDryRun } from '../../command/known-store.ts';
@@ -25,9 +23,8 @@ export const importFile = command({
   check: ([file]) => requireReadable(file),
   shown: true,
   work(session, [file], { dryRun }) {
-    const { engines, clock, author, out } = session;
+    const { engines, clock, author } = session;
     const store = dryRun ? storeOfDryRun(session) : engines.store();
-    const named = new NamedCorporates();
     return longWork(
       session,
       async ({ onRefused, ...parts }) => {
@@ -35,14 +32,10 @@ export const importFile = command({
           ...{ store, clock, author, ...parts },
           input: openInput(file, parts.signal),
           onRefused: (lineNumber: number, reason: string) => onRefused(`line ${lineNumber}`, reason),
-          onRecorded: async (line: ImportedEvent) => named.add(line.accountId, line.corporateId),
         };
-        const { counts, importId } = dryRun
-          ? { counts: await importTransactions({ ...options, dryRun }), importId: undefined }
-          : await recordImport({ ...options, source: file === '-' ? 'standard input' : file });
-        const note = unknownNote(await named.unknown(store), importId);
-        if (note !== undefined) out.note(note);
-        return counts;
+        if (dryRun) return importTransactions({ ...options, dryRun });
+        const source = file === '-' ? 'standard input' : file;
+        return (await recordImport({ ...options, source })).counts;
       },
       { names: dryRun ? { recorded: 'would record' } : {} },
     );
