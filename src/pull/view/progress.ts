@@ -10,34 +10,30 @@ const NAME = 'transactions';
 /** The place that a generation has reached. */
 export interface Progress {
   readonly checkpoint: Checkpoint;
-  /** Whether it is stored yet. Nothing is served before that. */
-  readonly hasBegun: boolean;
+  /** The checkpoint as it is stored; `undefined` if none is stored yet. Nothing is served before that. */
+  readonly stored: RowOf<ProgressTable> | undefined;
 }
 
-export async function readProgress(generation: Generation, made: Made): Promise<Progress> {
-  const row = await read(generation);
-  return { checkpoint: checkpointIn(row, made), hasBegun: row !== undefined };
+export async function readProgress({ tables, progress }: Generation, made: Made): Promise<Progress> {
+  const [stored] = await tables.get(progress, [NAME]);
+  return { checkpoint: checkpointIn(stored, made), stored };
 }
 
-/** Changes the stored checkpoint; another process may change it at the same moment. */
+/** Changes the checkpoint, which was read before if `from` is given; another process may change it at the same moment. */
 export async function changeProgress(
   generation: Generation,
   made: Made,
   change: (before: Checkpoint) => Checkpoint,
+  from?: Progress,
 ): Promise<Checkpoint> {
   const { tables, progress } = generation;
-  for (;;) {
-    const row = await read(generation);
-    const after = change(checkpointIn(row, made));
-    const guard = row === undefined ? 'missing' : { as: row };
+  for (let before = from; ; before = undefined) {
+    const { checkpoint, stored } = before ?? (await readProgress(generation, made));
+    const after = change(checkpoint);
+    const guard = stored === undefined ? 'missing' : { as: stored };
     const [isDone] = await tables.write([put(progress, rowOf(after), guard)]);
     if (isDone === true) return after;
   }
-}
-
-async function read({ tables, progress }: Generation): Promise<RowOf<ProgressTable> | undefined> {
-  const [row] = await tables.get(progress, [NAME]);
-  return row;
 }
 
 function checkpointIn(row: RowOf<ProgressTable> | undefined, made: Made): Checkpoint {

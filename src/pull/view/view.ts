@@ -113,17 +113,17 @@ class TablesView implements TransactionsView {
       return numbered(await this.#generations.inUse()) === undefined ? 'reset' : [];
     }
     const applied = await this.#in(numbered, async (to, made) => {
-      const { checkpoint: before, hasBegun } = await readProgress(to, made);
+      const before = await readProgress(to, made);
       const parked = await applyChanges(to, changes, this.#clock.now());
-      const isServable = hasBegun && isComplete(before);
-      const after = { ...before, position: Math.max(position, before.position) };
-      if (!isServable && isComplete(after)) await to.tables.makeIndexes(to.rows);
-      const reached = await changeProgress(to, made, ({ since, ...former }) => ({
+      const move = ({ since, ...former }: Checkpoint): Checkpoint => ({
         ...former,
         position: Math.max(former.position, position),
         anchor: newerAnchor(former.anchor, anchor),
         since: { ...since, events: since.events + changes.length },
-      }));
+      });
+      const isServable = before.stored !== undefined && isComplete(before.checkpoint);
+      if (!isServable && isComplete(move(before.checkpoint))) await to.tables.makeIndexes(to.rows);
+      const reached = await changeProgress(to, made, move, before);
       this.#reached = { generation, position: reached.position };
       return parked;
     });
@@ -206,8 +206,8 @@ class TablesView implements TransactionsView {
       else {
         const generation = await this.#pages.store(made);
         if (generation === undefined) continue;
-        const { checkpoint, hasBegun } = await readProgress(generation, made);
-        assertServable(hasBegun ? checkpoint : undefined);
+        const { checkpoint, stored } = await readProgress(generation, made);
+        assertServable(stored && checkpoint);
         return generation;
       }
     }
