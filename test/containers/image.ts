@@ -1,6 +1,6 @@
 /**
- * `npm run test:image`: builds the image and runs it as docker-compose.yml does, if a Docker daemon answers and has
- * the base image. Otherwise it runs the Dockerfile's steps without Docker. The first line says which.
+ * `npm run test:image`: builds the image and runs it as docker-compose.yml does. It needs a Docker daemon that has the base
+ * image, or can pull it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT } from '../deploy/compose-file.ts';
@@ -46,11 +46,9 @@ async function buildAndRun(): Promise<void> {
 }
 
 const bases = [...new Set(readDockerfile(ROOT).map(({ image }) => image))];
-const here = dockerAnswers() ? imagesHere(bases) : new Map<string, string>();
-if (here.size === bases.length) {
-  console.log(`on Docker, base ${[...here].map((each) => each.join(' ')).join(', ')}`);
-  await buildAndRun();
-} else {
-  console.log(`without Docker: ${dockerAnswers() ? `${bases.join(', ')} is not here` : 'no daemon answers'}`);
-  await import('../deploy/image-steps.ts');
-}
+if (!dockerAnswers()) throw new Error('no Docker daemon answers: the image is built and run by one');
+const here = imagesHere(bases);
+if (here.size < bases.length)
+  throw new Error(`${bases.join(', ')} is neither on this machine nor in a registry that it reaches`);
+console.log(`on Docker, base ${[...here].map((each) => each.join(' ')).join(', ')}`);
+await buildAndRun();
