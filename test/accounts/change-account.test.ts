@@ -5,7 +5,7 @@ import { formatDateTime } from '../../src/domain/values/date-time.ts';
 import type { EventStore } from '../../src/event-store/event-store.ts';
 import { KEY, keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/accounts/account-samples.ts';
 import { openPushStores } from '../support/deliveries/push-stores.ts';
-import { storeWith } from '../support/event-store/store-with.ts';
+import { replacing } from '../support/interposed.ts';
 
 const contacts = (...emails: string[]): AccountCommand => ({ type: 'SetContacts', accountId: 7, emails });
 const setGroup = (name: string): AccountCommand => ({
@@ -33,7 +33,7 @@ function start() {
 /** Returns the store, but `meanwhile` runs between each read of the stream and the append that follows. */
 function interrupted(store: EventStore, meanwhile: (time: number) => Promise<unknown>): EventStore {
   let times = 0;
-  return storeWith(store, {
+  return replacing(store, {
     async append(appends) {
       await meanwhile(++times);
       return store.append(appends);

@@ -14,7 +14,7 @@ import { loadConfig } from '../../src/engines/engines.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/accounts/account-samples.ts';
 import { directoryOf } from '../support/accounts/directory-of.ts';
 import { openPushStores } from '../support/deliveries/push-stores.ts';
-import { storeWith } from '../support/event-store/store-with.ts';
+import { replacing } from '../support/interposed.ts';
 import { memoryLog } from '../support/service/api.ts';
 import { commandLine } from '../support/service/command-line.ts';
 import { confirmed, linesOf } from '../support/transactions/e2e-samples.ts';
@@ -182,7 +182,7 @@ test('of two processes that bind a new store at once the second is judged by wha
     loadConfig({ FUEL_ENVIRONMENT: environment, FUEL_MASTER_KEY: KEYS[at] }, 'command'),
   ) as [Config, Config];
   let isFirst = true;
-  const raced = storeWith(store, {
+  const raced = replacing(store, {
     async append(appends) {
       const binds = appends.some(({ events }) => events.some(({ type }) => type === 'EnvironmentSet'));
       if (binds && isFirst) {

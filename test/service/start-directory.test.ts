@@ -9,7 +9,7 @@ import type { Engines } from '../../src/service/engines/engines.ts';
 import { startDirectory } from '../../src/service/start-directory.ts';
 import { StartedParts } from '../../src/service/started-parts.ts';
 import { opened } from '../support/accounts/account-samples.ts';
-import { storeWith } from '../support/event-store/store-with.ts';
+import { replacing } from '../support/interposed.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 /** Starts a directory on stores with some steps replaced. */
@@ -18,7 +18,7 @@ async function start(steps: (store: EventStore) => Partial<EventStore> = () => (
   const engines = await openEngines(config, systemClock);
   onTestFinished(() => engines.close());
   const real = engines.store();
-  const store = storeWith(real, steps(real));
+  const store = replacing(real, steps(real));
   const on: Engines = { ...engines, store: () => store };
   const parts = new StartedParts(silentLog);
   onTestFinished(() => parts.stop());

@@ -21,6 +21,16 @@ export function interposed<T extends object>(
   return new Proxy(whole, { get });
 }
 
+/** Returns the same object with these methods replaced. */
+export function replacing<T extends object>(whole: T, methods: Partial<T>): T {
+  return new Proxy(whole, {
+    get(target, name) {
+      const value: unknown = Reflect.get(methods, name) ?? Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
 /** Counts steps, notes their names, and ends the work before one of them, as a killed process would. */
 export class Steps {
   readonly done: string[] = [];

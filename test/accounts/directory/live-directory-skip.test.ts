@@ -5,7 +5,7 @@ import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { skipEvent } from '../../../src/operator/parked/skip-event.ts';
 import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';
 import { saveAll } from '../../support/accounts/stored-directory.ts';
-import { storeWith } from '../../support/event-store/store-with.ts';
+import { replacing } from '../../support/interposed.ts';
 import { until } from '../../support/waiting.ts';
 import { machine } from './live-machine.ts';
 
@@ -56,7 +56,7 @@ test('who waits for a skipped event waits until its account is open', async () =
   let isAsked = false;
   let gate: PromiseWithResolvers<void> | undefined;
   const { live, moved, isOpen } = start({
-    on: storeWith(store, {
+    on: replacing(store, {
       async readStream(stream, options) {
         if (stream === 'account-7') {
           isAsked = true;
@@ -87,7 +87,7 @@ test('what came after the operation that skips an event is told once, and what i
   const operation = (await store.readStream('operations')).at(-1);
   const batches = [[created, issued, invalid], [operation], [off]] as RecordedEvent[][];
   const { live, told } = start({
-    on: storeWith(store, {
+    on: replacing(store, {
       async *subscribe() {
         for (const events of batches) {
           const position = (events.at(-1)?.position ?? 0) + 100;

@@ -10,7 +10,7 @@ import { NONE_SKIPPED } from '../../../src/event-store/skipped-events.ts';
 import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';
 import { contentOf } from '../../support/accounts/directory-content.ts';
 import { saveAll } from '../../support/accounts/stored-directory.ts';
-import { storeWith } from '../../support/event-store/store-with.ts';
+import { replacing } from '../../support/interposed.ts';
 import { memoryLog } from '../../support/service/api.ts';
 import { until } from '../../support/waiting.ts';
 import { type Machine, machine } from './live-machine.ts';
@@ -27,7 +27,7 @@ function handed(store: EventStore) {
     steps.push(...given);
     wake();
   };
-  const followed = storeWith(store, {
+  const followed = replacing(store, {
     async *subscribe({ signal }) {
       signal.addEventListener('abort', () => wake());
       while (!signal.aborted) {
@@ -184,7 +184,7 @@ test('a store that becomes unavailable during the restore leaves the directory e
   const loading = await stored.load(store, clock);
   if (loading.kind !== 'loaded') throw new Error(loading.kind);
   const directory = new Directory();
-  const on = { store: storeWith(store, { readStreams: unavailable }), skipped: NONE_SKIPPED };
+  const on = { store: replacing(store, { readStreams: unavailable }), skipped: NONE_SKIPPED };
   await expect(restoreDirectory(directory, loading.loaded, on)).rejects.toThrow('away');
   expect([directory.position, [...directory.accounts()]]).toEqual([0, []]);
 });

@@ -8,7 +8,7 @@ import { continuesAfter } from '../../../src/event-store/store-identity.ts';
 import { opened } from '../../support/accounts/account-samples.ts';
 import { openStored } from '../../support/accounts/stored-directory.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
-import { storeWith } from '../../support/event-store/store-with.ts';
+import { replacing } from '../../support/interposed.ts';
 import { memoryLog } from '../../support/service/api.ts';
 import { until } from '../../support/waiting.ts';
 
@@ -79,7 +79,7 @@ export function machine() {
 
 /** Records the positions after which the store is followed. */
 export function watched(store: EventStore, begunAt: number[]): EventStore {
-  return storeWith(store, {
+  return replacing(store, {
     subscribe(options: SubscribeOptions) {
       begunAt.push(options.after);
       return store.subscribe(options);

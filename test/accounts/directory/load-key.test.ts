@@ -9,8 +9,8 @@ import { newEvent } from '../../../src/event-store/new-event.ts';
 import { keyIssued, onKey, opened } from '../../support/accounts/account-samples.ts';
 import { macKeys, openStored, saveAll } from '../../support/accounts/stored-directory.ts';
 import { MemoryLog, openMemoryEventStore } from '../../support/engines/memory-log.ts';
-import { storeWith } from '../../support/event-store/store-with.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { replacing } from '../../support/interposed.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };
 const ACCOUNTS = 12;
@@ -84,7 +84,7 @@ test('a key is found by one look-up, without the other accounts and the log', as
     throw new Error('it is read');
   };
   const stored = new StoredDirectory({ ...rows, rows: unread, checkpoint: unread }, macKeys(1));
-  const found = await loadKey(storeWith(store, { subscribe: unread }), stored, prefixOf(1));
+  const found = await loadKey(replacing(store, { subscribe: unread }), stored, prefixOf(1));
   expect([found?.entry.id, found?.key.active]).toEqual([7, true]);
 });
 

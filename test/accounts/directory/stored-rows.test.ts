@@ -4,6 +4,7 @@ import { DIRECTORY_STORE, openDirectoryRows } from '../../../src/accounts/direct
 import { drop, type Tables } from '../../../src/tables/tables.ts';
 import { directoryRowsContract } from '../../contracts/directory-rows.contract.ts';
 import { onEachTables } from '../../support/engines/each-tables.ts';
+import { replacing } from '../../support/interposed.ts';
 
 onEachTables((empty) => {
   directoryRowsContract(async () => {
@@ -40,14 +41,7 @@ onEachTables((empty) => {
       }
       return tables.write(writes, options);
     };
-    const watched = new Proxy(tables, {
-      get: (target, name: keyof Tables) =>
-        name === 'write'
-          ? write
-          : typeof target[name] === 'function'
-            ? target[name].bind(target)
-            : target[name],
-    });
+    const watched = replacing(tables, { write });
     await openDirectoryRows(watched).clear({ ...head, mac: 'three' });
     const [kept] = (await Array.fromAsync(other.rows())).flatMap(rowsIn);
     expect([removals, kept && Buffer.from(kept.packed).toString()]).toEqual([1, 'new']);

@@ -7,18 +7,10 @@ import { type FollowerParts, followerStatus, statusOf } from '../../../src/opera
 import { PROJECTOR_LEASE } from '../../../src/pull/view/projector.ts';
 import { FOLLOWERS } from '../../../src/service/ops/followers.ts';
 import { onFile, openPushStoresWith } from '../../support/deliveries/push-stores.ts';
+import { replacing } from '../../support/interposed.ts';
 import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
-import { openProjection, type Projection, projectionOf } from '../../support/transactions/projector.ts';
+import { emptyView, openProjection, projectionOf } from '../../support/transactions/projector.ts';
 import { showing } from '../../support/transactions/records.ts';
-
-/** An empty view of the store, and what it has parked. */
-async function started<Store extends EventStore>(opened: Projection<Store>) {
-  const { store, view, clock } = opened;
-  const { generation } = await view.reset(await storeIdentity(store, clock), 0);
-  const parked = (stream: string, position: number, revision = 0) =>
-    view.apply([{ position, stream, type: 'Odd', revision, parkReason: 'odd' }], { generation, position: 1 });
-  return { ...opened, generation, parked };
-}
 
 const projectionStatus = (
   store: FollowerParts['store'],
@@ -32,7 +24,7 @@ const projectionStatus = (
 
 describe('the status of the transactions view', () => {
   test('has no lag if the view has everything, whatever other streams hold', async () => {
-    const { store, view, coordination, clock, append, generation } = await started(openProjection());
+    const { store, view, coordination, clock, append, generation } = await emptyView(openProjection());
     await append('transaction-1', confirmed(1));
     await view.apply([], { generation, position: await store.head() });
     const position = await store.head();
@@ -48,7 +40,9 @@ describe('the status of the transactions view', () => {
   });
 
   test('counts the events that are not in the view, and reports the age of the first, the parked events and the holder', async () => {
-    const { store, view, coordination, clock, append, generation, parked } = await started(openProjection());
+    const { store, view, coordination, clock, append, generation, parked } = await emptyView(
+      openProjection(),
+    );
     await append('transaction-1', confirmed(1));
     await view.apply([], { generation, position: await store.head() });
     await append('transaction-2', confirmed(2), voided(2));
@@ -66,7 +60,7 @@ describe('the status of the transactions view', () => {
   });
 
   test('counts an event that was recorded by a clock an hour ahead as an hour late', async () => {
-    const { store, view, coordination, clock, append } = await started(openProjection());
+    const { store, view, coordination, clock, append } = await emptyView(openProjection());
     clock.advance(3_600_000);
     await append('transaction-1', confirmed(1));
     clock.advance(-3_600_000);
@@ -82,7 +76,7 @@ describe('the status of the transactions view', () => {
   });
 
   test('tells how far a build is: its rate while a process works on it, and later that it stopped', async () => {
-    const { store, view, coordination, clock } = await started(openProjection());
+    const { store, view, coordination, clock } = await emptyView(openProjection());
     const { generation } = await view.startBuild({
       storeId: await storeIdentity(store, clock),
       servesFrom: 200,
@@ -106,7 +100,7 @@ describe('the status of the transactions view', () => {
         batchesOf(total, (count) => {
           counted += count;
         });
-      return projectionStatus(subscribedBy(store, log), view, coordination, clock);
+      return projectionStatus(replacing(store, { subscribe: log }), view, coordination, clock);
     };
     expect(await statusOf(100_000)).toMatchObject({ lag_events: 100_000 });
     counted = 0;
@@ -118,7 +112,7 @@ describe('the status of the transactions view', () => {
 describe('the status of a group', () => {
   /** The status of all followers but the view, and a consumer of `deliveries`. */
   async function followed() {
-    const opened = await started(projectionOf(openPushStoresWith(onFile)));
+    const opened = await emptyView(projectionOf(openPushStoresWith(onFile)));
     const { store, view, coordination, clock, folder } = opened;
     const subscriptions = new SqliteSubscriptions({ path: join(folder, 'subscriptions.db'), store, clock });
     const ending = new AbortController();
@@ -178,7 +172,7 @@ describe('the status of a group', () => {
 });
 
 test('the status of the notices is their checkpoint, and the holder of their lease', async () => {
-  const opened = await started(openProjection());
+  const opened = await emptyView(openProjection());
   const { store, view, coordination, clock, append } = opened;
   const subscriptions = { status: async () => undefined, parked: async () => [] };
   const status = async () =>
@@ -200,12 +194,6 @@ test('the status of the notices is their checkpoint, and the holder of their lea
   });
 });
 
-function subscribedBy(store: EventStore, subscribe: () => ReturnType<EventStore['subscribe']>): EventStore {
-  const get = (whole: EventStore, name: string | symbol): unknown =>
-    name === 'subscribe' ? subscribe : (whole[name as keyof EventStore] as () => unknown).bind(whole);
-  return new Proxy(store, { get });
-}
-
 /** Events in batches of a thousand, of which only the times of recording matter. */
 async function* batchesOf(
   total: number,
@@ -219,7 +207,7 @@ async function* batchesOf(
 }
 
 test('a glance finds the same age of the first event that is not done, without counting events', async () => {
-  const { append, clock, ...stores } = await started(openProjection());
+  const { append, clock, ...stores } = await emptyView(openProjection());
   const status = async () => ({ position: await stores.store.head(), parked: 1 });
   await append('transaction-1', confirmed(1));
   clock.advance(4_600);

@@ -19,6 +19,7 @@ import { queueInFile } from '../../support/deliveries/open-queue.ts';
 import { PushMachine, READY } from '../../support/deliveries/push.ts';
 import { record } from '../../support/event-store/store-events.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { replacing } from '../../support/interposed.ts';
 import {
   copyFrom,
   type EmbeddedEnd,
@@ -184,13 +185,7 @@ describe('a copied delivery log', () => {
   /** Stores nothing, so that whatever differs still does when it is read back. */
   const readOnly = ({ tables, ...queue }: EmbeddedEnd['queue']): EmbeddedEnd['queue'] => ({
     ...queue,
-    tables: new Proxy(tables, {
-      get: (target, name) => {
-        const value: unknown = Reflect.get(target, name, target);
-        if (name === 'write') return async (writes: readonly unknown[]) => writes.map(() => false);
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    }),
+    tables: replacing(tables, { write: async (writes) => writes.map(() => false) }),
   });
   /** Its deliveries fail, so that its webhooks have a streak. */
   const failing = async ({ queue }: EmbeddedEnd, prefix: string, ids: readonly number[]): Promise<void> => {

@@ -23,7 +23,7 @@ import { verifyLog } from '../../../src/seals/verify-log.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
 import { eventStoreDbAt, eventStoreDbOnDouble } from '../../support/event-store/eventstoredb-under-test.ts';
 import { named, record } from '../../support/event-store/store-events.ts';
-import { storeWith } from '../../support/event-store/store-with.ts';
+import { replacing } from '../../support/interposed.ts';
 import { key, seal } from '../../support/seals/sealing.ts';
 import {
   copyFrom,
@@ -251,7 +251,7 @@ test('large events are copied in batches of a few MiB, also where a copy continu
     await source.append([{ stream: `account-${index}`, expected: 'none', events: [event] }]);
   }
   const sizes: number[] = [];
-  const measured = storeWith(target, {
+  const measured = replacing(target, {
     append: (appends) => {
       sizes.push(JSON.stringify(appends).length);
       return target.append(appends);

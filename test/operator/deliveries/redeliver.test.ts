@@ -21,8 +21,7 @@ import {
 } from '../../support/deliveries/deliveries.ts';
 import { listed } from '../../support/deliveries/listed.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
-import { storeWith } from '../../support/event-store/store-with.ts';
-import { interposed } from '../../support/interposed.ts';
+import { interposed, replacing } from '../../support/interposed.ts';
 import { cancelled, confirmed, voided } from '../../support/transactions/e2e-samples.ts';
 
 const ofKey = { accountId: 7, prefix: PREFIX, sinceMs: null, untilMs: null, which: 'failed' } as const;
@@ -116,7 +115,7 @@ describe('redelivering by id', () => {
     const { options, ended, refused, append, store } = await start();
     const ids = [await ended(1, 'failed'), await ended(2, 'failed')];
     await append('transaction-1', voided(1));
-    const unreadable = storeWith(store, {
+    const unreadable = replacing(store, {
       readStreams: async (streams) =>
         (await store.readStreams(streams)).map((events) =>
           events.map((event) => {
@@ -351,7 +350,7 @@ test('an outage ends a redelivery with its error: it is no refusal', async () =>
   const { options, refused, ended } = await start();
   const id = await ended(1, 'failed');
   const { writer } = options;
-  const store = storeWith(writer.store, {
+  const store = replacing(writer.store, {
     append: () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away')),
   });
   const redelivered = redeliverByIds([id], false, { ...options, writer: { ...writer, store } });

@@ -19,8 +19,7 @@ import { verifyDeliveries } from '../../support/agreement/verify.ts';
 import { listed } from '../../support/deliveries/listed.ts';
 import { onFile, openPushStoresWith } from '../../support/deliveries/push-stores.ts';
 import { eventStoreDbOnDouble } from '../../support/event-store/eventstoredb-under-test.ts';
-import { storeWith } from '../../support/event-store/store-with.ts';
-import { interposed, Steps } from '../../support/interposed.ts';
+import { interposed, replacing, Steps } from '../../support/interposed.ts';
 import { key, seal } from '../../support/seals/sealing.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import {
@@ -220,7 +219,7 @@ describe.each(engines)('on %s', (_, openOther) => {
     const { store, view, generation, project, redact, append } = await stores();
     await project(generation);
     let isVoided = false;
-    const meanwhile = storeWith(store, {
+    const meanwhile = replacing(store, {
       async rewrite(events) {
         if (!isVoided && events[0]?.stream === 'transaction-1') {
           isVoided = true;

@@ -11,7 +11,7 @@ import {
 } from '../../../src/operator/keys/webhook-secrets.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
-import { storeWith } from '../../support/event-store/store-with.ts';
+import { replacing } from '../../support/interposed.ts';
 
 const [OLD, NEW, LOST] = [1, 2, 3].map((n) => Buffer.alloc(32, n)) as [Buffer, Buffer, Buffer];
 const old = new MasterKeys([OLD]);
@@ -100,7 +100,7 @@ describe('webhook secrets', () => {
     await account(opened());
     await withWebhook(PREFIX, old.encryptSecret({ prefix: PREFIX, secret: 'first' }));
     let times = 0;
-    const raced = storeWith(store, {
+    const raced = replacing(store, {
       async append(appends) {
         times += 1;
         if (times === 1) await account(webhookSet({ url: 'https://example.com/other', secret: null }));

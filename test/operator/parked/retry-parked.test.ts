@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { OPERATIONS_STREAM } from '../../../src/domain/operations-events.ts';
-import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { parkedBy } from '../../../src/operator/answers/follower.ts';
 import { replayParked, retryParked } from '../../../src/operator/parked/retry-parked.ts';
 import { VIEW_NAME } from '../../../src/pull/view/projector.ts';
@@ -9,34 +8,19 @@ import { DELIVERIES_GROUP } from '../../../src/push/fan-out/run-fan-out.ts';
 import { openForTest, SETTINGS } from '../../support/event-store/embedded-subscriptions.ts';
 import { record } from '../../support/event-store/store-events.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { interposed } from '../../support/interposed.ts';
+import { interposed, replacing } from '../../support/interposed.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { confirmed } from '../../support/transactions/e2e-samples.ts';
-import { beforeCall, openProjection } from '../../support/transactions/projector.ts';
+import { beforeCall, emptyView, openProjection } from '../../support/transactions/projector.ts';
 import { rowIn } from '../../support/transactions/row-in.ts';
-
-/** An empty view of the store, with what was parked of it. */
-async function started() {
-  const opened = openProjection();
-  const { store, view, clock } = opened;
-  const { generation } = await view.reset(await storeIdentity(store, clock), 0);
-  const parked = (stream: string, position: number, revision = 0) =>
-    view.apply([{ position, stream, type: 'Odd', revision, parkReason: 'odd' }], { generation, position: 1 });
-  return { ...opened, generation, parked };
-}
 
 /** The view whose pages of what is parked have one event each; reading more of them than `most` fails. */
 function inPages(view: TransactionsView, most: number): TransactionsView {
   let read = 0;
-  return new Proxy(view, {
-    get(target, name) {
-      if (name === 'parked')
-        return async (page: Parameters<TransactionsView['parked']>[0]) => {
-          if (++read > most) throw new Error(`more than ${most} pages were read`);
-          return target.parked({ ...page, limit: 1 });
-        };
-      const value: unknown = Reflect.get(target, name);
-      return typeof value === 'function' ? value.bind(target) : value;
+  return replacing(view, {
+    async parked(page) {
+      if (++read > most) throw new Error(`more than ${most} pages were read`);
+      return view.parked({ ...page, limit: 1 });
     },
   });
 }
@@ -45,7 +29,7 @@ describe('retrying what is parked', () => {
   const author = { actor: 'Ada', command: 'test' };
 
   test('applies one event or all, returns how many stay parked, and records which were retried', async () => {
-    const { store, view, append, parked, clock } = await started();
+    const { store, view, append, parked, clock } = await emptyView(openProjection());
     await append('transaction-1', confirmed(1));
     await append('transaction-2', { type: 'TransactionGuessed', data: {} }, confirmed(2));
     const positionOf = async (stream: string, revision: number): Promise<number> =>
@@ -75,7 +59,7 @@ describe('retrying what is parked', () => {
   });
 
   test('goes through every page, and has applied a page before it records that', async () => {
-    const { store, view, append, parked, clock } = await started();
+    const { store, view, append, parked, clock } = await emptyView(openProjection());
     for (const id of [1, 2, 3]) {
       await append(`transaction-${id}`, confirmed(id));
       const [event] = await store.readStream(`transaction-${id}`);
@@ -99,7 +83,7 @@ describe('retrying what is parked', () => {
   });
 
   test('leaves out what was erased since, and records nothing where nothing was retried', async () => {
-    const { store, view, append, parked, clock } = await started();
+    const { store, view, append, parked, clock } = await emptyView(openProjection());
     await append('transaction-1', confirmed(1));
     await parked('transaction-1', 5);
     await store.erase('transaction-1');
@@ -112,7 +96,7 @@ describe('retrying what is parked', () => {
   });
 
   test('records nothing of a retry that failed', async () => {
-    const { store, view, append, parked, clock } = await started();
+    const { store, view, append, parked, clock } = await emptyView(openProjection());
     await append('transaction-1', confirmed(1));
     const [event] = await store.readStream('transaction-1');
     await parked('transaction-1', event?.position ?? 0);

@@ -6,14 +6,14 @@ import { AccountHistory } from '../../../src/push/fan-out/account-history.ts';
 import { keyIssued, opened, webhookSet } from '../../support/accounts/account-samples.ts';
 import { AFTER_URL, DAY_MS } from '../../support/agreement/verifying.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
-import { storeWith } from '../../support/event-store/store-with.ts';
+import { replacing } from '../../support/interposed.ts';
 import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
 
 test('nothing is decided for a transaction with a damaged later event, because it may have been voided', async () => {
   const { store, clock, append, account } = openPushStores();
   await account(opened(), keyIssued(), webhookSet());
   await append('transaction-1', confirmed(1, AFTER_URL), voided(1));
-  const damaged = storeWith(store, {
+  const damaged = replacing(store, {
     readStreams: async (streams) =>
       (await store.readStreams(streams)).map((events) =>
         events.map((event) =>

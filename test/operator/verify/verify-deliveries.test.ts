@@ -6,6 +6,7 @@ import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/acco
 import { AFTER_URL, DAY_MS, range, startVerifying } from '../../support/agreement/verifying.ts';
 import { claimFrom, claimOptions, delivered, held } from '../../support/deliveries/deliveries.ts';
 import { listed } from '../../support/deliveries/listed.ts';
+import { interposed } from '../../support/interposed.ts';
 import { confirmed, external } from '../../support/transactions/e2e-samples.ts';
 
 describe('verifying deliveries', () => {
@@ -49,12 +50,8 @@ describe('verifying deliveries', () => {
     const { confirm, verify, owed, queue } = await startVerifying();
     await confirm(1);
     let reads = 0;
-    const late = new Proxy(queue, {
-      get(target, name: keyof typeof queue) {
-        if (name === 'page' && ++reads === 1) setTimeout(() => void queue.enqueue([owed(1)]), 20);
-        const value: unknown = target[name];
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
+    const late = interposed(queue, ['page'], () => {
+      if (++reads === 1) setTimeout(() => void queue.enqueue([owed(1)]), 20);
     });
     expect(await verify({ queue: late, settleMs: 150 })).toMatchObject({
       missing: [],

@@ -10,7 +10,7 @@ import { AFTER_URL, DAY_MS } from '../../support/agreement/verifying.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
 import { listed } from '../../support/deliveries/listed.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
-import { storeWith } from '../../support/event-store/store-with.ts';
+import { replacing } from '../../support/interposed.ts';
 import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
 import { viewInFolder } from '../../support/transactions/open-view.ts';
 import { showing } from '../../support/transactions/records.ts';
@@ -128,7 +128,7 @@ test('nothing that depends on a damaged event is repaired, and the damage is log
   const event = { stream: 'transaction-3', revision: 0 };
   const damage = [{ position: 7, event, reason: 'its bytes are damaged', isCertain: true }];
   const looked: unknown[] = [];
-  const damaged = storeWith(store, {
+  const damaged = replacing(store, {
     async findDamage(search) {
       looked.push(search?.signal);
       return damage;
@@ -152,7 +152,7 @@ test('a row of an event that cannot be read any more is logged, also if that may
     events.map((event) =>
       event.id === readable?.id ? { ...event, data: new Unreadable('no JSON') } : event,
     );
-  const spoiled = storeWith(store, {
+  const spoiled = replacing(store, {
     readStreams: async (streams) => (await store.readStreams(streams)).map(unread),
     async *subscribe(options) {
       for await (const batch of store.subscribe(options)) yield { ...batch, events: unread(batch.events) };
@@ -170,7 +170,7 @@ test('the beginning of the days is found step by step, despite damaged times, an
   let steps = 0;
   let stopAt = Infinity;
   const stopping = new AbortController();
-  const small = storeWith(store, {
+  const small = replacing(store, {
     async readBackwards(options) {
       if (++steps === stopAt) stopping.abort(new Error('stopped'));
       const batch = await store.readBackwards({ ...options, limit: 1 });

@@ -4,8 +4,7 @@ import { repairView } from '../../../src/operator/verify/repair-view.ts';
 import { projectEvent } from '../../../src/pull/record/project-event.ts';
 import { type VerifyViewOptions, verifyView } from '../../support/agreement/verify.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
-import { storeWith } from '../../support/event-store/store-with.ts';
-import { interposed } from '../../support/interposed.ts';
+import { interposed, replacing } from '../../support/interposed.ts';
 import { confirmed, external, voided } from '../../support/transactions/e2e-samples.ts';
 import { viewInFolder } from '../../support/transactions/open-view.ts';
 import { hiding, showing } from '../../support/transactions/records.ts';
@@ -132,7 +131,7 @@ describe('verifying the view', () => {
     const { view, append, store, verify } = await start();
     await view.replace(1, []);
     let reads = 0;
-    const followed = storeWith(store, {
+    const followed = replacing(store, {
       async readStreams(streams) {
         reads += 1;
         const found = await store.readStreams(streams);
@@ -151,7 +150,7 @@ describe('verifying the view', () => {
   test('repairs a row once more if an event was recorded in between', async () => {
     const { view, append, store, repairing } = await start();
     let reads = 0;
-    const followed = storeWith(store, {
+    const followed = replacing(store, {
       async readStream(stream, options) {
         const found = await store.readStream(stream, options);
         if (++reads === 1) await append('transaction-1', voided(1));

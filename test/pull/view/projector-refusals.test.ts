@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
 import { aborted } from '../../../src/base/pause.ts';
 import type { ViewChange } from '../../../src/pull/record/project-event.ts';
-import { storeWith } from '../../support/event-store/store-with.ts';
+import { replacing } from '../../support/interposed.ts';
 import { confirmed } from '../../support/transactions/e2e-samples.ts';
 import { openProjection } from '../../support/transactions/projector.ts';
 import { rowIn } from '../../support/transactions/row-in.ts';
@@ -36,7 +36,7 @@ test('the checkpoint is never a position that the log does not show, also where 
   await append('transaction-1', confirmed(1));
   await append('transaction-2', confirmed(2));
   const events = (await store.readStreams(['transaction-1', 'transaction-2'])).flat();
-  const hidden = storeWith(store, {
+  const hidden = replacing(store, {
     /** Yields each event, followed by the position of a record that no read shows. */
     async *subscribe({ signal }) {
       for (const [index, event] of events.entries()) {

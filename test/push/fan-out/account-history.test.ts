@@ -14,6 +14,7 @@ import { skipEvent } from '../../../src/operator/parked/skip-event.ts';
 import { AccountHistory } from '../../../src/push/fan-out/account-history.ts';
 import { keyIssued, onKey, opened, webhookSet } from '../../support/accounts/account-samples.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { interposed, replacing } from '../../support/interposed.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };
@@ -138,19 +139,16 @@ test('a replay of a long history reads an account once, not for each event', asy
 test('what is recorded while a stream is being read counts for later positions', async () => {
   const store = await openStore();
   let meanwhile: () => Promise<unknown> = async () => undefined;
-  const reading = new Proxy(store, {
-    get(target, name) {
-      const member = Reflect.get(target, name, target) as unknown;
-      if (typeof member !== 'function') return member;
-      if (name !== 'readStream' && name !== 'head') return member.bind(target);
-      return async (...args: unknown[]) => {
-        const result: unknown = await member.apply(target, args);
-        const act = meanwhile;
-        meanwhile = async () => undefined;
-        await act();
-        return result;
-      };
-    },
+  const andThen = async <T>(result: Promise<T>): Promise<T> => {
+    const value = await result;
+    const act = meanwhile;
+    meanwhile = async () => undefined;
+    await act();
+    return value;
+  };
+  const reading = replacing(store, {
+    readStream: (...given) => andThen(store.readStream(...given)),
+    head: () => andThen(store.head()),
   });
   const history = new AccountHistory({ store: reading, directory: new Directory() });
   meanwhile = async () => {
@@ -188,11 +186,8 @@ test('a directory that is exactly there answers without a read of the stream', a
   const store = await openStore();
   const directory = new Directory();
   follow(store, directory);
-  const unread = new Proxy(store, {
-    get(target, name) {
-      if (name === 'readStream') throw new Error('the stream is read');
-      return Reflect.get(target, name, target) as unknown;
-    },
+  const unread = interposed(store, ['readStream'], () => {
+    throw new Error('the stream is read');
   });
   const history = new AccountHistory({ store: unread, directory });
   directory.advance(5);

@@ -7,7 +7,7 @@ import type { SharedFigureParts } from '../../../src/service/ops/shared-figures.
 import { opened as opened7, profileSet } from '../../support/accounts/account-samples.ts';
 import { directoryOf } from '../../support/accounts/directory-of.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
-import { storeWith } from '../../support/event-store/store-with.ts';
+import { replacing } from '../../support/interposed.ts';
 import { memoryLog } from '../../support/service/api.ts';
 import { confirmed } from '../../support/transactions/e2e-samples.ts';
 import { openProjection } from '../../support/transactions/projector.ts';
@@ -120,7 +120,7 @@ describe('the figures that are the same in every process', () => {
     const lines: Record<string, unknown>[] = [];
     const hanging = opened({ log: memoryLog(lines) });
     await hanging.append('transaction-1', confirmed(1));
-    const store = storeWith(hanging.store, {
+    const store = replacing(hanging.store, {
       subscribe({ signal: until }) {
         setImmediate(() => late.abort(new DOMException('late', 'TimeoutError')));
         return {

@@ -5,7 +5,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import type { Config } from '../../../src/base/config/config.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { answerWith } from '../../support/deliveries/webhook-receiver.ts';
-import { storeWith } from '../../support/event-store/store-with.ts';
+import { replacing } from '../../support/interposed.ts';
 import { ACCOUNT, machine, PATH } from '../../support/service/webhooks-machine.ts';
 import { until } from '../../support/waiting.ts';
 
@@ -54,7 +54,7 @@ describe('a master key that is not given any more', () => {
     await first.stop();
     const before = await m.attempts();
     const store = m.engines.store();
-    const slow = storeWith(store, {
+    const slow = replacing(store, {
       async readStream(...given) {
         await new Promise((resolve) => setTimeout(resolve, 150)); // longer than the wait for the next attempt
         return store.readStream(...given);

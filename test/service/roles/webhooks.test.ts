@@ -2,17 +2,14 @@ import type { Socket } from 'node:net';
 import { getTasks } from 'node-cron';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { DirectoryReach } from '../../../src/accounts/directory/live-directory.ts';
-import type {
-  EventStore,
-  SubscribeOptions,
-  SubscriptionBatch,
-} from '../../../src/event-store/event-store.ts';
+import type { SubscribeOptions, SubscriptionBatch } from '../../../src/event-store/event-store.ts';
 import { THREAD_ENTRY } from '../../../src/operator/serve/jobs.ts';
 import type { Engines } from '../../../src/service/engines/engines.ts';
 import type { MetricsJson } from '../../../src/service/ops/work-metrics.ts';
 import { startJob } from '../../../src/service/threads/start-job.ts';
 import { answerWith } from '../../support/deliveries/webhook-receiver.ts';
-import { slowlyLeft } from '../../support/event-store/store-with.ts';
+import { slowlyLeft } from '../../support/event-store/slowly-left.ts';
+import { replacing } from '../../support/interposed.ts';
 import { type Machine, machine, PATH } from '../../support/service/webhooks-machine.ts';
 import { until } from '../../support/waiting.ts';
 
@@ -21,24 +18,10 @@ function following(
   engines: Engines,
   next: (options: SubscribeOptions) => Promise<IteratorResult<SubscriptionBatch, undefined>>,
 ): Engines {
-  const subscribe = (options: SubscribeOptions) => ({
-    [Symbol.asyncIterator]: () => ({ next: () => next(options) }),
-  });
-  const store = new Proxy(engines.store(), {
-    get: (target, name: keyof EventStore) =>
-      name === 'subscribe' ? subscribe : (target[name] as (...all: unknown[]) => unknown).bind(target),
+  const store = replacing(engines.store(), {
+    subscribe: (options) => ({ [Symbol.asyncIterator]: () => ({ next: () => next(options) }) }),
   });
   return { ...engines, store: () => store };
-}
-
-/** Returns an adapter with these methods replaced. */
-function replacing<T extends object>(target: T, methods: Partial<T>): T {
-  return new Proxy(target, {
-    get(whole, name) {
-      const value: unknown = Reflect.get(methods, name) ?? Reflect.get(whole, name);
-      return typeof value === 'function' ? value.bind(whole) : value;
-    },
-  });
 }
 
 describe('the webhooks role', () => {
@@ -87,10 +70,12 @@ describe('the webhooks role', () => {
     expect(attempted.length).toBeLessThan(12);
   });
 
-  test('follows the accounts until the attempts in progress have ended', async () => {
+  test('follows the accounts until the attempts in progress have ended, and then closes its connections', async () => {
     const m = await machine();
     const [asked, answering] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let socket: Socket | null = null;
     m.receiver.answer(PATH, async (response) => {
+      socket = response.socket;
       asked.resolve();
       await answering.promise;
       response.writeHead(200).end();
@@ -106,34 +91,7 @@ describe('the webhooks role', () => {
     answering.resolve();
     await stopped;
     expect(await m.logged()).toMatchObject([{ state: 'delivered' }]);
-  });
-
-  test('has ended when the last outcome is recorded and its connections are closed', async () => {
-    const m = await machine();
-    const sockets: (Socket | null)[] = [];
-    const asked = Promise.withResolvers<void>();
-    m.receiver.answer(PATH, (response) => {
-      sockets.push(response.socket);
-      asked.resolve();
-      response.writeHead(200).end();
-    });
-    await m.provision();
-    await m.record(501);
-    const queue = m.engines.queue();
-    let recorded = false;
-    const slow = replacing(queue, {
-      async report(outcomes) {
-        await new Promise((resolve) => setTimeout(resolve, 100));
-        const reported = await queue.report(outcomes);
-        recorded = true;
-        return reported;
-      },
-    });
-    const run = m.start({ ...m.engines, queue: () => slow });
-    await asked.promise;
-    await run.stop();
-    expect(recorded).toBe(true);
-    await until(() => sockets.length === 1 && sockets[0]?.closed === true);
+    await until(() => socket?.closed === true);
   });
 
   /** Returns engines whose subscription takes a tenth of a second to end. */

@@ -1,6 +1,6 @@
 import type { Db } from 'mongodb';
 import type { MongoConnection } from '../../../src/engines/mongodb/driver/connection.ts';
-import { interposed } from '../interposed.ts';
+import { interposed, replacing } from '../interposed.ts';
 
 const WRITES = [
   ...([
@@ -20,23 +20,12 @@ export function beforeWrites(
   connection: MongoConnection,
   before: (write: string) => void | Promise<void>,
 ): MongoConnection {
-  const collectionOf = (db: Db, ...given: Parameters<Db['collection']>) =>
-    interposed(db.collection(...given), WRITES, (operation) => before(`${given[0]}.${operation}`));
   const within = (db: Db): Db =>
-    new Proxy(db, {
-      get: (whole, name) => {
-        if (name === 'collection')
-          return (...given: Parameters<Db['collection']>) => collectionOf(whole, ...given);
-        const value: unknown = Reflect.get(whole, name, whole);
-        return typeof value === 'function' ? value.bind(whole) : value;
-      },
+    replacing(db, {
+      collection: ((...given: Parameters<Db['collection']>) =>
+        interposed(db.collection(...given), WRITES, (operation) =>
+          before(`${given[0]}.${operation}`),
+        )) as Db['collection'],
     });
-  return new Proxy(connection, {
-    get: (whole, name) => {
-      if (name === 'use')
-        return <T>(work: (db: Db) => Promise<T>): Promise<T> => whole.use((db) => work(within(db)));
-      const value: unknown = Reflect.get(whole, name, whole);
-      return typeof value === 'function' ? value.bind(whole) : value;
-    },
-  });
+  return replacing(connection, { use: (work) => connection.use((db) => work(within(db))) });
 }

@@ -4,7 +4,7 @@ import { type RecordedImport, recordImport } from '../../../src/operator/import/
 import { type ImportOptions, importTransactions } from '../../../src/operator/import/import-transactions.ts';
 import type { LineCounts } from '../../../src/operator/lines/record-lines.ts';
 import { openPushStores } from '../deliveries/push-stores.ts';
-import { storeWith } from '../event-store/store-with.ts';
+import { replacing } from '../interposed.ts';
 import { type EventLine, linesOf } from './e2e-samples.ts';
 
 export type ImportStore = ImportOptions['store'];
@@ -59,7 +59,7 @@ export function importAll({
 /** Returns the store, but it fails after this many appends. */
 export function endingAfter(appends: number, store: EventStore): EventStore {
   let left = appends;
-  return storeWith(store, {
+  return replacing(store, {
     async append(some) {
       if (left-- <= 0) throw new Error('ended');
       return store.append(some);

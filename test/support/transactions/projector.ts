@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import type { Coordination } from '../../../src/base/coordination/coordination.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
+import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { PROJECTOR_LEASE, type ProjectorOptions, runProjector } from '../../../src/pull/view/projector.ts';
 import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';
 import { openPushStores, type PushStores } from '../deliveries/push-stores.ts';
@@ -61,6 +62,15 @@ export function projectionOf<Store extends EventStore>(stores: PushStores<Store>
     (await coordination.holder(PROJECTOR_LEASE))?.holder;
   const shows = (id: number): Promise<void> => until(async () => typeof (await rowIn(view, id)) === 'object');
   return { ...stores, stored, view, coordination, start, holder, shows };
+}
+
+/** An empty view of these stores, which also parks events of no sense at a position. */
+export async function emptyView<Store extends EventStore>(opened: Projection<Store>) {
+  const { store, view, clock } = opened;
+  const { generation } = await view.reset(await storeIdentity(store, clock), 0);
+  const parked = (stream: string, position: number, revision = 0) =>
+    view.apply([{ position, stream, type: 'Odd', revision, parkReason: 'odd' }], { generation, position: 1 });
+  return { ...opened, generation, parked };
 }
 
 /** Returns an adapter with a hook before each call of one method. The hook may throw instead of the method. */

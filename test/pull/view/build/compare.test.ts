@@ -4,7 +4,7 @@ import type { TransactionRow } from '../../../../projections/transactions.ts';
 import { compareViews } from '../../../../src/pull/view/build/compare.ts';
 import type { ViewReads } from '../../../../src/pull/view/transactions-view.ts';
 import { openPushStores } from '../../../support/deliveries/push-stores.ts';
-import { storeWith } from '../../../support/event-store/store-with.ts';
+import { replacing } from '../../../support/interposed.ts';
 import { confirmed } from '../../../support/transactions/e2e-samples.ts';
 import { sampleRow } from '../../../support/transactions/records.ts';
 
@@ -42,7 +42,7 @@ async function comparing(served: ReturnType<typeof rows>, built: ReturnType<type
     find: (ids, generation) => of(generation).find(ids),
     rowsAfter: (afterId, limit, generation) => of(generation).rowsAfter(afterId, limit),
   };
-  const comparison = await compareViews(on === undefined ? store : storeWith(store, on), view, BUILT);
+  const comparison = await compareViews(on === undefined ? store : replacing(store, on), view, BUILT);
   return { comparison, store };
 }
 
