@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { getTasks } from 'node-cron';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { DirectoryReach } from '../../../src/accounts/directory/live-directory.ts';
@@ -9,7 +9,7 @@ import type { MetricsJson } from '../../../src/service/ops/work-metrics.ts';
 import { startJob } from '../../../src/service/threads/start-job.ts';
 import { answerWith } from '../../support/deliveries/webhook-receiver.ts';
 import { slowlyLeft } from '../../support/event-store/slowly-left.ts';
-import { replacing } from '../../support/interposed.ts';
+import { interposed, replacing } from '../../support/interposed.ts';
 import { type Machine, machine, PATH } from '../../support/service/webhooks-machine.ts';
 import { until } from '../../support/waiting.ts';
 
@@ -70,19 +70,18 @@ describe('the webhooks role', () => {
     expect(attempted.length).toBeLessThan(12);
   });
 
-  test('follows the accounts until the attempts in progress have ended, and then closes its connections', async () => {
+  test('follows the accounts until the attempts in progress have ended and their outcomes are recorded', async () => {
     const m = await machine();
     const [asked, answering] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    let socket: Socket | null = null;
     m.receiver.answer(PATH, async (response) => {
-      socket = response.socket;
       asked.resolve();
       await answering.promise;
       response.writeHead(200).end();
     });
     await m.provision();
     await m.record(501);
-    const run = m.start();
+    const slow = interposed(m.engines.queue(), ['report'], () => sleep(100));
+    const run = m.start({ ...m.engines, queue: () => slow });
     await asked.promise;
     const stopped = run.stop();
     await m.record(502);
@@ -91,7 +90,6 @@ describe('the webhooks role', () => {
     answering.resolve();
     await stopped;
     expect(await m.logged()).toMatchObject([{ state: 'delivered' }]);
-    await until(() => socket?.closed === true);
   });
 
   /** Returns engines whose subscription takes a tenth of a second to end. */
@@ -103,7 +101,7 @@ describe('the webhooks role', () => {
         const consumer = subscriptions.consume(group, options);
         async function* events() {
           yield* consumer;
-          await new Promise((resolve) => setTimeout(resolve, 100));
+          await sleep(100);
           state.isTaking = false;
         }
         return replacing(consumer, { [Symbol.asyncIterator]: events });
@@ -194,7 +192,7 @@ describe('the webhooks role', () => {
           steps += 1;
           if (steps === 1)
             return { done: false, value: { events: [], position: 0, checkpoint: 0, caughtUp: true } };
-          await new Promise((resolve) => setTimeout(resolve, 50));
+          await sleep(50);
           throw new TypeError('a fault');
         });
       },
