@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { formatDateTime } from '../../../src/domain/values/date-time.ts';
 import type { ApplyOptions } from '../../../src/operator/apply/apply-accounts.ts';
 import { APPLY_AUTHOR, startApplying } from '../../support/accounts/applying.ts';
-import { inChunks } from '../../support/transactions/importing.ts';
 
 const NORTH = {
   account_id: 7,
@@ -223,26 +222,5 @@ describe('a dry run', () => {
     expect((await run(lines, { dryRun: true })).counts).toEqual({ applied: 1_002, unchanged: 1, refused: 0 });
     expect(await store.head()).toBe(0);
     expect((await run(lines)).counts).toEqual({ applied: 1_002, unchanged: 1, refused: 0 });
-  });
-});
-
-describe('applying that is interrupted', () => {
-  test('keeps what it recorded, and a second run records the rest', async () => {
-    const { run, typesOf } = startApplying();
-    const text = (lines: readonly object[]) => lines.map((line) => `${JSON.stringify(line)}\n`).join('');
-    const stopped = new AbortController();
-    const input = async function* () {
-      yield* inChunks([text(some(1_000))]);
-      stopped.abort();
-      yield* inChunks([text(some(1_000, 2_000))]);
-    };
-    const { counts } = await run([], { input: input(), signal: stopped.signal });
-    expect(counts).toEqual({ applied: 1_000, unchanged: 0, refused: 0 });
-    expect(await typesOf(2_000)).toEqual([]);
-    expect((await run([...some(1_000), ...some(1, 2_000)])).counts).toEqual({
-      applied: 1,
-      unchanged: 1_000,
-      refused: 0,
-    });
   });
 });

@@ -1,14 +1,8 @@
 import { addAbortSignal, PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { formatDateTime } from '../../../src/domain/values/date-time.ts';
-import { nestedText } from '../../support/transactions/deep-values.ts';
 import { cancelled, confirmed, linesOf, minutely, voided } from '../../support/transactions/e2e-samples.ts';
-import {
-  IMPORT_AUTHOR,
-  type ImportStore,
-  inChunks,
-  startImports,
-} from '../../support/transactions/importing.ts';
+import { IMPORT_AUTHOR, type ImportStore, startImports } from '../../support/transactions/importing.ts';
 import { recordsThatDifferInOneField } from '../../support/transactions/record-fields.ts';
 
 /** The store, with its calls and the number of streams that each is about. */
@@ -136,11 +130,6 @@ describe('an import', () => {
         [5, 'is not an object with "type" and "data"'],
       ],
     });
-    const notText = await run('', { input: inChunks([Buffer.from([0x22, 0xff, 0x22, 10]), 'x']) });
-    expect(notText.refused).toEqual([
-      [1, 'is not UTF-8'],
-      [2, expect.stringMatching(/^is not JSON: /)],
-    ]);
   });
 });
 
@@ -172,24 +161,6 @@ describe('an import of lines of the maximum size', () => {
     expect(counts).toEqual({ recorded: 1, unchanged: 0, refused: 200_000 });
     expect(refused.at(-1)).toEqual([200_000, 'is not an object with "type" and "data"']);
   });
-
-  test('continues after a line that nests too deep, or is too long', async () => {
-    const { run, typesOf } = startImports();
-    const deep = JSON.stringify(confirmed(2)).replace(
-      '{"transaction_id"',
-      `{"x":${nestedText(20_000)},"transaction_id"`,
-    );
-    const long = JSON.stringify(confirmed(3, { extra: 'x'.repeat(65_536) }));
-    const { counts, refused } = await run(
-      `${linesOf([confirmed(1)])}${deep}\n${long}\n${linesOf([confirmed(4)])}`,
-    );
-    expect(counts).toEqual({ recorded: 2, unchanged: 0, refused: 2 });
-    expect(refused).toEqual([
-      [2, expect.stringMatching(/nests deeper than the 64 levels/)],
-      [3, 'is longer than 65536 bytes'],
-    ]);
-    expect([await typesOf(2), await typesOf(4)]).toEqual([[], ['TransactionConfirmed']]);
-  });
 });
 
 describe('an import that is interrupted', () => {
@@ -198,15 +169,6 @@ describe('an import that is interrupted', () => {
     then();
     yield Buffer.from(linesOf(minutely(1_000, 2_000)));
   };
-
-  test('keeps what it recorded, and records nothing more', async () => {
-    const { run, typesOf } = startImports();
-    const stopped = new AbortController();
-    const { counts } = await run('', { input: batches(() => stopped.abort()), signal: stopped.signal });
-    expect(counts).toEqual({ recorded: 1_000, unchanged: 0, refused: 0 });
-    expect(await typesOf(2_000)).toEqual([]);
-    expect((await run(minutely(1_001))).counts).toEqual({ recorded: 1, unchanged: 1_000, refused: 0 });
-  });
 
   test('while it waits for its input ends with what it recorded', async () => {
     const { run } = startImports();
@@ -228,14 +190,4 @@ describe('an import that is interrupted', () => {
       await expect(run('', { input })).rejects.toBe(fault);
     },
   );
-
-  test('and fails at the same time reports the failure', async () => {
-    const { run } = startImports();
-    const stopped = new AbortController();
-    const input = batches(() => {
-      stopped.abort();
-      throw new Error('the disk is broken');
-    });
-    await expect(run('', { input, signal: stopped.signal })).rejects.toThrow('the disk is broken');
-  });
 });
