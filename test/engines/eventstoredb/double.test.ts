@@ -8,7 +8,6 @@ import {
   jsonEvent,
   type ResolvedEvent,
   StreamDeletedError,
-  StreamNotFoundError,
   streamNameFilter,
   WrongExpectedVersionError,
 } from '@eventstore/db-client';
@@ -58,25 +57,10 @@ const placeOf = ({ event }: ResolvedEvent): bigint => event?.position?.commit ??
 
 describeBoth('appending', (client) => {
   test.each<[AppendExpectedRevision, Name[], string]>([
-    ['any', ['c'], 'at 2'],
     ['any', ['a', 'b'], 'at 1'],
-    ['any', ['a'], 'at 0'],
-    ['any', ['b'], 'at 1'],
     ['any', ['b', 'c'], 'conflict, last is 1'],
-    ['any', ['c', 'a'], 'at 3'],
-    ['no_stream', ['c'], 'conflict, last is 1'],
-    ['no_stream', ['a'], 'at 0'],
-    ['no_stream', ['a', 'b'], 'at 1'],
-    ['no_stream', ['a', 'b', 'c'], 'conflict, last is 1'],
-    ['no_stream', ['a', 'c'], 'conflict, last is 1'],
-    ['no_stream', ['b', 'a'], 'conflict, last is 1'],
-    [0n, ['b'], 'at 1'],
     [0n, ['c'], 'conflict, last is 1'],
-    [0n, ['b', 'c'], 'conflict, last is 1'],
     [1n, ['c', 'd'], 'at 3'],
-    [1n, ['a'], 'at 2'],
-    [2n, ['c'], 'conflict, last is 1'],
-    [7n, ['b'], 'conflict, last is 1'],
   ])(
     'after a and b, with expected revision %s, the result of appending %j is: %s',
     async (expectedRevision, names, outcome) => {
@@ -85,72 +69,9 @@ describeBoth('appending', (client) => {
       expect(await append(engine, stream, names, { expectedRevision })).toBe(outcome);
     },
   );
-
-  test('a stream that does not exist accepts only any and no_stream', async () => {
-    const engine = client();
-    const outcome = (expectedRevision: AppendExpectedRevision): Promise<string> =>
-      append(engine, unique('account'), ['a'], { expectedRevision });
-    expect(await outcome('any')).toBe('at 0');
-    expect(await outcome('no_stream')).toBe('at 0');
-    expect(await outcome(0n)).toBe('conflict, last is no_stream');
-  });
-
-  test('a repeated append is recognised, whatever was appended after it', async () => {
-    const [engine, stream] = [client(), unique('account')];
-    for (const name of ['a', 'b', 'c'] as const) await append(engine, stream, [name]);
-    expect(await append(engine, stream, ['a'])).toBe('at 0');
-    expect(await append(engine, stream, ['b'], { expectedRevision: 0n })).toBe('at 1');
-  });
-
-  test('an id is recognised in its own stream alone', async () => {
-    const [engine, stream, other] = [client(), unique('account'), unique('account')];
-    await engine.appendToStream(stream, eventsOf(stream, ['a']));
-    await engine.appendToStream(other, eventsOf(stream, ['a']));
-    expect((await read(engine.readStream(other))).map(nameOf)).toEqual(['a']);
-    expect(await append(engine, stream, ['a'])).toBe('at 0');
-  });
-
-  test('a tombstone takes no event again, also where there was no stream', async () => {
-    const engine = client();
-    for (const names of [['a'], []] as Name[][]) {
-      const stream = unique('transaction');
-      if (names.length > 0) await append(engine, stream, names);
-      await engine.tombstoneStream(stream);
-      for (const expectedRevision of ['any', 'no_stream', 0n] as const) {
-        expect(await append(engine, stream, ['a'], { expectedRevision })).toBe('deleted');
-      }
-      await expect(engine.tombstoneStream(stream)).rejects.toThrow(StreamDeletedError);
-      await expect(read(engine.readStream(stream))).rejects.toThrow(StreamDeletedError);
-    }
-  });
 });
 
 describeBoth('reading', (client) => {
-  test('a stream is read in both directions, from a revision on, up to a count', async () => {
-    const [engine, stream] = [client(), unique('account')];
-    await append(engine, stream, ['a', 'b', 'c', 'd']);
-    const names = async (options: Parameters<EventStoreDBClient['readStream']>[1]): Promise<unknown[]> =>
-      (await read(engine.readStream(stream, options))).map(nameOf);
-    const direction = BACKWARDS;
-    expect(await names({})).toEqual(['a', 'b', 'c', 'd']);
-    expect(await names({ fromRevision: 2n })).toEqual(['c', 'd']);
-    expect(await names({ fromRevision: 1n, maxCount: 2 })).toEqual(['b', 'c']);
-    expect(await names({ fromRevision: 4n })).toEqual([]);
-    expect(await names({ fromRevision: END, direction, maxCount: 1 })).toEqual(['d']);
-    expect(await names({ fromRevision: 2n, direction })).toEqual(['c', 'b', 'a']);
-    expect(await names({ direction })).toEqual(['a']);
-    await expect(read(engine.readStream(unique('account')))).rejects.toThrow(StreamNotFoundError);
-  });
-
-  test('data that is not JSON is returned as it is', async () => {
-    const [engine, stream] = [client(), unique('account')];
-    const metadata = Uint8Array.from([0xff, 0x7b]);
-    await engine.appendToStream(stream, jsonEvent({ type: 'Odd', data: {}, metadata }));
-    const [{ event } = {}] = await read(engine.readStream(stream));
-    expect(event).toMatchObject({ type: 'Odd', data: {}, isJson: true });
-    expect(Buffer.from(event?.metadata as Uint8Array)).toEqual(Buffer.from(metadata));
-  });
-
   test('the log is read forwards from an event, and backwards from before it', async () => {
     const [engine, stream] = [client(), unique('account')];
     await append(engine, stream, ['a', 'b', 'c', 'd']);
@@ -168,17 +89,6 @@ describeBoth('reading', (client) => {
     const commit = c === undefined ? -1n : placeOf(c) + 1n;
     const between = engine.readAll({ fromPosition: { commit, prepare: commit }, maxCount: 1 });
     await expect(read(between)).rejects.toThrow('Unexpected ReadAllResult');
-  });
-
-  test('the events of a tombstoned stream stay in the log, before the tombstone', async () => {
-    const [engine, stream] = [client(), unique('transaction')];
-    await append(engine, stream, ['a', 'b']);
-    const [first] = await read(engine.readStream(stream));
-    const { position } = await engine.tombstoneStream(stream);
-    const log = await read(engine.readAll({ fromPosition: first?.event?.position ?? END, maxCount: 50 }));
-    const own = log.filter(({ event }) => event?.streamId === stream);
-    expect(own.map(nameOf)).toEqual(['a', 'b', '$streamDeleted']);
-    expect(own.at(-1)?.event).toMatchObject({ revision: 2n ** 63n - 1n, isJson: false, position });
   });
 });
 
