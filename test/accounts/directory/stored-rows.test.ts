@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { rowsIn } from '../../../src/accounts/directory/rows/rows.ts';
 import { DIRECTORY_STORE, openDirectoryRows } from '../../../src/accounts/directory/rows/stored-rows.ts';
-import { drop, type Tables } from '../../../src/tables/tables.ts';
+import type { Tables } from '../../../src/tables/tables.ts';
 import { directoryRowsContract } from '../../contracts/directory-rows.contract.ts';
 import { onEachTables } from '../../support/engines/each-tables.ts';
 import { replacing } from '../../support/interposed.ts';
@@ -10,16 +10,7 @@ onEachTables((empty) => {
   directoryRowsContract(async () => {
     const stores = empty();
     const second = () => openDirectoryRows(stores.open(DIRECTORY_STORE));
-    return {
-      rows: second(),
-      second,
-      async lose(accountId) {
-        const [table] = DIRECTORY_STORE.tables;
-        const tables = stores.open(DIRECTORY_STORE);
-        if (table !== undefined) await tables.write([drop(table, accountId)]);
-        await tables.close();
-      },
-    };
+    return { rows: second(), second };
   });
 
   test('a row that another process saves between the look at it and its removal stays', async () => {
