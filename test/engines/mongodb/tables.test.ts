@@ -3,8 +3,9 @@ import { expect, test } from 'vitest';
 import { openMongoTables } from '../../../src/engines/mongodb/tables/tables.ts';
 import { removeRows } from '../../../src/tables/remove-rows.ts';
 import { change, put, type Tables } from '../../../src/tables/tables.ts';
-import { ENTRIES, PARCELS, type ReadPlan, STORE, tablesContract } from '../../contracts/tables.contract.ts';
+import { tablesContract } from '../../contracts/tables.contract.ts';
 import { describeWithMongodb, freshDatabase, mongodb } from '../../support/engines/mongodb.ts';
+import { ENTRIES, PARCELS, type ReadPlan, STORE } from '../../support/engines/tables-under-test.ts';
 
 describeWithMongodb('tables on MongoDB', () => {
   tablesContract(async () => {

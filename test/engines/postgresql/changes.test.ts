@@ -1,13 +1,13 @@
 import pg from 'pg';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openPostgresTables } from '../../../src/engines/postgresql/tables/tables.ts';
-import { STORE } from '../../contracts/tables.contract.ts';
 import {
   describeWithPostgres,
   freshSchema,
   postgresql,
   postgresUrl,
 } from '../../support/engines/postgresql/postgresql.ts';
+import { STORE } from '../../support/engines/tables-under-test.ts';
 import { until } from '../../support/waiting.ts';
 
 const NEVER_MS = 60_000;

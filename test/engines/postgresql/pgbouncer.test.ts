@@ -3,13 +3,14 @@ import { PostgresConnection } from '../../../src/engines/postgresql/driver/conne
 import { createPostgresRateWindows } from '../../../src/engines/postgresql/rate-windows.ts';
 import { openPostgresTables } from '../../../src/engines/postgresql/tables/tables.ts';
 import { put } from '../../../src/tables/tables.ts';
-import { ENTRIES, STORE, tablesContract } from '../../contracts/tables.contract.ts';
+import { tablesContract } from '../../contracts/tables.contract.ts';
 import { findPgBouncer, PgBouncer } from '../../support/engines/postgresql/pgbouncer.ts';
 import {
   describeWithPostgres,
   freshSchema,
   postgresUrl,
 } from '../../support/engines/postgresql/postgresql.ts';
+import { ENTRIES, STORE } from '../../support/engines/tables-under-test.ts';
 
 const binary = findPgBouncer();
 if (binary === undefined && inject('postgresUrl') !== undefined)

@@ -1,12 +1,13 @@
 import { vi } from 'vitest';
 import { PostgresConnection, type Sql } from '../../../src/engines/postgresql/driver/connection.ts';
 import { openPostgresTables } from '../../../src/engines/postgresql/tables/tables.ts';
-import { type ReadPlan, STORE, tablesContract } from '../../contracts/tables.contract.ts';
+import { tablesContract } from '../../contracts/tables.contract.ts';
 import {
   describeWithPostgres,
   freshSchema,
   postgresql,
 } from '../../support/engines/postgresql/postgresql.ts';
+import { type ReadPlan, STORE } from '../../support/engines/tables-under-test.ts';
 
 interface Node {
   readonly 'Node Type': string;

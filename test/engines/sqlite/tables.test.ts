@@ -2,8 +2,9 @@ import { join } from 'node:path';
 import { describe, vi } from 'vitest';
 import { Database } from '../../../src/engines/sqlite/driver/database.ts';
 import { openSqliteTables } from '../../../src/engines/sqlite/tables/tables.ts';
-import { type ReadPlan, STORE, tablesContract } from '../../contracts/tables.contract.ts';
+import { tablesContract } from '../../contracts/tables.contract.ts';
 import { MemoryStores } from '../../support/engines/memory-stores.ts';
+import { type ReadPlan, STORE } from '../../support/engines/tables-under-test.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
