@@ -1,9 +1,6 @@
-import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { systemClock } from '../../../../src/base/clock.ts';
 import {
@@ -11,16 +8,12 @@ import {
   type SqliteEventStore,
 } from '../../../../src/engines/sqlite/event-store/event-store.ts';
 import { leavesOutTransactions, readAllSql } from '../../../../src/engines/sqlite/event-store/log-reader.ts';
-import type { SubscriptionBatch } from '../../../../src/event-store/event-store.ts';
 import { Unreadable } from '../../../../src/event-store/recorded-event.ts';
 import { eventStoreContract } from '../../../contracts/event-store.contract.ts';
 import { MemoryLog, openMemoryEventStore } from '../../../support/engines/memory-log.ts';
-import { collect, named, nameOf, record } from '../../../support/event-store/store-events.ts';
+import { named, nameOf, record } from '../../../support/event-store/store-events.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
-import { within } from '../../../support/waiting.ts';
-
-const APPENDER = join(import.meta.dirname, '../../../support/event-store/append-events.ts');
 
 function openAt(path: string): SqliteEventStore {
   const store = openSqliteEventStore({ path, clock: systemClock });
@@ -33,10 +26,6 @@ function outsider(path: string): DatabaseSync {
   const db = new DatabaseSync(path);
   onTestFinished(() => db.close());
   return db;
-}
-
-async function appendElsewhere(path: string, stream: string, count: number): Promise<void> {
-  await promisify(execFile)(process.execPath, [APPENDER, path, stream, String(count)]);
 }
 
 describe('in a file', () => {
@@ -190,133 +179,4 @@ describe('the index without transaction events', () => {
     expect(leavesOutTransactions(['account-', 'trans'])).toBe(false);
     expect(leavesOutTransactions(['transaction-7'])).toBe(false);
   });
-});
-
-describe('subscriptions on the embedded event store', () => {
-  const subscribed = (store: SqliteEventStore, batchSize?: number): AsyncGenerator<SubscriptionBatch> => {
-    const end = new AbortController();
-    onTestFinished(() => end.abort());
-    const { signal } = end;
-    return store.subscribe({ prefixes: [], after: 0, signal, ...(batchSize && { batchSize }) });
-  };
-
-  test('report their position at once, and once a second while idle, whatever notifies them', async () => {
-    const store = openAt(join(temporaryFolder(), 'events.db'));
-    const batches = subscribed(store);
-    const startMs = performance.now();
-    await batches.next();
-    expect(performance.now() - startMs).toBeLessThan(900);
-    const idleMs = performance.now();
-    const next = batches.next();
-    await sleep(50);
-    store.commits.notify(); // without an event
-    await next;
-    expect(performance.now() - idleMs).toBeGreaterThan(900);
-  });
-
-  test('read only when an event may have been recorded', async () => {
-    const store = openAt(join(temporaryFolder(), 'events.db'));
-    const batches = subscribed(store);
-    await batches.next();
-    await record(store, 'account-1', 'a');
-    await batches.next();
-    const reading = vi.spyOn(store, 'readAll');
-    void batches.next();
-    await sleep(100);
-    expect(reading.mock.calls.length).toBeLessThan(5);
-  });
-
-  test('give the event loop a turn between two batches', async () => {
-    const store = openAt(join(temporaryFolder(), 'events.db'));
-    await record(store, 'account-1', ...Array.from({ length: 20 }, (_, n) => `${n}`));
-    let turns = 0;
-    const turn = (): NodeJS.Immediate => setImmediate(() => ++turns < 1_000 && turn());
-    turn();
-    await collect(subscribed(store, 1), (names) => names.length === 20);
-    expect(turns).toBeGreaterThanOrEqual(19);
-    turns = 1_000;
-  });
-
-  test('yield hundreds of events at a time, not the whole log', async () => {
-    const store = openAt(join(temporaryFolder(), 'events.db'));
-    await record(store, 'account-1', ...Array.from({ length: 1_201 }, (_, n) => `${n}`));
-    const { batches } = await collect(subscribed(store), (names) => names.length === 1_201);
-    expect(batches.map(({ events }) => events.length)).toEqual([500, 500, 201]);
-  });
-
-  test('end at once when the store is closed', async () => {
-    const store = openAt(join(temporaryFolder(), 'events.db'));
-    const batches = subscribed(store);
-    await batches.next();
-    const ended = expect(batches.next()).rejects.toMatchObject({ code: 'STORE_CLOSED' });
-    await store.close();
-    await within(ended, 900, 'it waited for its next look');
-  });
-
-  test('leave nothing behind when they end', async () => {
-    const store = openAt(join(temporaryFolder(), 'events.db'));
-    const [adding, removing] = [vi.spyOn(store.commits, 'add'), vi.spyOn(store.commits, 'remove')];
-    const batches = subscribed(store);
-    await batches.next();
-    await batches.return(undefined);
-    expect(adding).toHaveBeenCalledTimes(1);
-    expect(removing.mock.calls).toEqual(adding.mock.calls);
-  });
-
-  test('see an event of the same process within milliseconds', async () => {
-    const store = openAt(join(temporaryFolder(), 'events.db'));
-    const signal = AbortSignal.timeout(60_000);
-    const batches = store.subscribe({ prefixes: [], after: 0, signal })[Symbol.asyncIterator]();
-    await batches.next();
-    const delaysMs: number[] = [];
-    for (let round = 0; round < 21; round++) {
-      const seen = collect(batches, (names) => names.length === 1);
-      await record(store, 'account-1', 'a');
-      const recordedMs = performance.now();
-      await seen;
-      delaysMs.push(performance.now() - recordedMs);
-    }
-    expect(delaysMs.sort((a, b) => a - b)[10]).toBeLessThan(15); // it would look every 20 ms
-  });
-
-  test('see an event of another process soon', async () => {
-    const path = join(temporaryFolder(), 'events.db');
-    const store = openAt(path);
-    const signal = AbortSignal.timeout(60_000);
-    const batches = store.subscribe({ prefixes: ['account-'], after: 0, signal })[Symbol.asyncIterator]();
-    await batches.next();
-    const elsewhere = appendElsewhere(path, 'account-1', 1);
-    const { batches: read } = await collect(batches, (names) => names.length === 1);
-    const recordedAtMs = read.flatMap(({ events }) => events)[0]?.recordedAtMs ?? 0;
-    expect(Date.now() - recordedAtMs).toBeLessThan(450); // it would look every 500 ms
-    await elsewhere;
-  });
-
-  test('see every event of several processes that append at once', async () => {
-    const path = join(temporaryFolder(), 'events.db');
-    const store = openAt(path);
-    const signal = AbortSignal.timeout(15_000);
-    const batches = store.subscribe({ prefixes: [], after: 0, signal })[Symbol.asyncIterator]();
-    const reading = collect(batches, (names) => names.length === 150);
-    const streams = ['account-1', 'transaction-1', 'account-3'];
-    await Promise.all(streams.map((stream) => appendElsewhere(path, stream, 50)));
-    const { names } = await reading;
-    for (const stream of streams) {
-      const own = names.filter((name) => name.startsWith(stream));
-      expect(own).toEqual(Array.from({ length: 50 }, (_, index) => `${stream} ${index}`));
-    }
-  });
-});
-
-test('a subscription that waits when its store is closed is refused at once', async () => {
-  const store = openAt(join(temporaryFolder(), 'events.db'));
-  const { signal } = new AbortController();
-  const batches = store.subscribe({ prefixes: [], after: 0, signal });
-  await batches.next();
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }); // so that no heartbeat wakes it
-  onTestFinished(() => void vi.useRealTimers());
-  const next = expect(batches.next()).rejects.toMatchObject({ code: 'STORE_CLOSED' });
-  await store.close();
-  await next;
-  expect(vi.getTimerCount()).toBe(0);
 });
