@@ -38,6 +38,16 @@ describe('the limit', () => {
     expect(rounds.round(() => 250)).toBeLessThan(20);
   });
 
+  test('that shrank only because answers were slow for a moment doubles again after a short rest', () => {
+    const rounds = new Rounds();
+    rounds.rounds(7, () => 10);
+    for (let slow = 0; slow < 5; slow++) {
+      while (rounds.round(() => 300) > 2);
+      rounds.nowMs += 250;
+      expect(Math.max(...rounds.rounds(8, () => 10))).toBe(MAX);
+    }
+  });
+
   test('never makes a receiver late that works on one after the other', () => {
     for (const workMs of [20, 50, 100, 190, 350]) {
       const counts = new Rounds().rounds(200, (underWay) => workMs * underWay);
