@@ -7,10 +7,8 @@ import type { DeliveryReport, WebhookHealth } from '../queue/delivery.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import { withoutWords } from '../queue/next-state.ts';
 
-const TOGETHER_MS = 2;
-/** After a commit of this many outcomes, more than one webhook can have, the next commit waits for more of them. */
-const MANY = 48;
-const MANY_TOGETHER_MS = 10;
+/** A commit waits this long for further outcomes. Without that it would have half as many, and write half as much again. */
+const GATHERED_MS = 10;
 const MAX_TOGETHER = 200;
 const BACKOFF = { firstMs: 50 } as const;
 const MAX_DETAIL_CHARACTERS = 500;
@@ -22,23 +20,21 @@ interface ReportBatchOptions {
 }
 
 interface Waiting extends PromiseWithResolvers<WebhookHealth | undefined> {
-  readonly report: DeliveryReport;
+  report: DeliveryReport;
 }
 
 /**
- * Records together the outcomes of two milliseconds, or of ten while there are many. While the store is unavailable they
- * are kept and retried; nothing is claimed meanwhile, so there are never more of them than claimed deliveries. An outcome
- * that the store refuses is recorded separately, without the receiver's answer, and does not delay the others.
+ * Records together the outcomes of ten milliseconds. While the store is unavailable they are kept and retried; nothing is
+ * claimed meanwhile, so there are never more of them than claimed deliveries. An outcome that the store refuses is recorded
+ * separately, without the receiver's answer, and does not delay the others.
  */
 export class ReportBatch {
   readonly #options: ReportBatchOptions;
   readonly #closing = new AbortController();
   /** The outcomes that are not recorded yet, in order. */
   readonly #waiting = new Set<Waiting>();
-  #cancelTimer: (() => void) | undefined;
   #flushing: Promise<void> | undefined;
-  /** The number of outcomes in the last commit. */
-  #recordedTogether = 0;
+  #endPause = (): void => undefined;
 
   constructor(options: ReportBatchOptions) {
     this.#options = options;
@@ -51,14 +47,14 @@ export class ReportBatch {
   record(report: DeliveryReport): Promise<WebhookHealth | undefined> {
     const waiting = { report, ...Promise.withResolvers<WebhookHealth | undefined>() };
     this.#waiting.add(waiting);
-    if (this.#flushing === undefined) this.#flushSoon();
+    if (!this.#closing.signal.aborted) this.#flushing ??= this.#flush();
     return waiting.promise;
   }
 
   /** Tries once to record the rest. Attempts whose outcomes can't be recorded are repeated later. */
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#cancelTimer?.();
+    this.#endPause();
     await this.#flushing;
     const { log } = this.#options;
     try {
@@ -70,54 +66,53 @@ export class ReportBatch {
     }
   }
 
-  get #areMany(): boolean {
-    return this.#recordedTogether >= MANY;
-  }
-
-  #flushSoon(): void {
-    const delayMs = this.#areMany ? MANY_TOGETHER_MS : TOGETHER_MS;
-    if (this.#cancelTimer !== undefined || this.#closing.signal.aborted) return;
-    this.#cancelTimer = this.#options.scheduler.setTimer(delayMs, () => {
-      this.#cancelTimer = undefined;
-      this.#flushing = this.#flush().catch((error: unknown) => {
-        this.#closing.abort();
-        for (const { reject } of this.#waiting) reject(error);
-      });
-    });
-  }
-
   async #flush(): Promise<void> {
-    const { log, scheduler } = this.#options;
+    const { log } = this.#options;
     const { signal } = this.#closing;
-    const sleep = (ms: number) => sleepBy(scheduler, ms, signal);
+    const sleep = (ms: number) => this.#pause(ms);
     try {
-      do {
-        const outcomes = Math.min(this.#waiting.size, MAX_TOGETHER);
-        const retry = { log, signal, sleep, component: 'record of outcomes', backoff: BACKOFF };
-        await retryWhileUnavailable(() => this.#record(), { ...retry, fields: { outcomes } });
-        this.#recordedTogether = outcomes;
-      } while (this.#waiting.size >= (this.#areMany ? MAX_TOGETHER : 1) && !signal.aborted);
-    } finally {
-      this.#flushing = undefined; // first, since outcomes that are added from here on need a timer
+      while (this.#waiting.size > 0 && !signal.aborted) {
+        if (this.#waiting.size < MAX_TOGETHER) await this.#pause(GATHERED_MS);
+        const fields = { outcomes: Math.min(this.#waiting.size, MAX_TOGETHER) };
+        const retry = { log, signal, sleep, component: 'record of outcomes', backoff: BACKOFF, fields };
+        await retryWhileUnavailable(() => this.#record(), retry);
+      }
+    } catch (error) {
+      this.#closing.abort();
+      for (const { reject } of this.#waiting) reject(error);
     }
-    if (this.#waiting.size > 0) this.#flushSoon();
+    this.#flushing = undefined;
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#options.scheduler.setTimer(ms, resolve);
+      this.#endPause = () => {
+        cancel();
+        resolve();
+      };
+    });
   }
 
   /** Records the next outcomes. If it rejects, some of them may be recorded, and the others still wait. */
   async #record(): Promise<void> {
-    const { queue, log } = this.#options;
-    const store = async (some: readonly Waiting[], reports = some.map(({ report }) => report)) => {
-      const health = await queue.report(reports);
-      for (const each of some) {
-        this.#waiting.delete(each);
-        each.resolve(health.get(each.report.prefix));
-      }
-    };
     const next = [...this.#waiting].slice(0, MAX_TOGETHER);
-    for (const { item, error } of await isolateFailures(next, store)) {
+    for (const { item, error } of await isolateFailures(next, (some) => this.#store(some))) {
       const fields = { err: error, delivery: item.report.id };
-      log.error(fields, 'an outcome cannot be stored: it is recorded without the receiver’s answer');
-      await store([item], [inShort(item.report, reasonOf(error))]); // refused too: a fault of the program
+      this.#options.log.error(
+        fields,
+        'an outcome cannot be stored: it is recorded without the receiver’s answer',
+      );
+      item.report = inShort(item.report, reasonOf(error));
+      await this.#store([item]); // refused too: a fault of the program
+    }
+  }
+
+  async #store(outcomes: readonly Waiting[]): Promise<void> {
+    const health = await this.#options.queue.report(outcomes.map(({ report }) => report));
+    for (const each of outcomes) {
+      this.#waiting.delete(each);
+      each.resolve(health.get(each.report.prefix));
     }
   }
 }
@@ -129,16 +124,4 @@ function inShort(report: DeliveryReport, reason: string): DeliveryReport {
   const detail = `not stored: ${reason}`.slice(0, MAX_DETAIL_CHARACTERS);
   const attempt = { ...report.attempt, outcome: short.ok ? short : { ...short, detail } };
   return { ...report, attempt };
-}
-
-function sleepBy(scheduler: Scheduler, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      cancel();
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const cancel = scheduler.setTimer(ms, end);
-    signal.addEventListener('abort', end);
-  });
 }

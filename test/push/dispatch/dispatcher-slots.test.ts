@@ -67,7 +67,7 @@ test('a lane has its slots back when its receiver has answered, however slow the
   const m = await pushMachine({ onCommit: gate.onCommit });
   gate.close('report');
   await m.dispatcher.accept(range(NEW_LANE).map((transactionId) => waiting(transactionId)));
-  await m.scheduler.advance(10);
+  await m.scheduler.advance(15);
   expect([m.sender.sent.length, gate.waiting]).toEqual([NEW_LANE, 1]);
   await m.dispatcher.accept([waiting(100)]);
   await settle();

@@ -165,7 +165,7 @@ describe('a dispatcher that starts', () => {
     const m = await pushMachine({ events: [onKey('KeySwitchedOff'), onKey('KeySwitchedOn')] });
     m.sender.answer = () => ({ outcome: answered(503), afterMs: 1 });
     await m.push(501);
-    await m.scheduler.advance(10);
+    await m.scheduler.advance(15);
     m.kill();
     m.start();
     await m.scheduler.advance(31 * SECOND_MS);

@@ -105,7 +105,7 @@ test('an outcome that can be recorded in no form fails the dispatcher', async ()
       name === 'report' ? Promise.reject(new TypeError('not a function')) : commit(),
   });
   await m.push(501);
-  await m.scheduler.advance(10);
+  await m.scheduler.advance(15);
   await expect(m.dispatcher.failed).rejects.toThrow(new TypeError('not a function'));
 });
 

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
 import { ReportBatch } from '../../../src/push/dispatch/report-batch.ts';
 import type { AttemptOutcome, DeliveryReport, WebhookHealth } from '../../../src/push/queue/delivery.ts';
@@ -57,40 +57,24 @@ function refusing(error: Error) {
 }
 
 describe('a commit', () => {
-  test('records the outcomes that arrive within two milliseconds, in their order, and resolves with their health', async () => {
+  test('records the outcomes that arrive within ten milliseconds, in their order, and resolves with their health', async () => {
     const { scheduler, commits, heard, add } = batch();
     add('a');
-    await scheduler.advance(1);
+    await scheduler.advance(9);
     add('b', 'c');
-    expect(scheduler.pending).toEqual([1]); // a second timer would record them twice
+    expect([commits, scheduler.pending]).toEqual([[], [1]]); // a second timer would record them twice
     await scheduler.advance(1);
     add('d');
-    await scheduler.advance(2);
+    await scheduler.advance(10);
     expect(commits).toEqual([['a', 'b', 'c'], ['d']]);
     expect(heard).toEqual([HEALTH, HEALTH, HEALTH, HEALTH]);
-  });
-
-  test('of many makes those of ten milliseconds share the next, until they are few again', async () => {
-    const { scheduler, commits, add } = batch();
-    add(...names(48));
-    await scheduler.advance(2);
-    add('b');
-    await scheduler.advance(8);
-    add('c');
-    await scheduler.advance(1);
-    expect(commits.map(({ length }) => length)).toEqual([48]);
-    await scheduler.advance(1);
-    expect(commits.slice(1)).toEqual([['b', 'c']]);
-    add('d');
-    await scheduler.advance(2);
-    expect(commits.slice(2)).toEqual([['d']]);
   });
 
   test.each(['while it runs', 'at the close'])('records 200 outcomes at most, %s', async (when) => {
     const { scheduler, commits, heard, reports, add } = batch();
     add(...names(401));
     if (when === 'at the close') await reports.close();
-    else await scheduler.advance(12);
+    else await scheduler.advance(20);
     expect(commits.map(({ length }) => length)).toEqual([200, 200, 1]);
     expect([commits.flat(), heard.length]).toEqual([names(401), 401]);
   });
@@ -117,29 +101,15 @@ describe('while the store is unavailable', () => {
     state.isRefusing = true;
     triedAtMs.length = 0;
     add('c');
-    await scheduler.advance(152);
+    await scheduler.advance(160);
     expect(pauses()).toEqual([50, 100]);
-  });
-
-  test('a pause that is over leaves no listener', async () => {
-    const added = vi.spyOn(AbortSignal.prototype, 'addEventListener');
-    const removed = vi.spyOn(AbortSignal.prototype, 'removeEventListener');
-    onTestFinished(() => void vi.restoreAllMocks());
-    let tries = 0;
-    const { scheduler, commits, add } = batch(() => (tries++ < 3 ? UNAVAILABLE : undefined));
-    add('a');
-    await scheduler.advance(1_000);
-    expect(commits).toEqual([['a']]);
-    const listeners = (calls: typeof added.mock.calls) => calls.map(([, listener]) => listener);
-    expect(added.mock.calls.length).toBeGreaterThanOrEqual(3);
-    expect(listeners(removed.mock.calls)).toEqual(listeners(added.mock.calls));
   });
 
   test('closing waits for the recording under way', async () => {
     const { state, refuse } = refusing(UNAVAILABLE);
     const { scheduler, commits, reports, add } = batch(refuse);
     add('a');
-    await scheduler.advance(2);
+    await scheduler.advance(10);
     const closing = reports.close();
     state.isRefusing = false;
     await scheduler.advance(50);
@@ -203,7 +173,7 @@ describe('an outcome that the store refuses', () => {
       return reports[0]?.id === 'c' && unavailable-- > 0 ? UNAVAILABLE : undefined;
     });
     add('a', 'b', 'c', 'd');
-    await scheduler.advance(2);
+    await scheduler.advance(10);
     expect(heard).toHaveLength(2);
     await scheduler.advance(100);
     expect([stored.map(({ id }) => id), heard.length, faults]).toEqual([['a', 'b', 'c', 'd'], 4, []]);
