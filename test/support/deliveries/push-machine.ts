@@ -6,7 +6,8 @@ import type { Delivery } from '../../../src/push/queue/delivery.ts';
 import { PREFIX } from '../accounts/account-samples.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { settle } from './fake-scheduler.ts';
-import { type CommitWatcher, PushMachine, READY } from './push.ts';
+import { PushMachine, READY } from './push.ts';
+import type { CommitWatcher } from './store-of-process.ts';
 
 export const id = (transactionId: number, prefix = PREFIX): string => deliveryId(prefix, transactionId);
 

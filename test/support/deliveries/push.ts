@@ -20,13 +20,13 @@ import { createHealthEvents } from '../../../src/push/health/health-events.ts';
 import type { AttemptOutcome } from '../../../src/push/queue/delivery.ts';
 import type { DeliveryQueue } from '../../../src/push/queue/delivery-queue.ts';
 import type { Sender, SendRequest, SendResult } from '../../../src/push/sender/sender.ts';
-import type { ChangeListener, ChangeSignal } from '../../../src/tables/tables.ts';
 import { keyIssued, opened, profileSet, webhookSet } from '../accounts/account-samples.ts';
 import { SUCCESS } from '../deliveries/deliveries.ts';
 import { queueInMemory } from '../deliveries/open-queue.ts';
 import { MemoryStores } from '../engines/memory-stores.ts';
 import { confirmedData } from '../transactions/records.ts';
 import { FakeScheduler } from './fake-scheduler.ts';
+import { type CommitWatcher, StoreOfProcess } from './store-of-process.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };
 
@@ -75,51 +75,6 @@ class ScriptedSender implements Sender {
   }
 
   async close(): Promise<void> {}
-}
-
-const COMMITS = new Set(['enqueue', 'claim', 'report', 'change']);
-
-export type CommitWatcher = (
-  name: string,
-  args: readonly unknown[],
-  commit: () => Promise<unknown>,
-) => Promise<unknown>;
-
-/** The delivery queue as one process has it. Once the process is killed, it gets no more answers. */
-class StoreOfProcess {
-  readonly queue: DeliveryQueue;
-  readonly #listeners = new Set<ChangeListener>();
-  readonly #target: DeliveryQueue;
-  #cut = false;
-
-  constructor(target: DeliveryQueue, watch: CommitWatcher) {
-    this.#target = target;
-    const changed: ChangeSignal = {
-      add: (listener) => {
-        this.#listeners.add(listener);
-        target.changed.add(listener);
-      },
-      remove: (listener) => target.changed.remove(listener),
-      notify: () => target.changed.notify(),
-    };
-    const call = async (name: string, args: unknown[], method: () => Promise<unknown>): Promise<unknown> => {
-      if (this.#cut) return new Promise(() => undefined);
-      const result = COMMITS.has(name) ? await watch(name, args, method) : await method();
-      return this.#cut ? new Promise(() => undefined) : result;
-    };
-    this.queue = new Proxy(target, {
-      get: (_, name: keyof DeliveryQueue) => {
-        if (name === 'changed') return changed;
-        const method = target[name] as (...all: unknown[]) => Promise<unknown>;
-        return (...all: unknown[]) => call(name, all, () => method.apply(target, all));
-      },
-    });
-  }
-
-  cut(): void {
-    this.#cut = true;
-    for (const listener of this.#listeners) this.#target.changed.remove(listener);
-  }
 }
 
 /** A machine whose stores outlive the processes that are started and killed on it. */
