@@ -2,7 +2,6 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { world } from '../../../src/base/world.ts';
 import { opened, PREFIX } from '../../support/accounts/account-samples.ts';
 import { commandLine, sharedCommandLine } from '../../support/service/command-line.ts';
-import { confirmed, linesOf } from '../../support/transactions/e2e-samples.ts';
 import { until } from '../../support/waiting.ts';
 
 describe('the exit code of a command', () => {
@@ -133,24 +132,5 @@ describe('--wait', () => {
     applied = true;
     await report(await head());
     expect(await waiting).toMatchObject({ applied: true, result: { code: 0, stdout: 'done\n', stderr: '' } });
-  });
-
-  test('of an import fails where no running process shows what it recorded', async () => {
-    const { fuel, account, file, withEngines } = commandLine();
-    await account(opened());
-    const path = file('one.jsonl', linesOf([confirmed(1)]));
-    await withEngines((engines) =>
-      engines.coordination().report({
-        ...{ id: 'p', host: 'here', pid: 1, roles: ['api'], startedAtMs: 0, seenAtMs: Date.now() },
-        directoryPosition: 1_000_000,
-      }),
-    );
-    const imported = await fuel('transaction', 'import', path, '--wait', '--json');
-    expect(imported).toMatchObject({
-      code: 1,
-      json: { recorded: 1 },
-      stderr: expect.stringContaining('no running process has the role projector'),
-    });
-    expect((await fuel('account', 'integration', '7', 'on', '--wait')).code).toBe(0);
   });
 });

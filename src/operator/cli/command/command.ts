@@ -74,8 +74,6 @@ export interface Definition<A extends Arguments, O extends Options> extends Usag
   readonly check?: (args: A, options: Values<O>) => void | Promise<void>;
   /** The command takes --reason, and production requires it if this returns true: for what switches off, withdraws or accepts. */
   readonly asksWhy?: (options: Values<O>, args: A) => boolean;
-  /** Customers should see what the command records: --wait fails if no process writes the view. */
-  readonly shown?: true;
   /** The command itself checks that the store exists and belongs to the configuration. */
   readonly ownStoreCheck?: true;
   readonly work: (
@@ -161,7 +159,7 @@ async function inSession<A extends Arguments, O extends Options>(
   args: A,
   { options, command }: { readonly options: Values<O> & CommandOptions; readonly command: Command },
 ): Promise<number> {
-  const { changes, begins, check, shown, ownStoreCheck, asksWhy, work } = definition;
+  const { changes, begins, check, ownStoreCheck, asksWhy, work } = definition;
   const config = loadConfig(process.env, 'command');
   if (requiresReason(config) && !options.reason && asksWhy?.(options, args))
     throw wrongUsage('production requires a reason for the auditors: add --reason "…"');
@@ -173,8 +171,8 @@ async function inSession<A extends Arguments, O extends Options>(
     if (records) await begin(session, begins);
     else if (!begins && !ownStoreCheck) requireStore(config, engines);
     const exitCode = (await work(session, args, options).finally(() => session.out.end())) ?? 0;
-    const isApplied = !options.wait || (await wait(session, shown).finally(() => session.out.end()));
-    return isApplied ? exitCode : 1;
+    if (options.wait) await wait(session).finally(() => session.out.end());
+    return exitCode;
   } finally {
     await engines.close();
   }
@@ -207,19 +205,14 @@ async function begin({ config, engines, out }: Session, begins: true | undefined
   await bindStore(engines.store(), config, { clock: systemClock });
 }
 
-/** Returns false if customers do not see what they should. */
-async function wait({ engines, out }: Session, shown: true | undefined): Promise<boolean> {
+/** Waits until every live process has applied what the command recorded. */
+async function wait({ engines, out }: Session): Promise<void> {
   const position = await engines.store().head();
   const onProgress = (text: string): void => out.progress(text);
   const outcome = await waitUntilApplied({
     ...{ coordination: engines.coordination(), view: engines.view(), position, onProgress },
   });
   if (outcome === 'no process') out.note('no service is running: nothing to wait for');
-  // If a process writes the view, it was waited for.
-  const shownUpTo = (await engines.view().checkpoint())?.position ?? -1;
-  if (outcome === 'no process' || !shown || shownUpTo >= position) return true;
-  out.note('recorded, but no running process has the role projector: customers see it once one runs');
-  return false;
 }
 
 /** The command's name for the metadata of events: `fuel key issue`. Arguments are left out, since they may be personal. */

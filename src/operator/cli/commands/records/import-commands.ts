@@ -21,7 +21,6 @@ export const importFile = command({
   changes: unlessDryRun,
   begins: true,
   check: ([file]) => requireReadable(file),
-  shown: true,
   work(session, [file], { dryRun }) {
     const { engines, clock, author } = session;
     const store = dryRun ? storeOfDryRun(session) : engines.store();
@@ -83,7 +82,6 @@ const voidAll = command({
     dryRun: option.flag('count what would be voided, and record nothing'),
   },
   changes: unlessDryRun,
-  shown: true,
   async work(session, [id], { reason, dryRun }) {
     const { engines, clock, author, out } = session;
     const entry = await requireImport(engines, id);
