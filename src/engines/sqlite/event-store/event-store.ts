@@ -105,7 +105,6 @@ export class SqliteEventStore implements EventStore {
   }
 
   async readStream(stream: string, range?: StreamRange): Promise<RecordedEvent[]> {
-    this.#db.assertOpen();
     return this.#db.read(() => this.#rows.ofStream(stream, range));
   }
 
@@ -159,12 +158,10 @@ export class SqliteEventStore implements EventStore {
 
   /** Reads one step of a subscription on the calling thread. */
   readAll(options: ReadAllOptions): SubscriptionBatch {
-    this.#db.assertOpen();
     return this.#reader.readAll(options);
   }
 
   async readBackwards(options: ReadBackwardsOptions): Promise<BackwardsBatch> {
-    this.#db.assertOpen();
     const batch = this.#reader.readBackwards(options);
     await world.nextTurn(); // as in `subscribe`, since a caller takes step after step
     return batch;
