@@ -9,8 +9,6 @@ import { longWork, openInput, requireReadable } from '../../command/long-work.ts
 import * as option from '../../command/options.ts';
 
 const DEFAULT_LIMIT = 50;
-/** This many keys whose receivers have what was voided are named. The others are counted. */
-const MAX_KEYS = 20;
 
 export const importFile = command({
   usage: 'import <file>',
@@ -97,11 +95,10 @@ const voidAll = command({
           author: { ...author, causationId: entry.started.id },
         });
         const keys = [...pushedTo].sort(([, one], [, other]) => other - one);
-        for (const [prefix, count] of keys.slice(0, MAX_KEYS))
+        for (const [prefix, count] of keys)
           out.note(
             `the receiver of key ${prefix} has ${count} of them and is not told: its customer has to pull`,
           );
-        if (keys.length > MAX_KEYS) out.note(`so do the receivers of ${keys.length - MAX_KEYS} more keys`);
         return counts;
       },
       { names: dryRun ? { voided: 'would void' } : {} },
