@@ -3,29 +3,14 @@ import { EventStoreDbConnection } from '../../../../src/engines/eventstoredb/dri
 import { parkedStream } from '../../../../src/engines/eventstoredb/driver/events.ts';
 import { readEnd } from '../../../../src/engines/eventstoredb/log/reads.ts';
 import { DELIVERIES_GROUP } from '../../../../src/push/fan-out/run-fan-out.ts';
-import { describeWithMongodb, freshDatabase, mongodbUrl } from '../../../support/engines/mongodb.ts';
-import { startEventStoreDbDouble } from '../../../support/event-store/eventstoredb-double/eventstoredb-double.ts';
+import { describeWithMongodb } from '../../../support/engines/mongodb.ts';
 import { commandLine } from '../../../support/service/command-line.ts';
+import { commandLineOnEngines } from '../../../support/service/command-line-on-engines.ts';
 import { confirmed } from '../../../support/transactions/e2e-samples.ts';
 
 const GUESSED = { type: 'TransactionGuessed', data: { transaction_id: 3 } };
 
 type Parts = ReturnType<typeof commandLine>;
-
-async function onEngines() {
-  const double = await startEventStoreDbDouble();
-  onTestFinished(() => double.stop());
-  const parts = commandLine(
-    {
-      EVENTSTORE_URL: double.url,
-      MONGODB_URL: mongodbUrl(),
-      MONGODB_DATABASE: freshDatabase(),
-      FUEL_MASTER_KEY: Buffer.alloc(32, 1).toString('base64'),
-    },
-    { hasStore: false },
-  );
-  return { ...parts, url: double.url };
-}
 
 /** As a process of the role does at its start: it handles what is parked again, and parks it again. */
 function parkAgain({ withEngines }: Parts): Promise<void> {
@@ -129,13 +114,13 @@ test('what the deliveries have parked is handed to their consumers again by retr
 
 describeWithMongodb('with engines', () => {
   test('a parked event of a transaction is skipped as well', { timeout: 30_000 }, async () => {
-    await isSkipped(await onEngines());
+    await isSkipped(await commandLineOnEngines());
   });
 
   test('an erasure empties what the deliveries have parked, where their processes run; otherwise these do so when they start', {
     timeout: 30_000,
   }, async () => {
-    const { url, ...parts } = await onEngines();
+    const { url, ...parts } = await commandLineOnEngines();
     await parkedIn(parts);
     const connection = new EventStoreDbConnection(url);
     onTestFinished(() => connection.close());
