@@ -40,8 +40,8 @@ export const CLOCKS_AND_PACE: readonly Mutant[] = [
   {
     name: 'a host whose losses do not narrow it',
     file: 'src/push/pace/adaptive-limit.ts',
-    from: '    if (isCrowded) this.#shrink(this.#limit / 2, nowMs);',
-    to: '    if (isCrowded && nowMs < 0) this.#shrink(this.#limit / 2, nowMs);',
+    from: '    this.#shrink(this.#limit / 2, nowMs);',
+    to: '    if (nowMs < 0) this.#shrink(this.#limit / 2, nowMs);',
   },
   {
     name: 'a claim that outlasts its process by a minute',

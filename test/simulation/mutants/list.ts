@@ -133,7 +133,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'an e-mail that is recorded and not sent',
     file: 'src/push/notices/notifier.ts',
-    from: 'if (!notified.has(notice.audience)) await this.#send(notice);',
+    from: 'if (!this.#unrecorded.has(mail)) await this.#send(notice);',
     to: '',
   },
   {
