@@ -54,11 +54,6 @@ describe('the embedded edge', () => {
     expect((await api.get(RANGE, from('198.51.100.1'))).status).toBe(200);
   });
 
-  test('check 1: a staging key is accepted from every address', async () => {
-    const api = await startTestApi({ proxies: ['127.0.0.1'] });
-    expect((await api.get(RANGE, { headers: { 'x-forwarded-for': '198.51.100.1' } })).status).toBe(200);
-  });
-
   test('check 2: request 61 in a window is RATE_LIMITED, with Retry-After and nothing but the code', async () => {
     const api = await startTestApi();
     const answers = await Promise.all(Array.from({ length: 61 }, () => api.get(RANGE)));
@@ -91,13 +86,6 @@ describe('the embedded edge', () => {
     expect((await api.get(RANGE)).status).toBe(429);
   });
 
-  test('check 2: a refused address is not counted', async () => {
-    const api = await startTestApi(production);
-    api.apply({ type: 'KeyRateLimitSet', data: { ...key, rate_limit: 1 } });
-    await api.get(RANGE, from('198.51.100.1'));
-    expect((await api.get(RANGE, from('203.0.113.1'))).status).toBe(200);
-  });
-
   test('check 2: a caller that knows only the prefix can’t use up the real key’s window', async () => {
     const api = await startTestApi();
     api.apply({ type: 'KeyRateLimitSet', data: { ...key, rate_limit: 2 } });
@@ -124,12 +112,6 @@ describe('the embedded edge', () => {
     for (const address of ['198.51.100.1', '203.0.113.1', '203.0.113.1']) {
       expect((await api.get(RANGE, from(address))).body.error.code).toBe('HTTPS_REQUIRED');
     }
-  });
-
-  test('an account that can’t be read is answered 503 before its allow-list is asked', async () => {
-    const api = await startTestApi(production);
-    api.spoil();
-    expect((await api.get(RANGE, from('198.51.100.1'))).status).toBe(503);
   });
 });
 
@@ -163,13 +145,6 @@ describe('the external edge', () => {
     await api.get(RANGE);
     expect(api.logLines.filter(({ level }) => level === 50)).toHaveLength(1);
     expect((await metrics.edgeNotEnforced.get()).values[0]?.value).toBe(1);
-  });
-
-  test('several tokens are valid at once', async () => {
-    const api = await startTestApi(external);
-    for (const token of ['first', 'second']) {
-      expect((await api.get(RANGE, { headers: { 'x-edge-token': token } })).status).toBe(200);
-    }
   });
 
   test('the gateway’s checks are not made again', async () => {
