@@ -158,7 +158,7 @@ onEachTables((empty) => {
 
   test('the view: one from before a reference is written and served without it, until a new one is', async () => {
     const stores = empty();
-    const rendering = RENDERING_VERSION - 1; // it has no reference at all
+    const rendering = 0; // it has no reference at all
     const older = stores.open(planOf(1, rendering));
     const { rows, progress } = generationTables(1, rendering);
     await older.makeIndexes(rows);
