@@ -22,7 +22,7 @@ export const NONE_SKIPPED: SkippedEvents = new Set();
 
 type Store = Pick<EventStore, 'readStream'>;
 
-/** What was read of the stream `operations` of each open store. */
+/** The part of the stream `operations` that was read, for each open store. */
 const readBefore = new WeakMap<Store, { readonly skipped: SkippedEvents; readonly nextRevision: number }>();
 
 export function isSkipped(skipped: SkippedEvents, event: EventRef): boolean {

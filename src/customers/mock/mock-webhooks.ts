@@ -10,7 +10,7 @@ export interface PlannedWebhook {
   readonly deliveryId: string;
   /** `null` for a test. */
   readonly transactionId: number | null;
-  /** Whether a receiver should accept the webhook. */
+  /** Says whether a receiver should accept the webhook. */
   readonly expected: 'accepted' | 'refused';
 }
 

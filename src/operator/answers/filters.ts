@@ -44,7 +44,7 @@ export function requirePast(atMs: number | undefined, nowMs: number): void {
   throw new FuelError('USAGE', `--at ${at} is still to come: nobody has seen anything then`);
 }
 
-/** What an operator can choose deliveries by. */
+/** The properties by which an operator can choose deliveries. */
 export interface DeliveryChoice {
   readonly state?: DeliveryState | undefined;
   readonly key?: string | undefined;

@@ -105,7 +105,7 @@ async function noAccessOf(accountId: number, accountOf: AccountOf, nowMs: number
   return entry === undefined ? { reason: 'the account was never opened' } : noAccess(entry.account, nowMs);
 }
 
-/** What customers see. A record is visible while requests of its account are answered. */
+/** Says whether customers see a transaction. A record is visible while requests of its account are answered. */
 interface Seen {
   readonly visible: boolean;
   readonly no_access?: string;

@@ -11,7 +11,7 @@ export interface SqliteGroupConsumerOptions extends ConsumeOptions {
   readonly clock: Clock;
   /** Notifies of commits to the event store. */
   readonly commits: Pick<ChangeSignal, 'add' | 'remove'>;
-  /** How often it claims at least, since another consumer may give events back, and the clock may be set. */
+  /** The longest pause between two claims, since another consumer may give events back, and the clock may be set. */
   readonly pollMs: number;
   /** Says whether the group's file is open. */
   readonly isOpen: () => boolean;

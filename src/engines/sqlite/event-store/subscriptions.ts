@@ -19,7 +19,7 @@ export interface SqliteSubscriptionsOptions {
   readonly path: string;
   readonly store: SqliteEventStore;
   readonly clock: Clock;
-  /** How often a waiting consumer claims at least. Tests that move the clock make it shorter. */
+  /** The longest pause between two claims of a waiting consumer. Tests that move the clock make it shorter. */
   readonly pollMs?: number;
   readonly onPutAside?: OpenOptions['onPutAside'];
 }

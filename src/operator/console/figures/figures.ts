@@ -3,16 +3,22 @@ import type { Engines } from '../../../service/engines/engines.ts';
 import { type Attention, attention } from '../../checks/attention.ts';
 import { type FactReads, type FactSources, factReads } from '../../checks/facts.ts';
 import type { ConsoleParts } from './console-parts.ts';
-import { type Known, known, MAX_WAIT_MS, shared } from './known.ts';
+import { type Known, known, shared } from './known.ts';
+
+interface Terms {
+  readonly ageMs: number;
+  readonly maxAgeMs: number;
+  /** How long a page waits for the fact, if that differs from others. */
+  readonly maxWaitMs?: number;
+}
 
 /** However many people look, the stores are asked this often, and less often if that takes long. */
-const AGE = { ageMs: 2_000, maxAgeMs: 15_000 };
-const OTHER_AGES: Partial<Record<keyof FactReads, typeof AGE>> = {
-  damage: { ...AGE, ageMs: 10_000 }, // reads all events
-  lists: { ...AGE, maxAgeMs: 60_000 }, // unpacks all accounts
+const TERMS: Terms = { ageMs: 2_000, maxAgeMs: 15_000 };
+const OTHER_TERMS: Partial<Record<keyof FactReads, Terms>> = {
+  damage: { ...TERMS, ageMs: 10_000 }, // reads all events
+  // Unpacks all accounts, which are in memory: that takes its time, but it is not a store that does not answer.
+  lists: { ...TERMS, maxAgeMs: 60_000, maxWaitMs: 30_000 },
 };
-/** The lists are made of what is in memory. They need their time, and are not late. */
-const MAX_LISTS_MS = 30_000;
 
 type Reads = {
   readonly [Name in keyof FactReads]: () => Promise<Known<Awaited<ReturnType<FactReads[Name]>>>>;
@@ -35,8 +41,8 @@ export function figuresOf({ config, clock, engines, directory, lastProof, ...par
   };
   const names = Object.entries(factReads(sources)) as [keyof FactReads, () => Promise<unknown>][];
   const reads = names.map(([name, read]) => {
-    const maxWaitMs = name === 'lists' ? MAX_LISTS_MS : MAX_WAIT_MS;
-    return [name, shared(() => known(read, () => clock.now(), maxWaitMs), OTHER_AGES[name] ?? AGE)];
+    const terms = OTHER_TERMS[name] ?? TERMS;
+    return [name, shared(() => known(read, () => clock.now(), terms.maxWaitMs), terms)];
   });
   const figures = Object.fromEntries(reads) as Reads;
   const values = Object.entries<() => Promise<Known<unknown>>>(figures).map(([name, read]) => [

@@ -6,7 +6,7 @@ export type Known<T> =
   | { readonly value: T; readonly atMs: number }
   | { readonly unknown: string; readonly value?: undefined };
 
-export const MAX_WAIT_MS = 3_000;
+const MAX_WAIT_MS = 3_000;
 const LATE = { unknown: 'the store does not answer' };
 /** After a read this many times its length passes before the next one, so that reads take 2 % of the time. */
 const REST_FACTOR = 50;
