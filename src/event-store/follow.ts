@@ -6,6 +6,12 @@ import type { EventStore, SubscribeOptions, SubscriptionBatch } from './event-st
 import type { Position } from './recorded-event.ts';
 
 const STANDBY_CHECK_MS = 500;
+const RESTART_PAUSE_MS = 500;
+
+/** Restart from the checkpoint. */
+export interface Restart {
+  readonly restartBecause: string;
+}
 
 export interface Follower extends Pick<SubscribeOptions, 'unparsed' | 'batchSize'> {
   /** The follower's name in log lines, such as `projector`. */
@@ -16,11 +22,11 @@ export interface Follower extends Pick<SubscribeOptions, 'unparsed' | 'batchSize
   /** The lease of the active follower. If there are several followers, the others are on standby. */
   readonly lease?: LeaseTerms;
   /**
-   * Returns the position up to which everything is handled. Called at the start, after an outage, and after `restart`.
+   * Returns the position up to which everything is handled. Called at the start, after an outage, and after a restart.
    */
   readonly checkpoint: () => Promise<Position>;
   /** Handles a batch, and says whether to continue with the next one, to restart from the checkpoint, or to end. */
-  readonly handle: (batch: SubscriptionBatch, until: AbortSignal) => Promise<'next' | 'restart' | 'done'>;
+  readonly handle: (batch: SubscriptionBatch, until: AbortSignal) => Promise<'next' | 'done' | Restart>;
   readonly log: Log;
   readonly signal: AbortSignal;
   /** Rejects once a store has been unavailable for this long. By default it waits without limit. */
@@ -53,17 +59,21 @@ export async function follow(follower: Follower): Promise<void> {
 
 /** Reads the log from the checkpoint on. Returns true if `handle` is done, false if the signal aborts. */
 async function readLog(
-  { store, streams, unparsed, batchSize, checkpoint, handle }: Follower,
+  { component, store, streams, unparsed, batchSize, checkpoint, handle, log }: Follower,
   until: AbortSignal,
   available: () => void,
 ): Promise<boolean> {
   while (!until.aborted) {
-    const log = { prefixes: streams, after: await checkpoint(), unparsed, batchSize, signal: until };
-    for await (const batch of store.subscribe(log)) {
+    const unread = { prefixes: streams, after: await checkpoint(), unparsed, batchSize, signal: until };
+    for await (const batch of store.subscribe(unread)) {
       const next = await handle(batch, until);
       available();
       if (next === 'done') return true;
-      if (next === 'restart') break;
+      if (next === 'next') continue;
+      log.warn({ reason: next.restartBecause }, `${component} restarts from its checkpoint`);
+      // On an embedded store all of this is synchronous: without a pause, nothing else in the thread would get a turn.
+      await pause(RESTART_PAUSE_MS, until);
+      break;
     }
   }
   return false;

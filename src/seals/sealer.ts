@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import type { Coordination } from '../base/coordination/coordination.ts';
+import { FuelError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { world } from '../base/world.ts';
 import { SEALS_STREAM } from '../domain/operations-events.ts';
@@ -38,7 +39,7 @@ export interface SealerOptions {
 /**
  * Seals the log until the signal aborts: appends `LogSealed` with the signed root of the tree over the log, at most a
  * minute or 10,000 events after an event was recorded. Of several sealers one is active. While a store is unavailable
- * it waits.
+ * it waits. Rejects if the newest seal can't be read, since nothing can be sealed after it.
  */
 export async function runSealer(options: SealerOptions): Promise<void> {
   const { store, coordination, holder, log, signal } = options;
@@ -50,7 +51,8 @@ export async function runSealer(options: SealerOptions): Promise<void> {
       sealer = new Sealer(options);
       return await sealer.begin();
     },
-    handle: async (batch) => ((await sealer?.take(batch)) === false ? 'restart' : 'next'),
+    handle: async (batch) =>
+      (await sealer?.take(batch)) === false ? { restartBecause: 'another sealer was faster' } : 'next',
   });
 }
 
@@ -118,6 +120,7 @@ class Sealer {
     const event = newEvent({ type: 'LogSealed', data }, AUTHOR, clock.now());
     const expected = this.#sealRevision ?? 'none';
     const [result] = await store.append([{ stream: SEALS_STREAM, expected, events: [event] }]);
+    if (result?.kind === 'erased') throw new FuelError('REFUSED', `the stream ${SEALS_STREAM} was deleted`);
     if (result?.kind !== 'appended') return false;
     this.#sealedSize = size;
     this.#sealRevision = result.revision;

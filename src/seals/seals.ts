@@ -1,7 +1,8 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { FuelError } from '../base/errors.ts';
 import { OPERATIONS_STREAM, SEALS_STREAM } from '../domain/operations-events.ts';
 import { transactionStream } from '../domain/transaction-events.ts';
-import { authorOf, recordedAt } from '../event-store/codec.ts';
+import { authorOf, decodeStrict, recordedAt } from '../event-store/codec.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { readOperation } from '../event-store/operations.ts';
 import {
@@ -81,10 +82,18 @@ export function sealOf(recorded: RecordedEvent): Seal | undefined {
   };
 }
 
-/** Reads the newest seal; `undefined` if there is none yet. */
+/** Reads the newest seal; `undefined` if there is none yet. Rejects with `REFUSED` if that event is not a readable seal. */
 export async function lastSeal(store: Pick<EventStore, 'readLast'>): Promise<Seal | undefined> {
   const last = await store.readLast(SEALS_STREAM);
-  return last && sealOf(last);
+  if (last === undefined) return undefined;
+  const seal = sealOf(last);
+  if (seal !== undefined) return seal;
+  const decoded = decodeStrict(last);
+  throw new FuelError(
+    'REFUSED',
+    `the newest seal, ${textOfRef(last)}, cannot be read: ${decoded.ok ? `it is ${decoded.type}` : decoded.reason}; ` +
+      'if a newer version wrote it, run that version, otherwise restore the events from a backup',
+  );
 }
 
 /** A place where the tree can be continued: its first `size` leaves are in the log up to `position`. */

@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { FuelError } from '../../src/base/errors.ts';
+import { openSqliteEventStore } from '../../src/engines/sqlite/event-store/event-store.ts';
 import { type Follower, follow } from '../../src/event-store/follow.ts';
 import { memoryCoordination } from '../support/engines/coordination.ts';
 import { MemoryLog, openMemoryEventStore } from '../support/engines/memory-log.ts';
@@ -29,7 +30,7 @@ function start() {
 }
 
 test('after a restart it continues from the checkpoint as it is then', async () => {
-  const { store, following } = start();
+  const { store, said, following } = start();
   const first = await record(store, STREAM, 'one');
   await record(store, STREAM, 'two');
   let stored = 0;
@@ -37,10 +38,27 @@ test('after a restart it continues from the checkpoint as it is then', async () 
   const handle: Follower['handle'] = async ({ events }) => {
     seen.push(events.map(nameOf));
     stored = first;
-    return seen.length === 1 ? 'restart' : 'done';
+    return seen.length === 1 ? { restartBecause: 'it was reset' } : 'done';
   };
   await following(handle, { checkpoint: async () => stored });
   expect(seen).toEqual([['one', 'two'], ['two']]);
+  expect(said).toMatchObject([{ msg: 'part restarts from its checkpoint', reason: 'it was reset' }]);
+});
+
+test('a follower that keeps restarting leaves its thread to others, and can be stopped', async () => {
+  const { stopping, said, following } = start();
+  const store = openSqliteEventStore({ path: ':memory:', clock: new FakeClock() }); // reads without waiting for anything
+  onTestFinished(() => store.close());
+  await record(store, STREAM, 'one');
+  setTimeout(() => stopping.abort(), 100);
+  let handled = 0;
+  const handle: Follower['handle'] = async () => {
+    handled += 1;
+    if (handled > 1_000) throw new Error('nothing else in the thread got a turn');
+    return { restartBecause: 'another one was faster' };
+  };
+  await following(handle, { store });
+  expect(said).toHaveLength(1);
 });
 
 test('an outage ends when a batch was handled, not when it was read', async () => {

@@ -11,7 +11,7 @@ import { verifierOf } from '../../src/seals/seal-key.ts';
 import { sealLog } from '../../src/seals/seal-log.ts';
 import { lastSeal } from '../../src/seals/seals.ts';
 import { MemoryLog, openMemoryEventStore } from '../support/engines/memory-log.ts';
-import { record } from '../support/event-store/store-events.ts';
+import { named, record } from '../support/event-store/store-events.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { memoryLog } from '../support/service/api.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -72,6 +72,24 @@ test('a start that ends while the store is away leaves nothing, and says nothing
   const { stop, errors } = start({}, (real) => ({ ...real, readStream: away }));
   await stop();
   expect(errors()).toEqual([]);
+});
+
+test.each([
+  ['of another type', { type: 'StoreNamed', data: { store_id: 'one' } }, 'it is StoreNamed'],
+  ['of an unknown type', { type: 'Foreign', data: {} }, 'unknown event type Foreign'],
+  ['that lacks its root', { type: 'LogSealed', data: { size: 1 } }, 'root'],
+])('sealing ends with one line if the newest seal is an event %s', async (_, { type, data }, reason) => {
+  const { store, running, errors } = start({}, (real) => {
+    void real.append([{ stream: 'seals', expected: 'none', events: [{ ...named(''), type, data }] }]);
+    return real;
+  });
+  await record(store, 'account-1', 'a');
+  await running;
+  expect(errors()).toMatchObject([
+    { msg: 'the log is no longer sealed: run fuel audit verify', err: { message: expect.any(String) } },
+  ]);
+  expect(JSON.stringify(errors())).toContain(`the newest seal, seals@0, cannot be read: ${reason}`);
+  expect(await store.readStream('seals')).toHaveLength(1);
 });
 
 test('in staging a key is made once, for its owner alone; in production a command that needs one says how to name it', async () => {

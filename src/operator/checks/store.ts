@@ -60,6 +60,7 @@ export const STORE_CHECKS: readonly Check[] = [
     name: 'proof',
     madeBy: 'doctor',
     stores: 'required',
+    remedy: 'fuel audit verify, which names the first fault of the log',
     find: checkProof,
   },
   {

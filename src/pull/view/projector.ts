@@ -65,7 +65,7 @@ export async function runProjector(options: ProjectorOptions): Promise<void> {
     async handle(batch, until) {
       const beganAtMs = world.elapsedMs();
       const parked = await applyBatch({ store, view }, generation, batch);
-      if (parked === 'reset') return 'restart';
+      if (parked === 'reset') return { restartBecause: 'the view was reset' };
       for (const { parkedAtMs: _, ...event } of parked) {
         log.error(event, 'event parked: see fuel projection parked');
       }

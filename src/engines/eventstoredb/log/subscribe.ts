@@ -1,5 +1,6 @@
 import { TimeoutError } from '@eventstore/db-client';
 import type { Log } from '../../../base/log.ts';
+import { pause } from '../../../base/pause.ts';
 import { Retry } from '../../../base/retry.ts';
 import { Signal } from '../../../base/signal.ts';
 import {
@@ -16,6 +17,7 @@ import { EventStoreDbSource } from './source.ts';
 
 const BATCH_SIZE = 500;
 const HEARTBEAT_MS = 1_000;
+const SLOW_READER_PAUSE_MS = 100;
 
 export interface CatchUpOptions extends SubscribeOptions {
   readonly log: Log;
@@ -54,6 +56,13 @@ export async function* subscribe(
         }
       } catch (error) {
         if (!(error instanceof TimeoutError)) await retry.waitAfter(toKnownError(error));
+        else {
+          log.info(
+            { prefixes, position },
+            'subscription restarts after its last batch: its reader was too slow',
+          );
+          await pause(SLOW_READER_PAUSE_MS, until);
+        }
       } finally {
         catchUp.close();
       }

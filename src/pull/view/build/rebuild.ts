@@ -81,7 +81,8 @@ async function rebuild(options: RebuildOptions): Promise<RebuildResult> {
   let outcome = 'interrupted' as RebuildResult['outcome'];
 
   const handle: Follower['handle'] = async (batch, until) => {
-    if ((await applyBatch({ store, view }, generation, batch)) === 'reset') return 'restart';
+    if ((await applyBatch({ store, view }, generation, batch)) === 'reset')
+      return { restartBecause: 'the new view was reset' };
     events += batch.events.length;
     const progress = { ...begun, position: batch.checkpoint, since: { ...begun.since, events } };
     onProgress?.(buildProgress(progress, clock.now()));
