@@ -1,9 +1,13 @@
 import type { ReceiverAnswer } from '../queue/delivery.ts';
-import { unpacked } from './unpacked.ts';
 
+// What one answer may cost, with its informational answers: more than any receiver needs.
 const MAX_INFORMATIONAL = 20;
-/** The status line and headers of one answer, which may be informational. */
-const MAX_HEAD_BYTES = 64 * 1024;
+const MAX_BYTES = 256 * 1024;
+/** The most times that bytes may arrive. Each TLS record arrives by itself, however short it is. */
+const MAX_PIECES = 1_000;
+/** A thousand chunks and some headers: a chunk has two lines. */
+const MAX_LINES = 2_100;
+const MAX_LINE_BYTES = 4 * 1024;
 const MAX_KEPT_HEADER_BYTES = 8 * 1024;
 const MAX_KEPT_BODY_BYTES = 4 * 1024;
 const MAX_SHOWN = 60;
@@ -18,6 +22,9 @@ const LINE_FEED = 0x0a;
 
 /** A receiver sent something that is not an answer; the message says why. */
 export class NoAnswerError extends Error {}
+
+/** A receiver sent more than an answer may cost; the message says what. What has arrived until then counts. */
+export class TooMuchError extends Error {}
 
 /** A part of the reader. It yields when it needs more bytes. */
 type Reading<T> = Generator<undefined, T, undefined>;
@@ -35,18 +42,24 @@ export class AnswerReader {
   #bytes = Buffer.alloc(0);
   /** How much of `#bytes` was read. */
   #at = 0;
-  #headBytes = 0;
+  #received = 0;
+  #pieces = 0;
+  #lines = 0;
   #status = 0;
   #headers = new Map<string, string>();
   readonly #kept: Buffer[] = [];
-  #keptBytes = 0;
+  #bodyBytes = 0;
 
-  /** Reads bytes that have arrived. Returns true once the answer is complete. Throws `NoAnswerError`. */
+  /** Reads bytes that have arrived. Returns true once the answer is complete. Throws `NoAnswerError` and `TooMuchError`. */
   read(bytes: Buffer<ArrayBuffer>): boolean {
     this.#bytes = bytes;
     this.#at = 0;
     const isComplete = this.#reading.next().done === true;
     if (this.#at < bytes.length) this.reusable = false;
+    this.#received += bytes.length;
+    this.#pieces++;
+    if (!isComplete && this.#received > MAX_BYTES) throw new TooMuchError('more than 256 KiB');
+    if (!isComplete && this.#pieces > MAX_PIECES) throw new TooMuchError('more than 1,000 pieces');
     return isComplete;
   }
 
@@ -57,12 +70,16 @@ export class AnswerReader {
   /** The answer as far as it has arrived, with the first of its headers and body; `null` before the status. */
   answer(): ReceiverAnswer | null {
     if (this.#status === 0) return null;
-    const bytes = Buffer.concat(this.#kept);
-    const coding = this.header('content-encoding');
-    const plain = coding === undefined ? bytes : unpacked(bytes, coding).subarray(0, MAX_KEPT_BODY_BYTES);
+    return { status: this.#status, headers: keptHeaders(this.#headers), body: this.#keptBody() };
+  }
+
+  /** The beginning of a text, or the number of bytes that have arrived of a compressed one. */
+  #keptBody(): string {
+    const encoding = this.header('content-encoding') ?? 'identity';
+    if (encoding.toLowerCase() !== 'identity' && this.#bodyBytes > 0)
+      return `(${this.#bodyBytes} bytes of ${encoding})`;
     // In streaming mode the decoder leaves out a character that the limit cuts in two.
-    const body = new TextDecoder().decode(plain, { stream: true });
-    return { status: this.#status, headers: keptHeaders(this.#headers), body };
+    return new TextDecoder().decode(Buffer.concat(this.#kept), { stream: true });
   }
 
   *#readAnswer(): Reading<void> {
@@ -71,8 +88,7 @@ export class AnswerReader {
       if (this.#status === 101)
         throw new NoAnswerError('the receiver switched protocols without being asked');
       this.#status = 0;
-      if (informational > MAX_INFORMATIONAL)
-        throw new NoAnswerError('the receiver sent more than 20 informational answers');
+      if (informational > MAX_INFORMATIONAL) throw new TooMuchError('more than 20 informational answers');
       minorVersion = yield* this.#readHead();
     }
     this.hasHeaders = true;
@@ -83,7 +99,6 @@ export class AnswerReader {
 
   /** Returns the minor version. */
   *#readHead(): Reading<string | undefined> {
-    this.#headBytes = 0;
     this.#headers.clear();
     let line = '';
     while (line === '') line = yield* this.#readLine(START);
@@ -147,13 +162,13 @@ export class AnswerReader {
 
   /** Reads a line. If it is not empty, it must begin with `start`. */
   *#readLine(start = ''): Reading<string> {
+    if (++this.#lines > MAX_LINES) throw new TooMuchError('more than 2,100 lines');
     for (let line = ''; ; yield) {
       const end = this.#bytes.indexOf(LINE_FEED, this.#at);
       const until = end < 0 ? this.#bytes.length : end;
       line += this.#bytes.toString('latin1', this.#at, until);
-      if (!this.hasHeaders) this.#headBytes += until - this.#at;
       this.#at = end < 0 ? until : end + 1;
-      if (this.#headBytes > MAX_HEAD_BYTES) throw new NoAnswerError('more than 64 KiB of headers');
+      if (line.length > MAX_LINE_BYTES) throw new TooMuchError('a line of more than 4 KiB');
       if (line.trim() !== '' && !start.startsWith(line.slice(0, start.length)))
         throw new NoAnswerError(`not HTTP/1.1: ${shown(line)}`);
       if (end >= 0) return line.endsWith('\r') ? line.slice(0, -1) : line;
@@ -166,9 +181,9 @@ export class AnswerReader {
       this.#at += part.length;
       left -= part.length;
       // This is a copy, since a part would keep all that has arrived in memory.
-      const kept = Buffer.from(part.subarray(0, MAX_KEPT_BODY_BYTES - this.#keptBytes));
+      const kept = Buffer.from(part.subarray(0, Math.max(0, MAX_KEPT_BODY_BYTES - this.#bodyBytes)));
       if (kept.length > 0) this.#kept.push(kept);
-      this.#keptBytes += kept.length;
+      this.#bodyBytes += part.length;
       if (left === 0) return;
     }
   }

@@ -1,11 +1,8 @@
 import { world } from '../../base/world.ts';
 import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery.ts';
-import { AnswerReader, NoAnswerError } from './answer-reader.ts';
+import { AnswerReader, NoAnswerError, TooMuchError } from './answer-reader.ts';
 import { errorDetail } from './connect.ts';
 import { type ConnectionListener, keepIdleMs, type ReceiverConnection } from './connections.ts';
-
-/** The size of an answer with informational answers, headers and body: more than any receiver needs. */
-const MAX_ANSWER_BYTES = 256 * 1024;
 
 interface ExchangeResult {
   /** False if the connection closed before a byte of the request was written. */
@@ -27,7 +24,6 @@ export class Exchange implements ConnectionListener {
   readonly #ended = Promise.withResolvers<ExchangeResult>();
   readonly #reader = new AnswerReader();
   #sent = false;
-  #bytes = 0;
   #answeredAtBytes: number | undefined;
 
   constructor(connection: ReceiverConnection) {
@@ -64,7 +60,8 @@ export class Exchange implements ConnectionListener {
     try {
       this.#read(bytes);
     } catch (error) {
-      if (error instanceof NoAnswerError) this.#fail('protocol', error.message);
+      if (error instanceof TooMuchError) this.#judge(`the receiver sent ${error.message} before a status`);
+      else if (error instanceof NoAnswerError) this.#fail('protocol', error.message);
       else this.#ended.reject(error);
       this.#connection.socket.destroy();
     }
@@ -74,12 +71,7 @@ export class Exchange implements ConnectionListener {
     if (!this.#sent) throw new NoAnswerError('the receiver sent something before the request');
     const isComplete = this.#reader.read(bytes);
     if (this.#reader.hasHeaders) this.#answeredAtBytes ??= this.#connection.socket.bytesRead;
-    this.#bytes += bytes.length;
     if (isComplete) this.#complete();
-    else if (this.#bytes > MAX_ANSWER_BYTES) {
-      this.#judge('the receiver sent more than 256 KiB before a status');
-      this.#connection.socket.destroy();
-    }
   }
 
   onClosed(error: (Error & { readonly code?: string }) | undefined): void {

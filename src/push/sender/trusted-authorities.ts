@@ -1,9 +1,11 @@
-import { X509Certificate } from 'node:crypto';
+import { constants, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { getCACertificates, type SecureContext } from 'node:tls';
 import { FuelError } from '../../base/errors.ts';
 import { network } from '../targets/network.ts';
 
+/** A receiver that speaks TLS 1.2 can't ask for another handshake, which would cost this thread as much as the first. */
+const secureOptions = constants.SSL_OP_NO_RENEGOTIATION;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /**
@@ -12,10 +14,10 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
  */
 export function trustedAuthorities(extraCa: string | undefined): SecureContext {
   const usual = getCACertificates('default');
-  if (extraCa === undefined) return network.createSecureContext({ ca: usual });
+  if (extraCa === undefined) return network.createSecureContext({ secureOptions, ca: usual });
   const ca = [...usual, ...readCertificates(extraCa)];
   // An authority that the operator names is trusted even if it is an intermediate.
-  return network.createSecureContext({ ca, allowPartialTrustChain: true });
+  return network.createSecureContext({ secureOptions, ca, allowPartialTrustChain: true });
 }
 
 function readCertificates(pem: string): readonly string[] {

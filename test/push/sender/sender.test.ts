@@ -157,17 +157,13 @@ describe('the 500 ms', () => {
     expect(givenMs).toBeLessThanOrEqual(480);
   });
 
-  test('do not allow an answer after 700 ms', async () => {
-    const tooLate = await attempt(({ socket }) => setTimeout(() => socket.write(OK), 700));
-    expect(tooLate.outcome).toEqual({
-      ok: false,
-      kind: 'timeout',
-      detail: 'no answer within 500 ms',
-      answer: null,
-    });
-    expect(tooLate.durationMs).toBeGreaterThanOrEqual(500);
-    expect(tooLate.durationMs).toBeLessThan(700);
-    await tooLate.receiver.closed(1);
+  test('end an attempt that has no answer by then, and its connection', async () => {
+    const silent = await attempt(() => undefined);
+    expect(silent.outcome).toMatchObject({ ok: false, kind: 'timeout', answer: null });
+    // A busy machine adds how late this process was itself.
+    expect(silent.outcome).toHaveProperty('detail', expect.stringMatching(/^no answer within 500 ms(, |$)/));
+    expect(silent.durationMs).toBeGreaterThanOrEqual(500);
+    await silent.receiver.closed(1);
   });
 
   test('end an answer that drips, or never ends, whatever its status', async () => {
@@ -190,9 +186,9 @@ describe('the 500 ms', () => {
 
   test('include the handshake', async () => {
     const port = await tcpServer(() => undefined);
-    const { outcome, durationMs } = await sender().send(sendRequest(`https://127.0.0.1:${port}/`));
-    expect(outcome).toMatchObject({ kind: 'timeout', detail: 'no connection within 500 ms' });
-    expect(durationMs).toBeLessThan(1_500);
+    const { outcome } = await sender().send(sendRequest(`https://127.0.0.1:${port}/`));
+    const detail = expect.stringMatching(/^no connection within 500 ms(, |$)/);
+    expect(outcome).toMatchObject({ kind: 'timeout', detail });
   });
 
   test('do not fail a receiver that had answered while this process was busy', async () => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
-import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import { createServer as createTlsServer, type TLSSocket, type TlsOptions } from 'node:tls';
 import { generate } from 'selfsigned';
 import { onTestFinished } from 'vitest';
 import type { SendRequest } from '../../../src/push/sender/sender.ts';
@@ -59,12 +59,13 @@ export const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 export async function openReceiver(
   certificate: ReceiverCertificate,
   answer: (request: ReceivedRequest) => void,
+  options: TlsOptions = {},
 ): Promise<TlsReceiver> {
   const requests: ReceivedRequest[] = [];
   const sockets: TLSSocket[] = [];
   const closings: Promise<unknown>[] = [];
   const raw = new Map<number | undefined, Socket>();
-  const server = createTlsServer({ ...certificate, ALPNProtocols: ['http/1.1'] }, (socket) => {
+  const server = createTlsServer({ ...options, ...certificate, ALPNProtocols: ['http/1.1'] }, (socket) => {
     const connection = sockets.push(socket);
     closings.push(new Promise((resolve) => socket.once('close', resolve)));
     let text = '';
