@@ -1,9 +1,12 @@
 import type { Log } from '../log.ts';
 import { pause } from '../pause.ts';
+import { world } from '../world.ts';
 import type { Coordination } from './coordination.ts';
 
 /** A lease is renewed four times while it lasts, but at most once a second, since a renewal takes some round trips. */
 const renewEveryMs = (ttlMs: number): number => Math.max(1_000, ttlMs / 4);
+/** Work whose lease is not renewed is told to end this long before the lease can have ended. */
+const ENDING_MS = 500;
 
 export interface LeaseTerms {
   readonly coordination: Pick<Coordination, 'acquire' | 'release'>;
@@ -24,8 +27,9 @@ interface LeasedWork {
 
 /**
  * Acquires the lease, does the work while renewing it, and releases it. Returns `undefined`, with nothing done, if
- * another process has the lease. `until` aborts when the work has to end, at the latest when another process has taken
- * the lease. A failed renewal or release is logged; it never ends the work or hides its result.
+ * another process has the lease. `until` aborts when the work has to end: at the latest when another process has taken
+ * the lease, or just before the lease can have ended because no renewal has succeeded. A failed renewal is logged and
+ * retried until then. A failed release is logged, and does not hide the result of the work.
  */
 export async function whileHolding<T>(
   terms: LeaseTerms,
@@ -33,21 +37,37 @@ export async function whileHolding<T>(
   work: (until: AbortSignal) => Promise<T>,
 ): Promise<{ readonly result: T } | undefined> {
   const { coordination, lease, holder, ttlMs } = terms;
-  const acquire = () => coordination.acquire(lease, holder, ttlMs);
-  if (!(await acquire())) return undefined;
   const ended = new AbortController();
   const until = AbortSignal.any([signal, ended.signal]);
+  let expiry: NodeJS.Timeout | undefined;
+  if (!(await acquire())) return undefined;
   const renewing = renew();
   try {
     return { result: await work(until) };
   } finally {
     ended.abort();
     await renewing;
+    world.clearTimeout(expiry);
     try {
       await coordination.release(lease, holder);
     } catch (error) {
       log.warn({ err: error }, `${component} could not release its lease: it expires within seconds`);
     }
+  }
+
+  /** Takes the lease for a time that counts from before the call, since nobody knows when the store granted it. */
+  async function acquire(): Promise<boolean> {
+    const askedAtMs = world.elapsedMs();
+    if (!(await coordination.acquire(lease, holder, ttlMs))) return false;
+    world.clearTimeout(expiry);
+    expiry = world.setTimeout(
+      () => {
+        log.warn(`${component} stops: it could not renew its lease in time`);
+        ended.abort();
+      },
+      askedAtMs + ttlMs - ENDING_MS - world.elapsedMs(),
+    );
+    return true;
   }
 
   async function renew(): Promise<void> {

@@ -72,6 +72,42 @@ test('a renewal that fails is logged and retried, and the work continues', async
   expect([calls, said]).toEqual([3, ['projector could not renew its lease: retrying']]);
 });
 
+test.each([
+  ['fails', unavailable],
+  ['gets no answer', () => new Promise<never>(() => undefined)],
+])('the work ends before its lease can have ended when a renewal %s', async (_, renewal) => {
+  const { terms, work, said } = start();
+  let isRenewal = false;
+  const slowly = async (): Promise<boolean> => {
+    await pause(300, work.signal); // the lease may have been granted at the start of this
+    return true;
+  };
+  const acquire = (): Promise<boolean> => (isRenewal ? renewal() : slowly());
+  const startedAtMs = performance.now();
+  const given = { ...terms, coordination: { ...terms.coordination, acquire } };
+  const ended = Promise.withResolvers<number>();
+  void whileHolding(given, work, async (until) => {
+    isRenewal = true;
+    await pause(60_000, until);
+    ended.resolve(performance.now() - startedAtMs);
+  });
+  const lastedMs = await ended.promise;
+  expect(lastedMs).toBeGreaterThan(TTL_MS / 2);
+  expect(lastedMs).toBeLessThan(TTL_MS);
+  expect(said.at(-1)).toBe('projector stops: it could not renew its lease in time');
+});
+
+test('the time of the lease counts anew from each renewal, and ends with the work', async () => {
+  const { terms, work, said } = start();
+  const coordination = { ...terms.coordination, acquire: () => Promise.resolve(true) };
+  const held = await whileHolding({ ...terms, coordination, ttlMs: 1_600 }, work, async (until) => {
+    await pause(1_700, until);
+    return until.aborted;
+  });
+  await pause(1_200, work.signal);
+  expect([held, said]).toEqual([{ result: false }, []]);
+});
+
 test('a release that fails is logged, and hides neither the result nor the error of the work', async () => {
   const { terms, work, said } = start();
   const failing = { ...terms, coordination: { ...terms.coordination, release: unavailable } };
