@@ -6,6 +6,7 @@ import { type AccountCommand, decideAll } from '../domain/account-commands.ts';
 import { type AccountEvent, accountStream } from '../domain/account-events.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
+import type { RecordedEvent } from '../event-store/recorded-event.ts';
 import { readSkipped } from '../event-store/skipped-events.ts';
 import { foldRecorded } from './directory/apply-to-directory.ts';
 
@@ -15,6 +16,8 @@ export interface AccountWriter {
   readonly store: EventStore;
   readonly clock: Clock;
   readonly author: Author;
+  /** Returns true if the account's events say that nothing is to be recorded. It is asked at each decision. */
+  readonly isDone?: (recorded: readonly RecordedEvent[]) => boolean;
 }
 
 export interface AccountChange {
@@ -28,15 +31,15 @@ export interface AccountChange {
  * with another writer they are decided again. Throws `REFUSED` with the reason.
  */
 export async function changeAccount(
-  { store, clock, author }: AccountWriter,
+  { author, ...writer }: AccountWriter,
   accountId: number,
   commands: readonly AccountCommand[],
 ): Promise<AccountChange> {
   const together = { ...author, correlationId: author.correlationId ?? world.randomUUID() };
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const { account, events, revision, atMs } = await decideOnAccount({ store, clock }, accountId, commands);
+    const { account, events, revision, atMs } = await decideOnAccount(writer, accountId, commands);
     if (events.length === 0) return { events, account };
-    const [result] = await store.append([
+    const [result] = await writer.store.append([
       {
         stream: accountStream(accountId),
         expected: revision ?? 'none',
@@ -51,12 +54,13 @@ export async function changeAccount(
 
 /** Returns what `changeAccount` would record now. Throws `REFUSED` in the same cases. */
 export async function decideOnAccount(
-  { store, clock }: Pick<AccountWriter, 'store' | 'clock'>,
+  { store, clock, isDone }: Omit<AccountWriter, 'author'>,
   accountId: number,
   commands: readonly AccountCommand[],
 ): Promise<AccountChange & { readonly revision: number | undefined; readonly atMs: number }> {
-  const { account: before, revision } = await readAccount(store, accountId);
-  const atMs = clock.now();
+  const { account: before, recorded } = await readAccount(store, accountId);
+  const [revision, atMs] = [recorded.at(-1)?.revision, clock.now()];
+  if (before !== undefined && isDone?.(recorded)) return { account: before, events: [], revision, atMs };
   const decision = decideAll(commands, before, atMs);
   if (decision.kind === 'refused') throw new FuelError('REFUSED', decision.reason);
   return { ...decision, revision, atMs };
@@ -68,5 +72,5 @@ async function readAccount(store: EventStore, accountId: number) {
   if ('fault' in folded) {
     throw new FuelError('REFUSED', `account ${accountId} can't be read: ${folded.fault}`);
   }
-  return { account: folded.account, revision: recorded.at(-1)?.revision };
+  return { account: folded.account, recorded };
 }

@@ -1,9 +1,9 @@
 import { type AccountWriter, changeAccount } from '../../accounts/change-account.ts';
 import { readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
 import type { Clock } from '../../base/clock.ts';
-import { accountStream } from '../../domain/account-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
+import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import type { WebhookHealth } from '../queue/delivery.ts';
 import type { HealthJudgement } from './health.ts';
 
@@ -31,15 +31,16 @@ export function createHealthEvents(store: EventStore, clock: Clock): AppendHealt
     const of = { accountId, prefix, evidence };
     if (judgement.kind === 'switch off')
       await changeAccount(writer, accountId, [{ type: 'DisableWebhook', ...of, reason: judgement.reason }]);
-    else if (!(await isWarned(store, verdict)))
-      await changeAccount(writer, accountId, [{ type: 'WarnWebhook', ...of }]);
+    else {
+      const isDone = (recorded: readonly RecordedEvent[]): boolean => isWarned(recorded, verdict);
+      await changeAccount({ ...writer, isDone }, accountId, [{ type: 'WarnWebhook', ...of }]);
+    }
   };
 }
 
 /** Whether a process has warned of this streak already. Its first failure identifies it. */
-async function isWarned(store: EventStore, { prefix, accountId, health }: HealthVerdict): Promise<boolean> {
+function isWarned(recorded: readonly RecordedEvent[], { prefix, health }: HealthVerdict): boolean {
   const since = health.failingSinceMs === null ? null : formatDateTime(health.failingSinceMs);
-  const recorded = await store.readStream(accountStream(accountId));
   return recorded.some((event) => {
     if (event.type !== 'WebhookFailing') return false;
     const read = readAccountEvent(event);

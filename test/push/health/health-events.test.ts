@@ -67,6 +67,12 @@ describe('a warning', () => {
     expect(await recorded()).toHaveLength(4);
   });
 
+  test('is recorded once when several processes warn of one streak at the same time', async () => {
+    const { warn, recorded } = await start();
+    await Promise.all([warn(), warn(), warn()]);
+    expect(await recorded()).toHaveLength(1);
+  });
+
   test('that cannot be read counts for none: the account that holds it is refused another event', async () => {
     const { warn, append } = await start();
     await append('account-7', { type: 'WebhookFailing', data: { prefix: PREFIX } });
