@@ -106,8 +106,8 @@ export interface ChangeSignal {
  *
  * - `get` returns the existing rows with these keys, in the order of the keys.
  * - `find` returns the rows of a selection in the order of the index's columns after those in `equals`. In an embedded
- *   store they are those of one moment. A `find` that continues `after` the last row of another one misses no row that
- *   existed all the time, and repeats none.
+ *   store they are those of one moment, unless more than 32 runs are merged. A `find` that continues `after` the last row
+ *   of another one misses no row that existed all the time in the same run, and repeats none.
  * - `firsts` returns the index's columns of the first row of each group, in the order of the groups. It reads one index
  *   entry for each.
  * - `count` counts up to `max`.

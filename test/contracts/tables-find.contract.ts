@@ -77,6 +77,27 @@ export function tablesFindContract(open: OpenTables): void {
       expect(newest).toMatchObject([0, 1, 2, 3, 4].map((id) => ({ id })));
     });
 
+    test.each([false, true])(
+      'pages of more runs than an engine takes at once repeat and skip nothing, with ties (descending: %s)',
+      async (descending) => {
+        const entries = Array.from({ length: 300 }, (_, n) =>
+          entry(n, { account: n % 3 === 0 ? 1 : n, status: 1 + (n % 2), made_at: Math.floor(n / 40) }),
+        );
+        const { tables } = await withEntries(...entries);
+        const equals = { account: entries.map(({ id }) => id), status: [1, 2] };
+        const query = { index: 'by_account', equals, descending, range: { from: 1, to: 6 } } as const;
+        const found: number[] = [];
+        for (let after: Pick<Entry, 'id' | 'made_at'> | undefined; ; ) {
+          const page = await tables.find(ENTRIES, { ...query, after, limit: 45 });
+          for (const { id } of page) found.push(id);
+          after = page.at(-1);
+          if (after === undefined) break;
+        }
+        const expected = Array.from({ length: 240 }, (_, n) => n + 40);
+        expect(found).toEqual(descending ? expected.reverse() : expected);
+      },
+    );
+
     test('has only rows in an index that have a value in each of its columns', async () => {
       const { tables } = await withParcels(
         parcel('none'),

@@ -75,9 +75,9 @@ export function from(table: TablePlan, index: string, columns: readonly string[]
 
 /**
  * Returns the `WHERE` of a selection. If it continues after a place, reading must begin there, so the limit on that side
- * is marked with `+` and only filters.
+ * is marked with `+` and only filters. The equal values are those of `terms` if it is given.
  */
-export function where(found: Selected): Sql {
+export function where(found: Selected, terms?: readonly string[]): Sql {
   const { equals, order, from, to, after, descending, present } = found;
   const [first = ''] = order;
   const conditions: string[] = [];
@@ -86,8 +86,9 @@ export function where(found: Selected): Sql {
     conditions.push(condition);
     for (const value of more) values.push(value);
   };
-  for (const [column, given] of equals) {
-    if (given.length === 1) also(`"${column}" = ?`, given);
+  for (const [n, [column, given]] of equals.entries()) {
+    if (terms !== undefined) also(`"${column}" = ${terms[n]}`, []);
+    else if (given.length === 1) also(`"${column}" = ?`, given);
     else also(`"${column}" IN (SELECT value FROM json_each(?))`, [JSON.stringify(given)]);
   }
   const isFilter = (side: 'from' | 'to'): boolean => after !== undefined && descending === (side === 'to');
@@ -113,6 +114,27 @@ export function selectOf(table: TablePlan, runs: readonly Selected[], { columns,
   return {
     sql: `${read}${by === '' ? '' : ` ORDER BY ${by}`} LIMIT ?`,
     values: [...parts.flatMap(({ values }) => values), limit],
+  };
+}
+
+/**
+ * Finds where runs begin. Returns for each combination of equal values these and the first row's value in the first column
+ * of the order; `null` for an empty run.
+ */
+export function startsOf(table: TablePlan, found: Selected): Sql {
+  const { index, equals, order, descending } = found;
+  const [first = ''] = order;
+  const lists = equals.map((_, n) => `run${n}`);
+  const { sql, values } = where(
+    found,
+    lists.map((list) => `${list}.value`),
+  );
+  const start = `SELECT "${first}" ${from(table, index, [])}${sql} ORDER BY ${inOrder(order, { descending })} LIMIT 1`;
+  const columns = equals.map(([column], n) => `${lists[n]}.value AS "${column}"`);
+  const each = lists.map((list) => `json_each(?) AS ${list}`);
+  return {
+    sql: `SELECT ${columns.join(', ')}, (${start}) AS "${first}" FROM ${each.join(' CROSS JOIN ')}`,
+    values: [...values, ...equals.map(([, given]) => JSON.stringify(given))],
   };
 }
 

@@ -12,12 +12,13 @@ import type { ChangeSignal, Tables, Write } from '../../../tables/tables.ts';
 import { allDone, asTables, type TablesEngine, type Wanted } from '../../tables/as-tables.ts';
 import { CommitWatch } from '../driver/commit-watch.ts';
 import { Database, type OpenOptions } from '../driver/database.ts';
+import { mergeRuns } from './merge-runs.ts';
 import { from, indexesOf, type Sql, schemaOf, selectOf, where } from './sql.ts';
 import { isWritten } from './write.ts';
 
 type Statement = ReturnType<Database['prepare']>;
 
-/** How many runs one statement merges. With more, preparing it would take milliseconds. */
+/** How many runs SQLite merges. With more, preparing the statement would take milliseconds. */
 const MAX_RUNS = 32;
 
 export interface OpenFile extends Pick<OpenOptions, 'onPutAside' | 'cacheMiB'> {
@@ -130,17 +131,19 @@ export class SqliteTables implements TablesEngine {
   }
 
   /**
-   * Merges runs. SQLite does so within a statement. The number of runs in a statement is a power of two, so that there
-   * are few different statements to prepare.
+   * Merges runs. SQLite does so within a statement if there are few. The number of runs in a statement is a power of two,
+   * so that there are few different statements to prepare.
    */
-  #merged(table: TablePlan, found: Selected, { columns, limit }: Wanted): AnyRow[] {
+  async #merged(table: TablePlan, found: Selected, { columns, limit }: Wanted): Promise<AnyRow[]> {
     const { order, descending } = found;
     const wanted = { columns: [...new Set([...order, ...columns])], limit };
     const runs = runsOf(found);
+    if (runs.length > MAX_RUNS)
+      return mergeRuns(table, found, wanted, { db: this.#parts.db, all: (sql) => this.#all(sql) });
     return this.#parts.db.read(() => {
       const rows: AnyRow[] = [];
       while (runs.length > 0) {
-        const some = runs.splice(0, Math.min(MAX_RUNS, 2 ** Math.floor(Math.log2(runs.length))));
+        const some = runs.splice(0, 2 ** Math.floor(Math.log2(runs.length)));
         for (const row of this.#all(selectOf(table, some, wanted))) rows.push(row);
       }
       return rows.sort(comparing(order, descending)).slice(0, limit);
