@@ -1,18 +1,10 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { PushService } from '../support/deliveries/push-service.ts';
 import { onServers } from '../support/engines/test-engines.ts';
+import { holders } from '../support/holders.ts';
 import { linesOf, SEPTEMBER } from '../support/transactions/e2e-samples.ts';
 
 const MARK = 'Erasmus Gone';
-
-/** Returns every file of any kind below the folder that contains the mark. */
-function holders(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => statSync(join(folder, name)).isFile())
-    .filter((name) => readFileSync(join(folder, name)).includes(MARK));
-}
 
 it.skipIf(onServers)(
   'no file holds a byte of an erased record, with the service running and readers at work',
@@ -30,7 +22,7 @@ it.skipIf(onServers)(
     const id = marked[0]?.data.transaction_id;
     await service.done(['transaction', 'import', '-', '--wait'], { stdin: linesOf(lines) });
     await push.settled(account, 'delivered', lines.length);
-    expect(holders(service.dataDir)).not.toEqual([]);
+    expect(holders(service.dataDir, MARK)).not.toEqual([]);
 
     let reading = true;
     const readers = Array.from({ length: 4 }, async () => {
@@ -48,13 +40,13 @@ it.skipIf(onServers)(
       '--yes',
       '--json',
     ]);
-    const left = holders(service.dataDir);
+    const left = holders(service.dataDir, MARK);
     reading = false;
     await Promise.all(readers);
     expect([erased.code, erased.json]).toEqual([0, { id, erased: true }]);
     expect(left).toEqual([]);
     expect((await service.ops('/readyz')).status).toBe(200);
     expect(await service.stop()).toBe(0);
-    expect(holders(service.dataDir)).toEqual([]);
+    expect(holders(service.dataDir, MARK)).toEqual([]);
   },
 );

@@ -1,8 +1,7 @@
 import { namesDriver } from '../../../projections/record.ts';
 import type { Clock } from '../../base/clock.ts';
-import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
+import type { Coordination } from '../../base/coordination/coordination.ts';
 import { FuelError } from '../../base/errors.ts';
-import { world } from '../../base/world.ts';
 import { type WithDriver, withoutDriver } from '../../domain/transaction.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
 import { batchesOf } from '../../event-store/batch-bytes.ts';
@@ -11,21 +10,12 @@ import type { Author } from '../../event-store/new-event.ts';
 import { recordOperations } from '../../event-store/operations.ts';
 import { readInParts } from '../../event-store/reads.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
-import { projectEvent } from '../../pull/record/project-event.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
-import { REDACTION_SEEN_MS } from '../../push/fan-out/redacted-drivers.ts';
-import { DELIVERIES_GROUP } from '../../push/fan-out/run-fan-out.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
 import { namedLeaves } from '../../seals/named-leaves.ts';
-import { MAX_TEXTS, SEARCHED_CHARACTERS } from '../erase/erased-bytes.ts';
+import { fannedOut } from '../erase/fanned-out.ts';
 import { repairRow } from '../verify/repair-view.ts';
-import {
-  type DriverEvent,
-  type DriverQuery,
-  findDriver,
-  isOfDriver,
-  isRedactedEvent,
-} from './find-driver.ts';
+import { type DriverQuery, findDriver, isOfDriver, isRedactedEvent } from './find-driver.ts';
 
 export interface RedactionOptions {
   readonly store: EventStore;
@@ -50,11 +40,6 @@ export interface RedactionFigures {
   readonly deliveries: number;
 }
 
-export interface Redaction extends RedactionFigures {
-  /** Former texts of the changed events, for `removeErasedBytes`. Each belongs to one record only. */
-  readonly texts: readonly string[];
-}
-
 interface Driver {
   readonly accountId: number;
   readonly driverId: number;
@@ -63,7 +48,6 @@ interface Driver {
 const IDS_PER_READ = 200;
 /** Each leaf has about 120 bytes, so an event with this many is far below its limit. */
 const LEAVES_AN_EVENT = 1_000;
-const CHECK_EVERY_MS = 50;
 /** Another writer may append to a transaction meanwhile. */
 const MAX_TRIES = 10;
 
@@ -75,11 +59,10 @@ const MAX_TRIES = 10;
 export async function redactDriver(
   { accountId, driverId }: Driver,
   options: RedactionOptions,
-): Promise<Redaction> {
+): Promise<RedactionFigures> {
   const { store, clock, dryRun, signal, onProgress } = options;
   const query = { accountId, driver: driverId };
   const ids: number[] = [];
-  const texts: string[] = [];
   let last: Position = 0;
   let named = 0;
   const onRead = (looked: number): void => onProgress({ 'events read': looked });
@@ -87,12 +70,10 @@ export async function redactDriver(
     ids.push(found.id);
     for (const event of found.named) {
       last = Math.max(last, event.position);
-      if (isRedactedEvent(event)) continue;
-      named += 1;
-      if (texts.length < MAX_TEXTS) for (const text of textsOf(event)) texts.push(text);
+      if (!isRedactedEvent(event)) named += 1;
     }
   }
-  if (signal.aborted) return { events: 0, rows: 0, deliveries: 0, texts };
+  if (signal.aborted) return { events: 0, rows: 0, deliveries: 0 };
   if (ids.length === 0)
     throw new FuelError(
       'REFUSED',
@@ -100,7 +81,7 @@ export async function redactDriver(
     );
   if (dryRun) {
     const [rows, deliveries] = [await countRows(ids, options), await countDeliveries(ids, options)];
-    return { events: named, rows, deliveries, texts: [] };
+    return { events: named, rows, deliveries };
   }
   const naming = new EventNaming({ accountId, driverId }, options);
   if (named > 0)
@@ -120,7 +101,7 @@ export async function redactDriver(
     deliveries += await options.queue.change({ kind: 'redact', transactionId: id }, clock.now());
     onProgress({ events, rows, deliveries });
   }
-  return { events, rows, deliveries, texts };
+  return { events, rows, deliveries };
 }
 
 interface Redacting {
@@ -193,24 +174,6 @@ async function rewriteStream(id: number, { query, naming }: Redacting, store: Ev
   throw new FuelError('STORE_BUSY', `transaction ${id} keeps changing: run the same command again`);
 }
 
-/**
- * Waits until no process can make a delivery of a former event any more: all events are fanned out, or every process has had time
- * to learn of the redaction.
- */
-async function fannedOut(
-  last: Position,
-  { coordination, subscriptions }: Pick<RedactionOptions, 'coordination' | 'subscriptions'>,
-): Promise<void> {
-  const untilMs = world.elapsedMs() + 2 * REDACTION_SEEN_MS;
-  while (world.elapsedMs() < untilMs) {
-    const live = await coordination.live(PROCESS_MAX_AGE_MS);
-    if (!live.some(({ roles }) => roles.includes('webhooks'))) return;
-    const status = await subscriptions.status(DELIVERIES_GROUP);
-    if (status !== undefined && status.position >= last) return;
-    await world.sleep(CHECK_EVERY_MS);
-  }
-}
-
 async function isNamedInRow(id: number, view: Pick<TransactionsView, 'find'>): Promise<boolean> {
   const row = (await view.find([id])).get(id)?.shown;
   return row != null && namesDriver(row);
@@ -246,13 +209,4 @@ async function* withDeliveries(
 
 function partsOf(ids: readonly number[]): Generator<number[], void> {
   return batchesOf(ids, { maxItems: IDS_PER_READ, bytesOf: () => 0 });
-}
-
-/** The end of the stored record up to its driver. It names the driver, and no other record has the same text. */
-function textsOf(event: DriverEvent): string[] {
-  const [data, driver] = [JSON.stringify(event.data), JSON.stringify(event.data.driver)];
-  const projected = projectEvent(event);
-  const row = 'change' in projected && projected.change.kind === 'show' ? projected.change.row.head : '';
-  const texts = [data.slice(0, data.lastIndexOf(driver) + driver.length), row];
-  return texts.filter((text) => text !== '').map((text) => text.slice(-SEARCHED_CHARACTERS));
 }

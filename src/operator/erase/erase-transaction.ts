@@ -1,21 +1,19 @@
 import type { Clock } from '../../base/clock.ts';
 import { FuelError } from '../../base/errors.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
-import { printableData } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { recordOperations } from '../../event-store/operations.ts';
-import type { RecordedEvent } from '../../event-store/recorded-event.ts';
+import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { erasureOf } from '../../pull/record/project-event.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
 import { namedLeaves } from '../../seals/named-leaves.ts';
-import { SEARCHED_CHARACTERS } from './erased-bytes.ts';
 
 export interface ErasureOptions {
   readonly store: EventStore;
   readonly queue: Pick<DeliveryQueue, 'change'>;
-  readonly view: Pick<TransactionsView, 'find' | 'replace'>;
+  readonly view: Pick<TransactionsView, 'replace'>;
   readonly clock: Clock;
   readonly author: Author;
   readonly reason: string;
@@ -23,14 +21,13 @@ export interface ErasureOptions {
 
 /**
  * Erases a transaction: records `TransactionErased`, then removes the events, the deliveries and the row of the view. This order
- * lets it be repeated after a crash. Returns texts of the transaction for `removeErasedBytes`, which must follow. Rejects with
- * `REFUSED` if the transaction was never recorded.
+ * lets it be repeated after a crash. `removeErasedBytes` must follow. Returns the position of the last event; 0 if it was erased
+ * before. Rejects with `REFUSED` if the transaction was never recorded.
  */
-export async function eraseTransaction(id: number, options: ErasureOptions): Promise<readonly string[]> {
+export async function eraseTransaction(id: number, options: ErasureOptions): Promise<Position> {
   const { store, queue, view, clock } = options;
   const stream = transactionStream(id);
   const events = await store.readStream(stream);
-  const row = (await view.find([id])).get(id)?.shown;
   if (!(await store.isErased(stream))) {
     if (events.length === 0) {
       throw new FuelError('REFUSED', `transaction ${id} was never recorded: there is nothing to erase`);
@@ -43,15 +40,7 @@ export async function eraseTransaction(id: number, options: ErasureOptions): Pro
   }
   await queue.change({ kind: 'erase', transactionId: id }, clock.now());
   await view.replace(id, [erasureOf(id)]);
-  return [...events.map(textOf), row?.head ?? '']
-    .filter((text) => text !== '')
-    .map((text) => text.slice(0, SEARCHED_CHARACTERS));
-}
-
-/** The event's data as stored, or an empty text if there is nothing to search for. */
-function textOf(event: RecordedEvent): string {
-  const data = printableData(event);
-  return data === null ? '' : JSON.stringify(data);
+  return events.at(-1)?.position ?? 0;
 }
 
 async function record(

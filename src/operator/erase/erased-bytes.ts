@@ -1,73 +1,114 @@
-import { createReadStream, existsSync } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isLocked } from '../../engines/sqlite/driver/errors.ts';
-import { embeddedFiles } from '../../engines/sqlite/embedded-files.ts';
+import {
+  EMBEDDED_FILES,
+  embeddedFiles,
+  numberedFiles,
+  PUT_ASIDE,
+} from '../../engines/sqlite/embedded-files.ts';
+import type { Engines } from '../../service/engines/engines.ts';
 
-/** Files up to this size are always rewritten. That takes about a second, during which other writers wait. */
-const REWRITTEN_BYTES = 64 * 1024 * 1024;
 const LOCK_WAIT_MS = 100;
 const MAX_WAIT_MS = 10_000;
-/** Each text makes the search slower. */
-export const MAX_TEXTS = 200;
-/** This much of a record's text is searched for: more than records have in common, and less than a page of a file. */
-export const SEARCHED_CHARACTERS = 800;
-const CHUNK_BYTES = 4 * 1024 * 1024;
+
+/** The stores that hold records, and how the names of their embedded files begin. */
+const WITH_RECORDS = [
+  ['store', 'events'],
+  ['view', 'transactions'],
+  ['queue', 'deliveries'],
+] as const;
 
 export interface ErasedBytesOptions {
   readonly folder: string;
-  /** The names of the databases (default: those of the embedded stores). Some may not exist. */
-  readonly databases?: readonly string[];
-  /** Texts that no file in the folder may contain. Each occurs in an erased record only; the first 200 are searched for. */
-  readonly texts: readonly string[];
-  /** How long to wait for readers and writers (default: 10 s). */
+  /** How long to wait for readers and writers of a file (default: 10 s). */
   readonly withinMs?: number;
-  /** Rewrites files of any size, which may take minutes. */
-  readonly compact: boolean;
+  /** Called before each step, with what it does to which file. Ends the work if it throws. */
+  readonly onStep?: (step: string) => void;
 }
 
-/** A file that may still contain erased bytes, and why. */
+/** A file that may still contain erased bytes, why, and what to do about it. */
 export interface Remainder {
   readonly file: string;
   readonly reason: string;
 }
 
+/** What `removeErasedBytes` does not reach, for the operator. */
+export const COPIES_REMAIN =
+  'Not covered: what customers have pulled or received, and copies that somebody made, such as backups and exports. ' +
+  'Remove copies yourself; if you restore a backup, run the same command again.';
+
 /**
- * Removes erased text from the embedded files' write-ahead logs and unused pages, then searches the whole folder for it.
- * SQLite overwrites what it deletes, but a page may hold an older copy of a row that was moved. Only rewriting the file surely
- * removes that. Returns the files that may still contain the text.
+ * Removes erased bytes from the embedded files. SQLite overwrites what it deletes, but a page may hold an older copy of a row
+ * that was moved, and the write-ahead log holds older pages. So each file is rewritten, which keeps other writers waiting for
+ * some seconds per 100 MB, and its log is emptied. Needs no text of what was erased, so it can be repeated at any time.
+ * Returns the files that may still contain such bytes.
  */
-export async function removeErasedBytes(options: ErasedBytesOptions): Promise<readonly Remainder[]> {
-  const { folder, databases = embeddedFiles(folder), texts, withinMs = MAX_WAIT_MS } = options;
-  const deadlineMs = performance.now() + withinMs;
-  const files = await filesBelow(folder);
-  const remainders = new Map<string, string>();
-  for (const file of databases.map((name) => join(folder, name)).filter((path) => files.includes(path))) {
-    const isLarge = (await stat(file)).size > REWRITTEN_BYTES;
-    const rewritten = isLarge && !options.compact ? 'done' : await until(deadlineMs, () => rewrite(file));
-    const truncated = await until(deadlineMs, () => truncateLog(file));
-    if (rewritten !== 'done') remainders.set(file, `it could not be rewritten: ${rewritten}`);
-    if (truncated !== 'done') remainders.set(`${file}-wal`, `it could not be emptied: ${truncated}`);
+export async function removeErasedBytes(
+  engines: Pick<Engines, 'embedded' | 'view'>,
+  { folder, withinMs = MAX_WAIT_MS, onStep = () => undefined }: ErasedBytesOptions,
+): Promise<readonly Remainder[]> {
+  const remainders = await unusedFiles(engines, folder);
+  const unused = new Set(remainders.map(({ file }) => file));
+  for (const file of embeddedFiles(folder).map((name) => join(folder, name))) {
+    if (unused.has(file)) continue;
+    onStep(`rewriting ${file}`);
+    const rewritten = await until(withinMs, () => rewrite(file));
+    if (rewritten !== 'done') remainders.push({ file, reason: `it could not be rewritten: ${rewritten}` });
+    onStep(`emptying ${file}-wal`);
+    const truncated = await until(withinMs, () => truncateLog(file));
+    if (truncated !== 'done')
+      remainders.push({ file: `${file}-wal`, reason: `it could not be emptied: ${truncated}` });
   }
-  const needles = texts.slice(0, MAX_TEXTS).map((text) => Buffer.from(text));
-  for (const file of await filesBelow(folder)) {
-    if (!remainders.has(file) && (await containsAny(file, needles)))
-      remainders.set(file, 'it holds the record');
+  return remainders;
+}
+
+/** Returns the files with records that the service made and no longer uses, so that nothing is erased in them. */
+async function unusedFiles(
+  { embedded, view }: Pick<Engines, 'embedded' | 'view'>,
+  folder: string,
+): Promise<Remainder[]> {
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  const remainders = names
+    .filter((name) => PUT_ASIDE.test(name) && WITH_RECORDS.some(([, stem]) => name.startsWith(stem)))
+    .map((name) => ({ file: join(folder, name), reason: 'it was damaged and put aside: remove it' }));
+  for (const [store, stem] of WITH_RECORDS) {
+    const files = numberedFiles(folder, `${stem}.db`);
+    const used = embedded.includes(store) ? await usedFiles(store, files, view) : [];
+    for (const name of files)
+      if (!used.includes(name))
+        remainders.push({ file: join(folder, name), reason: 'the service no longer uses it: remove it' });
   }
-  return [...remainders].map(([file, reason]) => ({ file, reason }));
+  return remainders;
+}
+
+/** A view has a file for each generation; all others have one. */
+async function usedFiles(
+  store: (typeof WITH_RECORDS)[number][0],
+  files: readonly string[],
+  view: Engines['view'],
+): Promise<readonly string[]> {
+  if (store !== 'view' || files.length === 0) return files;
+  const [served, built] = [await view().checkpoint('served'), await view().checkpoint('built')];
+  const numbers = [served?.generation, built?.generation];
+  return files.filter(
+    (name) => name === EMBEDDED_FILES.transactions || numbers.some((n) => name.endsWith(`-${n}.db`)),
+  );
 }
 
 /** Retries while others use the file. Returns `done` or the reason for giving up. */
-async function until(deadlineMs: number, step: () => 'done' | 'busy'): Promise<string> {
+async function until(withinMs: number, step: () => 'done' | 'busy'): Promise<string> {
+  const deadlineMs = performance.now() + withinMs;
   for (;;) {
     try {
       if (step() === 'done') return 'done';
     } catch (error) {
-      if (!isLocked(error)) return (error as Error).message;
+      if (!isLocked(error)) return `${(error as Error).message}: run the same command again`;
     }
-    if (performance.now() > deadlineMs) return 'another process is reading it or writing to it';
+    if (performance.now() > deadlineMs)
+      return 'another process uses it: run the same command again when the service is less busy, or stopped';
     await sleep(LOCK_WAIT_MS);
   }
 }
@@ -92,26 +133,4 @@ function withDatabase<T>(file: string, work: (db: DatabaseSync) => T): T {
   } finally {
     db.close();
   }
-}
-
-/** All files in the folder and below. The folder need not exist if all stores are on servers. */
-async function filesBelow(folder: string): Promise<string[]> {
-  if (!existsSync(folder)) return [];
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-}
-
-async function containsAny(file: string, needles: readonly Buffer[]): Promise<boolean> {
-  const overlap = needles.reduce((longest, { length }) => Math.max(longest, length - 1), 0);
-  let rest = Buffer.alloc(0);
-  try {
-    for await (const chunk of createReadStream(file, { highWaterMark: CHUNK_BYTES })) {
-      const bytes = Buffer.concat([rest, chunk as Buffer]);
-      if (needles.some((needle) => bytes.includes(needle))) return true;
-      rest = bytes.subarray(Math.max(0, bytes.length - overlap));
-    }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error; // the last reader of a write-ahead log has removed it
-  }
-  return false;
 }

@@ -103,7 +103,7 @@ describe.each(engines)('on %s', (_, openOther) => {
           onProgress: () => undefined,
           ...options,
         },
-      ).then(({ texts: __, ...figures }) => figures);
+      );
     const verify = () =>
       verifyDeliveries({
         ...{ store, queue, clock, environment: 'staging', retentionMs: 90 * DAY_MS, settleMs: 0 },

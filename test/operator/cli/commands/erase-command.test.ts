@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { describe, expect, it, test } from 'vitest';
 import { describeWithMongodb } from '../../../support/engines/mongodb.ts';
 import { commandLine } from '../../../support/service/command-line.ts';
@@ -51,14 +51,26 @@ describe('fuel transaction erase', () => {
     expect(await left()).toHaveLength(3);
   });
 
-  test('says which files still contain it, and what to do', async () => {
+  test('leaves copies to whoever made them, and says so', async () => {
     const { fuel, file, eventsOf } = await imported();
     const [event] = await eventsOf('transaction-1');
-    const copy = file('data/copied.jsonl', JSON.stringify(event?.data));
+    file('data/old-copy.bin', JSON.stringify(event?.data));
     const { code, json, stderr } = await fuel(...ERASE, '1', '--yes', '--json');
-    const remains = [{ file: copy, reason: 'it holds the record' }];
-    expect([code, json]).toEqual([1, { id: 1, erased: true, remains }]);
-    expect(stderr).toMatch(/copied\.jsonl may still contain it.*Run the same command again/s);
+    expect([code, json]).toEqual([0, { id: 1, erased: true }]);
+    expect(stderr).toMatch(/Not covered: .* copies that somebody made.*Remove copies yourself/);
+  });
+
+  test('ends with 1 as often as a file of the service may still contain it, and with 0 once none does', async () => {
+    const { fuel, file } = await imported();
+    const aside = file('data/transactions-1.db.damaged-20261128T101500-7', 'any');
+    const remains = [{ file: aside, reason: 'it was damaged and put aside: remove it' }];
+    for (const _time of ['first', 'second']) {
+      const { code, json, stderr } = await fuel(...ERASE, '1', '--yes', '--json');
+      expect([code, json]).toEqual([1, { id: 1, erased: true, remains }]);
+      expect(stderr).toContain(`${aside}: may still contain it: it was damaged and put aside: remove it\n`);
+    }
+    rmSync(aside);
+    expect((await fuel(...ERASE, '1', '--yes')).code).toBe(0);
   });
 });
 

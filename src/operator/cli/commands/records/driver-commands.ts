@@ -1,9 +1,8 @@
-import { formatDateTime } from '../../../../domain/values/date-time.ts';
 import { driverAnswer } from '../../../answers/driver.ts';
 import { readId } from '../../../answers/filters.ts';
 import { findDriver } from '../../../drivers/find-driver.ts';
 import { redactDriver } from '../../../drivers/redact-driver.ts';
-import { removeErasedBytes } from '../../../erase/erased-bytes.ts';
+import { COPIES_REMAIN, removeErasedBytes } from '../../../erase/erased-bytes.ts';
 import { command, noun, unlessDryRun } from '../../command/command.ts';
 import { requireKnown } from '../../command/known-names.ts';
 import { longWork } from '../../command/long-work.ts';
@@ -44,14 +43,12 @@ const redact = command({
     account: option.required(option.id('the account of the driver')),
     reason: option.required(option.reason),
     dryRun: option.flag('count what would change, and change nothing'),
-    compact: option.flag('rewrite embedded files of any size, which may take minutes'),
   },
   changes: unlessDryRun,
-  async work(session, [driverId], { account: accountId, reason, dryRun, compact = false }) {
+  async work(session, [driverId], { account: accountId, reason, dryRun }) {
     const { config, engines, clock, author, out } = session;
-    const startedAt = formatDateTime(clock.now());
     return longWork(session, async ({ onRefused, ...parts }) => {
-      const { texts, ...figures } = await redactDriver(
+      const figures = await redactDriver(
         { driverId, accountId },
         {
           ...{ store: engines.store(), view: engines.view(), queue: engines.queue() },
@@ -60,14 +57,11 @@ const redact = command({
         },
       );
       if (dryRun || parts.signal.aborted) return figures;
-      const remains = await removeErasedBytes({ folder: config.FUEL_DATA_DIR, texts, compact });
-      for (const { file, reason: why } of remains)
-        onRefused(file, `may still contain the name: ${why}; run the same command again`);
+      const onStep = (step: string): void => out.progress(step);
+      const remains = await removeErasedBytes(engines, { folder: config.FUEL_DATA_DIR, onStep });
+      for (const { file, reason: why } of remains) onRefused(file, `may still contain the name: ${why}`);
       for (const { erasesLater } of engines.remote) if (erasesLater !== undefined) out.note(erasesLater);
-      out.note(
-        `Not covered: what customers have pulled or received, and backups made before ${startedAt}. If you restore ` +
-          'one of those, redact again.',
-      );
+      out.note(COPIES_REMAIN);
       return figures;
     });
   },

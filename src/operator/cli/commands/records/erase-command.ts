@@ -1,8 +1,10 @@
 import { createInterface } from 'node:readline/promises';
 import { FuelError } from '../../../../base/errors.ts';
+import type { Position } from '../../../../event-store/recorded-event.ts';
 import { readId } from '../../../answers/filters.ts';
 import { eraseTransaction } from '../../../erase/erase-transaction.ts';
-import { removeErasedBytes } from '../../../erase/erased-bytes.ts';
+import { COPIES_REMAIN, removeErasedBytes } from '../../../erase/erased-bytes.ts';
+import { fannedOut } from '../../../erase/fanned-out.ts';
 import { lineBlocks, linesIn } from '../../../lines/lines.ts';
 import { replayIfConsumed } from '../../../parked/retry-parked.ts';
 import { command } from '../../command/command.ts';
@@ -18,7 +20,6 @@ export const erase = command({
     reason: option.required(option.reason),
     file: option.text('file', 'a file of ids, one per line; - for standard input'),
     yes: option.flag('do not ask for confirmation'),
-    compact: option.flag('rewrite embedded files of any size, which may take minutes'),
   },
   changes: true,
   async check(_, { file, yes }) {
@@ -26,19 +27,19 @@ export const erase = command({
       throw option.usage('Erasing is permanent: without a terminal, confirm it with --yes.');
     if (file !== undefined) await requireReadable(file);
   },
-  async work(session, given, { reason, file, yes, compact = false }) {
+  async work(session, given, { reason, file, yes }) {
     const { config, engines, clock, author, out, signal } = session;
     const listed = file === undefined ? [] : await idsIn(file, signal);
     const ids = [...new Set([...given.map(readId), ...listed])];
     if (ids.length === 0) throw option.usage('Name the ids of the transactions, or a --file of them.');
     if (!yes) await confirm(ids);
     const parts = { store: engines.store(), queue: engines.queue(), view: engines.view() };
-    const texts: string[] = [];
+    let last: Position = 0;
     const erased: number[] = [];
     for (const id of ids) {
       if (signal.aborted) break;
       try {
-        for (const text of await eraseTransaction(id, { ...parts, clock, author, reason })) texts.push(text);
+        last = Math.max(last, await eraseTransaction(id, { ...parts, clock, author, reason }));
         erased.push(id);
         out.progress(`erased ${erased.length} of ${ids.length}`);
       } catch (error) {
@@ -46,8 +47,11 @@ export const erase = command({
         out.note(`${error.code}: ${error.message}`);
       }
     }
-    await replayIfConsumed(engines.coordination(), engines.subscriptions());
-    const remains = await removeErasedBytes({ folder: config.FUEL_DATA_DIR, texts, compact });
+    const [coordination, subscriptions] = [engines.coordination(), engines.subscriptions()];
+    await replayIfConsumed(coordination, subscriptions);
+    await fannedOut(last, { coordination, subscriptions });
+    const onStep = (step: string): void => out.progress(step);
+    const remains = await removeErasedBytes(engines, { folder: config.FUEL_DATA_DIR, onStep });
     for (const { erasesLater } of engines.remote) if (erasesLater !== undefined) out.note(erasesLater);
     const isWhole = remains.length === 0;
     for (const id of erased) {
@@ -55,13 +59,9 @@ export const erase = command({
       await out.line(document, `transaction ${id} was erased${isWhole ? '' : ', but not everywhere'}`);
     }
     if (signal.aborted) out.note('interrupted: run the same command again to continue');
-    if (isWhole) return erased.length === ids.length ? 0 : 1;
-    for (const { file: path, reason: why } of remains) out.note(`${path} may still contain it: ${why}`);
-    out.note(
-      'Run the same command again when the service is less busy or stopped (with --compact if a file is large).',
-    );
-    out.note('Remove copies and old backups yourself, since the service does not use them.');
-    return 1;
+    for (const { file: path, reason: why } of remains) out.note(`${path}: may still contain it: ${why}`);
+    out.note(COPIES_REMAIN);
+    return isWhole && erased.length === ids.length ? 0 : 1;
   },
 });
 
