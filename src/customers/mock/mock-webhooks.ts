@@ -75,7 +75,7 @@ export const KINDS = {
     plan: (rows, terms) =>
       bad(rows, terms).map(({ request: { body, ...request }, ...rest }) => ({
         ...rest,
-        request: { ...request, body: body.replace('"amount":', '"amount":1') },
+        request: { ...request, body: body.replace(/"amount":-?/, '$&1') }, // also of a refund: -98.54 becomes -198.54
       })),
   },
 } as const satisfies Record<string, WebhookKind>;

@@ -20,6 +20,10 @@ function pushed(id: number, isExternal = false): TransactionRow {
   const change = isExternal
     ? projectTransaction('ExternalTransactionRecorded', externalData({ transaction_id: id }), 0)
     : projectTransaction('TransactionConfirmed', confirmedData({ transaction_id: id }), 0);
+  return rowOf(change);
+}
+
+function rowOf(change: ReturnType<typeof projectTransaction>): TransactionRow {
   if (change.kind !== 'show') throw new Error('it is not shown');
   return change.row;
 }
@@ -57,6 +61,14 @@ describe('the webhooks of a mock', () => {
     expect(NOW / 1000 - Number(t)).toBeGreaterThan(590);
     expect(JSON.parse(planned('changed')[0]?.request.body ?? '').data.transaction.fuel.amount).toBe(198.54);
     expect(planned('forged')[0]?.request.body).toBe(planned('good')[0]?.request.body);
+  });
+
+  it('of a changed refund are JSON with another amount, so that only the signature tells', () => {
+    const fuel = { ...confirmedData().fuel, amount: '-98.54' };
+    const refund = rowOf(projectTransaction('TransactionConfirmed', confirmedData({ fuel }), 0));
+    const [changed] = KINDS.changed.plan([refund], terms);
+    expect(JSON.parse(changed?.request.body ?? '').data.transaction.fuel.amount).toBe(-198.54);
+    expect(changed?.expected).toBe('refused');
   });
 
   it('of the same transaction have the same id and body each time', () => {
