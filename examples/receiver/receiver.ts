@@ -38,28 +38,43 @@ export interface Receiver {
   failNext(count: number): void;
 }
 
-/** True if one of the secrets signed the raw bytes, not too long ago. The comparison takes constant time. */
-export function isGenuine(header: string, rawBody: Buffer, secrets: readonly string[]): boolean {
+/** Why a request is refused, for the log. The sender is not told. */
+export type Verdict = 'genuine' | 'the signature is not genuine' | 'the signature is too old or too new';
+
+/** Says whether one of the secrets signed the raw bytes, not too long ago. The comparison takes constant time. */
+export function judge(header: string, rawBody: Buffer, secrets: readonly string[]): Verdict {
   const [, t, v1] = SIGNATURE.exec(header) ?? [];
-  if (t === undefined || v1 === undefined) return false;
-  if (Math.abs(Date.now() / 1000 - Number(t)) > TOLERANCE_SECONDS) return false;
-  return secrets.some((secret) => {
+  if (t === undefined || v1 === undefined) return 'the signature is not genuine';
+  const isSigned = secrets.some((secret) => {
     const expected = createHmac('sha256', secret).update(`${t}.`).update(rawBody).digest();
     return timingSafeEqual(expected, Buffer.from(v1, 'hex'));
   });
+  if (!isSigned) return 'the signature is not genuine';
+  const isFresh = Math.abs(Date.now() / 1000 - Number(t)) <= TOLERANCE_SECONDS;
+  return isFresh ? 'genuine' : 'the signature is too old or too new';
+}
+
+/** Returns the secrets without the white space around them. Anybody could sign with an empty one, so it is dropped. */
+function usable(secrets: readonly string[]): string[] {
+  const found = secrets.map((secret) => secret.trim()).filter((secret) => secret !== '');
+  if (found.length === 0)
+    throw new SettingError('WEBHOOK_SECRET is empty: set it to the secret that you got with your key');
+  return found;
 }
 
 /**
  * Creates an HTTPS server that receives webhooks on any path. It verifies, stores, then answers; slow work comes later.
+ * Throws if every secret is empty.
  */
 export function createReceiver(options: ReceiverOptions): Receiver {
-  const { secrets, cert, key, ledger, failFirst = 0, onEvent, onRefused } = options;
+  const { cert, key, ledger, failFirst = 0, onEvent, onRefused } = options;
+  const secrets = usable(options.secrets);
   let failuresLeft = failFirst;
 
   function receive(header: string, rawBody: Buffer): { status: number; after: () => void } {
     const refuse = (status: number, reason: string) => ({ status, after: () => onRefused?.(status, reason) });
-    if (!isGenuine(header, rawBody, secrets))
-      return refuse(401, 'the signature is not genuine or is too old');
+    const verdict = judge(header, rawBody, secrets);
+    if (verdict !== 'genuine') return refuse(401, verdict);
     if (failuresLeft > 0) {
       failuresLeft -= 1;
       return refuse(503, 'FAIL_FIRST is set');
@@ -119,10 +134,11 @@ function main(env: NodeJS.ProcessEnv): void {
   if (!WEBHOOK_SECRET || !TLS_CERT || !TLS_KEY) {
     throw new SettingError('set WEBHOOK_SECRET, TLS_CERT and TLS_KEY (PEM files): see README.md');
   }
+  const secrets = usable(WEBHOOK_SECRET.split(','));
   const certificate = () => ({ cert: readPem('TLS_CERT', TLS_CERT), key: readPem('TLS_KEY', TLS_KEY) });
   const ledger = new Ledger(DATABASE);
   const { server } = createReceiver({
-    secrets: WEBHOOK_SECRET.split(','),
+    secrets,
     ...certificate(),
     ledger,
     failFirst: Number(FAIL_FIRST),

@@ -137,6 +137,24 @@ describe('the example receiver', () => {
     expect(await receiver.post(webhook({ atMs: minutes(-4.9) }))).toBe(204);
   });
 
+  test('says in its log which of the two it was, and trims the secrets', async () => {
+    const reasons: string[] = [];
+    const receiver = await startReceiver({
+      secrets: [` ${SECRET}\n`, ''],
+      onRefused: (_, reason) => reasons.push(reason),
+    });
+    expect(await receiver.post(webhook({ atMs: Date.now() - 6 * 60_000 }))).toBe(401);
+    expect(await receiver.post(webhook({ secret: 'x'.repeat(43) }))).toBe(401);
+    expect(reasons).toEqual(['the signature is too old or too new', 'the signature is not genuine']);
+    expect(await receiver.post(webhook())).toBe(204);
+  });
+
+  test('refuses what an empty secret signed, and does not start without another one', async () => {
+    const receiver = await startReceiver({ secrets: [SECRET, '', ' '] });
+    expect(await receiver.post(webhook({ secret: '' }))).toBe(401);
+    await expect(startReceiver({ secrets: ['', ' '] })).rejects.toThrow('WEBHOOK_SECRET is empty');
+  });
+
   test('refuses a body that is larger than any event', async () => {
     const receiver = await startReceiver();
     expect(await receiver.post(signed('x'.repeat(300 * 1024)))).toBe(413);
@@ -153,6 +171,7 @@ describe('the example receiver', () => {
 
   test.each([
     [{}, 'set WEBHOOK_SECRET, TLS_CERT and TLS_KEY'],
+    [{ WEBHOOK_SECRET: ' ,', TLS_CERT: 'x', TLS_KEY: 'x' }, 'WEBHOOK_SECRET is empty'],
     [{ WEBHOOK_SECRET: SECRET, TLS_CERT: '/no/cert.pem', TLS_KEY: 'x' }, 'TLS_CERT: ENOENT'],
   ])('says which setting is wrong, without a stack: %j', (env, message) => {
     const { status, stderr } = runExample('receiver/receiver.ts', env);

@@ -18,13 +18,15 @@ public static class Webhook
     /// <param name="now">Unix seconds</param>
     public static bool IsGenuine(string? header, byte[] rawBody, string secret, long? now = null)
     {
+        var hmacKey = secret.Trim();
+        if (hmacKey.Length == 0) return false; // anybody could sign with it
         var match = Regex.Match(header ?? "", @"\At=([0-9]{1,12}),v1=([0-9a-f]{64})\z");
         if (!match.Success) return false;
         var t = match.Groups[1].Value;
         var seconds = now ?? DateTimeOffset.UtcNow.ToUnixTimeSeconds();
         if (Math.Abs(seconds - long.Parse(t, CultureInfo.InvariantCulture)) > ToleranceSeconds) return false;
         byte[] signed = [.. Encoding.ASCII.GetBytes(t + "."), .. rawBody];
-        var expected = HMACSHA256.HashData(Encoding.UTF8.GetBytes(secret), signed);
+        var expected = HMACSHA256.HashData(Encoding.UTF8.GetBytes(hmacKey), signed);
         return CryptographicOperations.FixedTimeEquals(expected, Convert.FromHexString(match.Groups[2].Value));
     }
 }

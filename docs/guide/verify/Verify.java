@@ -14,12 +14,14 @@ public class Verify {
     /** header: X-Service-Signature. rawBody: the unchanged bytes of the body. now: Unix seconds. */
     public static boolean isGenuine(String header, byte[] rawBody, String secret, long now)
             throws GeneralSecurityException {
+        String hmacKey = secret.strip();
+        if (hmacKey.isEmpty()) return false; // anybody could sign with it
         var match = SIGNATURE.matcher(header == null ? "" : header);
         if (!match.matches()) return false;
         String t = match.group(1);
         if (Math.abs(now - Long.parseLong(t)) > TOLERANCE_SECONDS) return false;
         Mac mac = Mac.getInstance("HmacSHA256");
-        mac.init(new SecretKeySpec(secret.getBytes(StandardCharsets.UTF_8), "HmacSHA256"));
+        mac.init(new SecretKeySpec(hmacKey.getBytes(StandardCharsets.UTF_8), "HmacSHA256"));
         mac.update((t + ".").getBytes(StandardCharsets.US_ASCII));
         byte[] expected = mac.doFinal(rawBody);
         return MessageDigest.isEqual(expected, HexFormat.of().parseHex(match.group(2)));

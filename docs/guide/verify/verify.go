@@ -10,6 +10,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -19,6 +20,10 @@ var signature = regexp.MustCompile(`\At=([0-9]{1,12}),v1=([0-9a-f]{64})\z`)
 
 // IsGenuine takes X-Service-Signature, the unchanged bytes of the body, the secret, and Unix seconds.
 func IsGenuine(header string, rawBody []byte, secret string, now int64) bool {
+	hmacKey := strings.TrimSpace(secret)
+	if hmacKey == "" { // anybody could sign with it
+		return false
+	}
 	match := signature.FindStringSubmatch(header)
 	if match == nil {
 		return false
@@ -31,7 +36,7 @@ func IsGenuine(header string, rawBody []byte, secret string, now int64) bool {
 	if err != nil {
 		return false
 	}
-	mac := hmac.New(sha256.New, []byte(secret))
+	mac := hmac.New(sha256.New, []byte(hmacKey))
 	mac.Write([]byte(match[1] + "."))
 	mac.Write(rawBody)
 	return hmac.Equal(mac.Sum(nil), given)

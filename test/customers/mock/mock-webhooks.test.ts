@@ -64,7 +64,7 @@ describe('the webhooks of a mock', () => {
   });
 
   it('of a changed refund are JSON with another amount, so that only the signature tells', () => {
-    const fuel = { ...confirmedData().fuel, amount: '-98.54' };
+    const fuel = { ...(confirmedData().fuel as object), amount: '-98.54' };
     const refund = rowOf(projectTransaction('TransactionConfirmed', confirmedData({ fuel }), 0));
     const [changed] = KINDS.changed.plan([refund], terms);
     expect(JSON.parse(changed?.request.body ?? '').data.transaction.fuel.amount).toBe(-198.54);
