@@ -6,10 +6,9 @@ import type { Config } from '../base/config/config.ts';
 import { FuelError } from '../base/errors.ts';
 import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { formatDateTime } from '../domain/values/date-time.ts';
-import { recordedAt } from '../event-store/codec.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import type { Author } from '../event-store/new-event.ts';
-import { readOperations, recordOperations } from '../event-store/operations.ts';
+import { type Move, operationsOf, recordOperations } from '../event-store/operations.ts';
 import type { RecordedEvent } from '../event-store/recorded-event.ts';
 
 const FILE = 'moved.json';
@@ -17,13 +16,6 @@ const FILE = 'moved.json';
 export const USE_THE_OTHER =
   'set the settings of the engines to those (docs/operations/engines.md); to use it here again, while nothing uses ' +
   'the other: fuel store unmark --reason …';
-
-/** The new addresses of a store, and when it was moved there. */
-export interface Move {
-  /** Addresses without credentials. */
-  readonly to: readonly string[];
-  readonly at: string;
-}
 
 /** The parts needed to mark an embedded store as moved, or to remove the mark. */
 export interface MarkOptions {
@@ -44,12 +36,7 @@ export function isMark({ stream, type }: Pick<RecordedEvent, 'stream' | 'type'>)
 
 /** The move that the store's log records; `undefined` if it was never moved or the mark was removed. */
 export async function moveInLog(store: Pick<EventStore, 'readStream'>): Promise<Move | undefined> {
-  let move: Move | undefined;
-  for (const { type, data, recorded } of await readOperations(store)) {
-    if (type === 'StoreMoved') move = { to: data.to, at: recordedAt(recorded) };
-    if (type === 'StoreUnmarked') move = undefined;
-  }
-  return move;
+  return (await operationsOf(store)).move;
 }
 
 /** Marks the store as moved: in its log, then in its folder. An existing mark in the log stays as it is. */

@@ -2,11 +2,15 @@ import type { Clock } from '../base/clock.ts';
 import type { Config } from '../base/config/config.ts';
 import { FuelError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
-import type { Environment } from '../domain/account-events.ts';
 import { OPERATIONS_STREAM, type OperationsEvent } from '../domain/operations-events.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
-import { operationOf, recordOperations } from '../event-store/operations.ts';
+import {
+  type OperationsState,
+  operationsOf,
+  type RecordedMasterKey,
+  recordOperations,
+} from '../event-store/operations.ts';
 import { storeIdentity } from '../event-store/store-identity.ts';
 import type { Directory } from './directory/fold/directory.ts';
 import { findMasterKeys, type MasterKeyIdentity, type MasterKeys, openMasterKeys } from './master-key.ts';
@@ -16,26 +20,6 @@ const MAX_NAMED = 5;
 const AUTHOR: Author = { actor: 'system', command: 'store open' };
 
 type BindingConfig = Pick<Config, 'FUEL_ENVIRONMENT' | 'FUEL_MASTER_KEY' | 'FUEL_DATA_DIR'>;
-
-export interface RecordedMasterKey {
-  readonly fingerprint: string;
-  /** The id that ciphertexts contain. */
-  readonly id: string;
-}
-
-/** The deployment that the store belongs to, as recorded in the stream `operations`. */
-interface Binding {
-  /** Set by the first `EnvironmentSet` event. Later ones can't move the store to another environment. */
-  readonly environment: Environment | undefined;
-  /** The revisions of later events that set another environment. */
-  readonly ignored: readonly number[];
-  /** Every master key that the store ever had, by fingerprint, in the order in which they were recorded. */
-  readonly masterKeys: ReadonlyMap<string, RecordedMasterKey>;
-  /** True if a master key was lost and replaced, so that some secrets may be unreadable. */
-  readonly hasLostKey: boolean;
-  /** The stream's last revision. */
-  readonly revision: number | undefined;
-}
 
 /**
  * Checks that this configuration belongs to the store before anything is recorded: it must have the same environment
@@ -51,7 +35,7 @@ export async function bindStore(
   const storeId = await storeIdentity(store, clock);
   const needsKey = !withoutSecrets || config.FUEL_MASTER_KEY !== undefined;
   for (;;) {
-    const binding = await readBinding(store);
+    const binding = await operationsOf(store);
     if (needsKey) assertBound(binding, config);
     else assertEnvironment(binding, config);
     const missing = missingOf(binding, config, needsKey ? openMasterKeys(config).identities() : []);
@@ -64,20 +48,20 @@ export async function bindStore(
 
 /** Does the same checks as `bindStore`, but records nothing. */
 export async function assertBinding(store: EventStore, config: BindingConfig): Promise<void> {
-  assertBound(await readBinding(store), config);
+  assertBound(await operationsOf(store), config);
 }
 
 /** Describes each event that was appended to move the store to another environment. Such events have no effect. */
 export async function ignoredEnvironments(store: EventStore): Promise<string[]> {
-  const { ignored } = await readBinding(store);
-  return ignored.map(
+  const { ignoredEnvironments } = await operationsOf(store);
+  return ignoredEnvironments.map(
     (revision) => `event ${revision} of ${OPERATIONS_STREAM} sets another environment: it is ignored`,
   );
 }
 
 /** The store's master keys, in the order in which they were recorded. */
 export async function recordedMasterKeys(store: EventStore): Promise<RecordedMasterKey[]> {
-  return [...(await readBinding(store)).masterKeys.values()];
+  return [...(await operationsOf(store)).masterKeys.values()];
 }
 
 /** True if the store may have had this master key: it is one of the recorded keys, or no key is recorded at all. */
@@ -95,7 +79,7 @@ export async function trustMasterKey(
   how: { readonly author: Author; readonly reason: string; readonly clock: Clock },
 ): Promise<MasterKeyIdentity> {
   await storeIdentity(store, how.clock);
-  assertEnvironment(await readBinding(store), config);
+  assertEnvironment(await operationsOf(store), config);
   const [key] = openMasterKeys(config).identities();
   if (key === undefined) throw new Error('there is a first master key');
   await recordOperations(store, [{ type: 'MasterKeyAdded', data: { ...key, reason: how.reason } }], how);
@@ -115,7 +99,7 @@ export async function assertSecretsReadable(
 ): Promise<void> {
   const unreadable = unreadableSecrets(directory, masterKeys);
   if (unreadable.size === 0) return;
-  const { masterKeys: recorded, hasLostKey } = await readBinding(store);
+  const { masterKeys: recorded, hasLostKey } = await operationsOf(store);
   for (const [masterKeyId, prefixes] of unreadable) {
     const named = prefixes.slice(0, MAX_NAMED).join(', ') + (prefixes.length > MAX_NAMED ? ', …' : '');
     const what = `the webhook secrets of ${prefixes.length} keys (${named}) name master key ${masterKeyId}`;
@@ -148,27 +132,7 @@ function unreadableSecrets(
   return found;
 }
 
-async function readBinding(store: EventStore): Promise<Binding> {
-  let environment: Environment | undefined;
-  const ignored: number[] = [];
-  const masterKeys = new Map<string, RecordedMasterKey>();
-  let hasLostKey = false;
-  const events = await store.readStream(OPERATIONS_STREAM);
-  for (const { type, data, recorded } of events.flatMap((event) => operationOf(event) ?? [])) {
-    if (type === 'EnvironmentSet') {
-      environment ??= data.environment;
-      if (data.environment !== environment) ignored.push(recorded.revision);
-    }
-    if (type === 'MasterKeyAdded') {
-      const { fingerprint, master_key_id: id } = data;
-      masterKeys.set(fingerprint, { fingerprint, id });
-      hasLostKey ||= data.reason !== null;
-    }
-  }
-  return { environment, ignored, masterKeys, hasLostKey, revision: events.at(-1)?.revision };
-}
-
-function assertBound(binding: Binding, config: BindingConfig): void {
+function assertBound(binding: OperationsState, config: BindingConfig): void {
   assertEnvironment(binding, config);
   if (binding.masterKeys.size === 0) return;
   const keys = findMasterKeys(config)?.identities();
@@ -184,7 +148,10 @@ function assertBound(binding: Binding, config: BindingConfig): void {
   );
 }
 
-function assertEnvironment({ environment }: Binding, { FUEL_ENVIRONMENT: given }: BindingConfig): void {
+function assertEnvironment(
+  { environment }: OperationsState,
+  { FUEL_ENVIRONMENT: given }: BindingConfig,
+): void {
   if (environment === undefined || environment === given) return;
   throw new FuelError(
     'STORE_MISMATCH',
@@ -194,7 +161,7 @@ function assertEnvironment({ environment }: Binding, { FUEL_ENVIRONMENT: given }
 }
 
 function missingOf(
-  binding: Binding,
+  binding: OperationsState,
   { FUEL_ENVIRONMENT: environment }: BindingConfig,
   given: readonly MasterKeyIdentity[],
 ): OperationsEvent[] {

@@ -1,4 +1,3 @@
-import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import {
   type EventStore,
   type GroupStatus,
@@ -6,13 +5,10 @@ import {
   type ParkedEvent,
   type PersistentSubscriptions,
 } from './event-store.ts';
-import { operationOf } from './operations.ts';
+import { operationOf, operationsOf } from './operations.ts';
 import { type EventRef, type RecordedEvent, textOfRef } from './recorded-event.ts';
 
-/**
- * The events that the operator has skipped. They are treated as if they did not exist. A parked one stays parked, and a
- * rebuild, a retry or a restart parks it again; lists and counts leave it out.
- */
+/** The places of the events that the operator has skipped (`OperationsState`). */
 export type SkippedEvents = ReadonlySet<string>;
 
 /** How many parked events of a group are checked for skipped ones. If there are more, all are counted. */
@@ -22,24 +18,13 @@ export const NONE_SKIPPED: SkippedEvents = new Set();
 
 type Store = Pick<EventStore, 'readStream'>;
 
-/** The part of the stream `operations` that was read, for each open store. */
-const readBefore = new WeakMap<Store, { readonly skipped: SkippedEvents; readonly nextRevision: number }>();
-
 export function isSkipped(skipped: SkippedEvents, event: EventRef): boolean {
   return skipped.has(textOfRef(event));
 }
 
-/**
- * Returns the events that the operator has skipped so far. Each call reads only what the stream `operations` has got
- * since the last one with the same store, and returns the same set if nothing was skipped meanwhile.
- */
+/** Returns the events that the operator has skipped so far: the same set as before if nothing was skipped meanwhile. */
 export async function readSkipped(store: Store): Promise<SkippedEvents> {
-  const { skipped, nextRevision } = readBefore.get(store) ?? { skipped: NONE_SKIPPED, nextRevision: 0 };
-  const more = await store.readStream(OPERATIONS_STREAM, { fromRevision: nextRevision });
-  const places = more.flatMap((event) => skippedBy(event) ?? []);
-  const now = places.length === 0 ? skipped : new Set([...skipped, ...places.map(textOfRef)]);
-  readBefore.set(store, { skipped: now, nextRevision: (more.at(-1)?.revision ?? nextRevision - 1) + 1 });
-  return now;
+  return (await operationsOf(store)).skipped;
 }
 
 /** Returns the parked events that were not skipped. */

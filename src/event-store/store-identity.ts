@@ -5,6 +5,7 @@ import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
 import { decodeStrict } from './codec.ts';
 import type { EventStore } from './event-store.ts';
 import { newEvent } from './new-event.ts';
+import { operationsOf } from './operations.ts';
 import { isDamaged, type Position, type RecordedEvent } from './recorded-event.ts';
 
 const AUTHOR = { actor: 'system', command: 'store open' };
@@ -29,7 +30,7 @@ export async function storeIdentity(store: EventStore, clock: Clock): Promise<st
 
 /** Reads the store's id; `undefined` if it has none yet. */
 async function readIdentity(store: EventStore): Promise<string | undefined> {
-  const [first] = await store.readStream(OPERATIONS_STREAM, { limit: 1 });
+  const { first } = await operationsOf(store);
   if (first === undefined) return undefined;
   const decoded = decodeStrict(first);
   if (decoded.ok && decoded.type === 'StoreNamed') return (decoded.data as { store_id: string }).store_id;

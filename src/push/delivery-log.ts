@@ -1,11 +1,10 @@
 import type { Clock } from '../base/clock.ts';
 import { FuelError } from '../base/errors.ts';
 import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
-import { formatDateTime, parseDateTime } from '../domain/values/date-time.ts';
+import { formatDateTime } from '../domain/values/date-time.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { newEvent } from '../event-store/new-event.ts';
-import { operationOf } from '../event-store/operations.ts';
-import type { RecordedEvent } from '../event-store/recorded-event.ts';
+import { operationsOf } from '../event-store/operations.ts';
 import type { DeliveryQueue } from './queue/delivery-queue.ts';
 
 const AUTHOR = { actor: 'system', command: 'webhooks start' };
@@ -22,8 +21,7 @@ export async function claimDeliveryLog(
 ): Promise<void> {
   const { id, startedAtMs } = await queue.logId();
   for (;;) {
-    const events = await store.readStream(OPERATIONS_STREAM);
-    const started = startedLogIn(events);
+    const { deliveryLog: started, revision } = await operationsOf(store);
     if (started?.id === id) return;
     if (started !== undefined) {
       throw new FuelError(
@@ -34,32 +32,7 @@ export async function claimDeliveryLog(
     }
     const data = { log_id: id, started_at: formatDateTime(startedAtMs) };
     const event = newEvent({ type: 'DeliveryLogStarted', data }, AUTHOR, clock.now());
-    const expected = events.at(-1)?.revision ?? 'none'; // if several processes start at once, one of them records it
+    const expected = revision ?? 'none'; // if several processes start at once, one of them records it
     await store.append([{ stream: OPERATIONS_STREAM, expected, events: [event] }]);
   }
-}
-
-/** The delivery log as the stream `operations` records it. */
-interface StartedLog {
-  /** The log that was started last, which is the only one that may be used. */
-  readonly id: string;
-  /** When the first log of this event store was started, in milliseconds. */
-  readonly firstStartedAtMs: number;
-}
-
-/** The delivery log that belongs to the event store; `undefined` if none was ever started. */
-export async function readStartedLog(store: EventStore): Promise<StartedLog | undefined> {
-  return startedLogIn(await store.readStream(OPERATIONS_STREAM));
-}
-
-function startedLogIn(events: readonly RecordedEvent[]): StartedLog | undefined {
-  let started: StartedLog | undefined;
-  for (const event of events) {
-    const operation = operationOf(event);
-    if (operation?.type !== 'DeliveryLogStarted') continue;
-    const { data, recorded } = operation;
-    const startedAtMs = parseDateTime(data.started_at) ?? recorded.recordedAtMs;
-    started = { id: data.log_id, firstStartedAtMs: started?.firstStartedAtMs ?? startedAtMs };
-  }
-  return started;
 }

@@ -1,7 +1,7 @@
 import type { EventStore } from '../event-store/event-store.ts';
+import type { Gaps } from '../event-store/operations.ts';
 import { readToEnd } from '../event-store/reads.ts';
 import { type Position, storedText, textOfRef } from '../event-store/recorded-event.ts';
-import type { Gaps } from './seals.ts';
 
 /** The prefix of EventStoreDB's metadata streams, and the settings there that hide events of a stream. */
 const METADATA = '$$';

@@ -1,9 +1,10 @@
 import type { EventStore } from '../event-store/event-store.ts';
+import type { Gap, Gaps } from '../event-store/operations.ts';
 import { readToEnd } from '../event-store/reads.ts';
 import type { EventRef, RecordedEvent } from '../event-store/recorded-event.ts';
 import { hashOf, isLeaf } from './leaf.ts';
 import type { Hash } from './merkle-tree.ts';
-import type { Gap, Gaps, TreeStart } from './seals.ts';
+import type { TreeStart } from './seals.ts';
 
 /** A leaf of the log's tree. */
 export interface Leaf extends EventRef {

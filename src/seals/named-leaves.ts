@@ -1,8 +1,9 @@
 import type { SealedLeaves } from '../domain/operations-events.ts';
 import type { EventStore } from '../event-store/event-store.ts';
+import { operationsOf } from '../event-store/operations.ts';
 import type { RecordedEvent } from '../event-store/recorded-event.ts';
 import { leavesAfter } from './leaves.ts';
-import { Gaps, treeStartBefore } from './seals.ts';
+import { treeStartBefore } from './seals.ts';
 
 /**
  * Returns the leaves of events that are about to be removed from the log. The event that removes them has to contain
@@ -15,8 +16,7 @@ export async function namedLeaves(
 ): Promise<SealedLeaves> {
   const wanted = new Set(events.map(({ position }) => position));
   const first = events.reduce((least, { position }) => Math.min(least, position), Number.MAX_SAFE_INTEGER);
-  const gaps = new Gaps();
-  await gaps.read(store);
+  const { gaps } = await operationsOf(store);
   const found: SealedLeaves = [];
   for await (const leaves of leavesAfter(store, await treeStartBefore(store, first), { gaps })) {
     for (const { stream, revision, index, hash, event } of leaves) {

@@ -7,11 +7,12 @@ import { SEALS_STREAM } from '../domain/operations-events.ts';
 import type { EventStore, SubscriptionBatch } from '../event-store/event-store.ts';
 import { follow } from '../event-store/follow.ts';
 import { newEvent } from '../event-store/new-event.ts';
+import { operationsOf } from '../event-store/operations.ts';
 import type { Position } from '../event-store/recorded-event.ts';
 import type { CheckpointSigner } from './checkpoint.ts';
 import { type HashedEvent, hashed, LeafOrder } from './leaves.ts';
 import type { TreeEdge } from './merkle-tree.ts';
-import { Gaps, lastSeal, packPrints, printOf, treeStartBefore } from './seals.ts';
+import { lastSeal, packPrints, printOf, treeStartBefore } from './seals.ts';
 
 export const SEALER_LEASE = 'sealer';
 const LEASE_MS = 12_000;
@@ -59,7 +60,6 @@ export async function runSealer(options: SealerOptions): Promise<void> {
 /** Seals the log from one seal in the store on, until another sealer is faster or a store is unavailable. */
 class Sealer {
   readonly #options: SealerOptions;
-  readonly #gaps = new Gaps();
   #edge: TreeEdge | undefined;
   /** The events that were read and are not sealed yet. */
   #waiting: HashedEvent[] = [];
@@ -100,8 +100,8 @@ class Sealer {
     const { store, signer, clock } = this.#options;
     const edge = this.#edge as TreeEdge;
     // An erasure is recorded before its events disappear, so the gaps read now name every missing event.
-    await this.#gaps.read(store);
-    const order = new LeafOrder(edge.size, this.#gaps);
+    const { gaps } = await operationsOf(store);
+    const order = new LeafOrder(edge.size, gaps);
     const leaves = order.take(this.#waiting);
     this.#waiting = [];
     this.#sinceMs = undefined;

@@ -1,8 +1,7 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { FuelError } from '../base/errors.ts';
-import { OPERATIONS_STREAM, SEALS_STREAM } from '../domain/operations-events.ts';
-import { transactionStream } from '../domain/transaction-events.ts';
-import { authorOf, decodeStrict, recordedAt } from '../event-store/codec.ts';
+import { SEALS_STREAM } from '../domain/operations-events.ts';
+import { decodeStrict } from '../event-store/codec.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { readOperation } from '../event-store/operations.ts';
 import {
@@ -36,18 +35,6 @@ export interface Seal {
   /** The prints of the leaves since the previous seal. */
   readonly prints: () => readonly Print[];
   readonly recorded: RecordedEvent;
-}
-
-/** An erased event, which still counts as a leaf, and the event that erased it. */
-export interface Gap extends EventRef {
-  readonly index: number;
-  readonly hash: Hash;
-  readonly by: {
-    readonly type: string;
-    readonly at: string;
-    readonly actor: string;
-    readonly reason: string;
-  };
 }
 
 export function printOf({ hash, ...event }: EventRef & { readonly hash: Hash }): Print {
@@ -130,45 +117,4 @@ export async function treeStartBefore(
     return { size: seal.size, edge: new TreeEdge(seal.size, seal.edge), position: last.position };
   }
   return { ...BEGINNING, edge: new TreeEdge() };
-}
-
-/** The events that were erased or redacted, as the stream `operations` records them. */
-export class Gaps {
-  readonly #byIndex = new Map<number, Gap>();
-  readonly #events = new Set<string>();
-  readonly #erased = new Set<string>();
-  #next = 0;
-
-  /** Reads the erasures that were recorded since the last call. */
-  async read(store: Pick<EventStore, 'readStream'>): Promise<void> {
-    for (const event of await store.readStream(OPERATIONS_STREAM, { fromRevision: this.#next })) {
-      this.#next = event.revision + 1;
-      const operation = readOperation(event);
-      if (operation?.type === 'TransactionErased')
-        this.#erased.add(transactionStream(operation.data.transaction_id));
-      if (operation?.type !== 'TransactionErased' && operation?.type !== 'DriverRedacted') continue;
-      const by = {
-        type: event.type,
-        at: recordedAt(event),
-        actor: authorOf(event),
-        reason: operation.data.reason,
-      };
-      for (const leaf of operation.data.leaves) {
-        this.#byIndex.set(leaf.index, { ...leaf, by });
-        this.#events.add(textOfRef(leaf));
-      }
-    }
-  }
-
-  at(index: number): Gap | undefined {
-    return this.#byIndex.get(index);
-  }
-
-  has(event: EventRef): boolean {
-    return this.#events.has(textOfRef(event));
-  }
-
-  isErased(stream: string): boolean {
-    return this.#erased.has(stream);
-  }
 }

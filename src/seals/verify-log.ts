@@ -2,13 +2,14 @@ import type { Rest } from '../base/pause.ts';
 import { SEALS_STREAM } from '../domain/operations-events.ts';
 import { recordedAt } from '../event-store/codec.ts';
 import type { EventStore } from '../event-store/event-store.ts';
+import { operationsOf } from '../event-store/operations.ts';
 import { readToEnd } from '../event-store/reads.ts';
 import { type EventRef, textOfRef } from '../event-store/recorded-event.ts';
 import type { LogCheckpoint, LogVerifier } from './checkpoint.ts';
 import { firstHidden } from './hidden-event.ts';
 import { type Leaf, leavesAfter } from './leaves.ts';
 import { type Hash, TreeEdge } from './merkle-tree.ts';
-import { Gaps, type Print, printOf, type Seal, sealOf } from './seals.ts';
+import { type Print, printOf, type Seal, sealOf } from './seals.ts';
 
 export interface LogVerification {
   /** The number of leaves that were compared, erased events included. */
@@ -66,8 +67,7 @@ export interface LogVerificationOptions {
  */
 export async function verifyLog(options: LogVerificationOptions): Promise<LogVerification> {
   const { store, since = 0, onProgress, signal, rest } = options;
-  const gaps = new Gaps();
-  await gaps.read(store);
+  const { gaps } = await operationsOf(store);
   const run = new Verification(options);
   const seals = sealsOf(options, (place) => run.found({ kind: 'unreadable', place }));
   try {

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
-import type { ParkedEvent, StreamRange } from '../../src/event-store/event-store.ts';
+import type { ParkedEvent } from '../../src/event-store/event-store.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
-import { groupStatus, notSkipped, readSkipped, skippedBy } from '../../src/event-store/skipped-events.ts';
+import { groupStatus, notSkipped, skippedBy } from '../../src/event-store/skipped-events.ts';
 
 const place = (revision: number) => ({ stream: 'account-7', revision });
 
@@ -33,21 +33,6 @@ test('a group’s parked events are counted without what was skipped or erased, 
   expect(store.readStream).not.toHaveBeenCalled();
   const never = { status: async () => undefined, parked: async () => [] };
   expect(await groupStatus(store, never, 'g')).toEqual({ position: 0, parked: 0 });
-});
-
-test('what was skipped is read once for each store, and only what is new there after that', async () => {
-  const log = [{ ...skip(1), revision: 0 }];
-  const store = {
-    readStream: vi.fn(async (_: string, { fromRevision = 0 }: StreamRange = {}) => log.slice(fromRevision)),
-  };
-  const first = await readSkipped(store);
-  expect([...first]).toEqual(['account-7@1']);
-  expect(await readSkipped(store)).toBe(first);
-  log.push({ ...skip(2), revision: 1 });
-  expect([...(await readSkipped(store))]).toEqual(['account-7@1', 'account-7@2']);
-  const read = await Promise.all(store.readStream.mock.results.map(({ value }) => value));
-  expect(read.map(({ length }) => length)).toEqual([1, 0, 1]);
-  expect(await readSkipped({ readStream: async () => [] })).toEqual(new Set());
 });
 
 test('only the stream of the operations skips', () => {

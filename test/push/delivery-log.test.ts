@@ -3,7 +3,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { DomainEvent } from '../../src/domain/events.ts';
 import { openSqliteEventStore } from '../../src/engines/sqlite/event-store/event-store.ts';
 import { newEvent } from '../../src/event-store/new-event.ts';
-import { claimDeliveryLog, readStartedLog } from '../../src/push/delivery-log.ts';
+import { operationsOf } from '../../src/event-store/operations.ts';
+import { claimDeliveryLog } from '../../src/push/delivery-log.ts';
 import { queueInFile } from '../support/deliveries/open-queue.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -66,13 +67,13 @@ test('the log that was recorded last counts, and events that cannot be read are 
     );
     await store.append([{ stream: 'operations', expected: 'any', events: [event] }]);
   };
-  expect(await readStartedLog(store)).toBeUndefined();
+  expect((await operationsOf(store)).deliveryLog).toBeUndefined();
   await record('StoreNamed', { store_id: 'x' });
   await record('DeliveryLogStarted', { log_id: 'first', started_at: '2026-09-01T00:00:00.000Z' });
   await record('DeliveryLogStarted', { log_id: 'second', started_at: '2026-09-02T00:00:00.000Z' });
   await record('AgreementRepaired', { what: 'deliveries', repaired: 1 });
   await record('DeliveryLogStarted', { log_id: 7 });
-  expect(await readStartedLog(store)).toEqual({
+  expect((await operationsOf(store)).deliveryLog).toEqual({
     id: 'second',
     firstStartedAtMs: Date.parse('2026-09-01T00:00:00.000Z'),
   });
@@ -84,5 +85,5 @@ test('a log is recorded whatever else is in the stream of operations', async () 
   await store.append([{ stream: 'operations', expected: 'none', events: [named] }]);
   const queue = log();
   await claimDeliveryLog(store, queue, clock);
-  expect((await readStartedLog(store))?.id).toBe((await queue.logId()).id);
+  expect((await operationsOf(store)).deliveryLog?.id).toBe((await queue.logId()).id);
 });

@@ -8,11 +8,12 @@ import { noticesStream } from '../../domain/operations-events.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import { membersOf, recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
+import { operationsOf } from '../../event-store/operations.ts';
 import { type RecordedEvent, storedText } from '../../event-store/recorded-event.ts';
 import type { LogCheckpoint } from '../../seals/checkpoint.ts';
 import { type Leaf, leavesAfter } from '../../seals/leaves.ts';
 import { ConsistencyProof, type Hash, InclusionPaths } from '../../seals/merkle-tree.ts';
-import { Gaps, lastSeal } from '../../seals/seals.ts';
+import { lastSeal } from '../../seals/seals.ts';
 
 /** The files of an export. */
 export const EXPORT = {
@@ -65,8 +66,7 @@ export async function exportProof(
   const waiting = join(folder, `${EXPORT.events}.part`);
   const file = await open(waiting, 'wx', 0o600);
   try {
-    const gaps = new Gaps();
-    await gaps.read(store);
+    const { gaps } = await operationsOf(store);
     for await (const leaves of leavesAfter(store, { size: 0, position: 0 }, { gaps, signal })) {
       const lines: string[] = [];
       for (const leaf of leaves) {

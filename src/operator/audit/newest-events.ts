@@ -1,13 +1,12 @@
 import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
 import { accountStream } from '../../domain/account-events.ts';
-import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import { authorOf, membersOf, recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
+import { operationsOf } from '../../event-store/operations.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { auditLine } from './audit.ts';
 
 const MAX_ACCOUNT_EVENTS = 100;
-const MAX_OPERATIONS = 50;
 
 /** An event as an auditor reads it. Its data may hold encrypted secrets: a page shows only some members of it. */
 export type LoggedEvent = ReturnType<typeof loggedEvent>;
@@ -22,24 +21,11 @@ export async function accountTail(
   return events.slice(-MAX_ACCOUNT_EVENTS).reverse().map(loggedEvent);
 }
 
-/**
- * Returns a function that reads the newest events of the stream `operations`, and the newest of each type however old it is,
- * newest first. A call reads what is new.
- */
-export function operationsTail(store: Pick<EventStore, 'readStream'>): () => Promise<readonly LoggedEvent[]> {
-  let kept: readonly LoggedEvent[] = [];
-  const next = (): number => (kept[0]?.revision ?? -1) + 1;
-  return async () => {
-    const events = await store.readStream(OPERATIONS_STREAM, { fromRevision: next() });
-    const later = events.filter(({ revision }) => revision >= next());
-    const types = new Set<string>();
-    kept = [...later.map(loggedEvent).reverse(), ...kept].filter(({ type }, at) => {
-      const isNewestOfType = !types.has(type);
-      types.add(type);
-      return isNewestOfType || at < MAX_OPERATIONS;
-    });
-    return kept;
-  };
+/** Reads the newest events of the stream `operations`, and the newest of each type however old it is, newest first. */
+export async function newestOperations(
+  store: Pick<EventStore, 'readStream'>,
+): Promise<readonly LoggedEvent[]> {
+  return (await operationsOf(store)).newest.map(loggedEvent);
 }
 
 function loggedEvent(event: RecordedEvent) {

@@ -4,7 +4,7 @@ import type { Log } from '../../base/log.ts';
 import type { Rest } from '../../base/pause.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
-import { readOperations, recordOperations } from '../../event-store/operations.ts';
+import { operationsOf, recordOperations } from '../../event-store/operations.ts';
 import { storeIdentity } from '../../event-store/store-identity.ts';
 import { openSigner } from '../../seals/seal-key.ts';
 import { type LogVerification, verifyLog } from '../../seals/verify-log.ts';
@@ -31,8 +31,7 @@ export async function proveLog(options: {
 }): Promise<void> {
   const { store, config, clock, log, signal, rest } = options;
   const key = openSigner(await storeIdentity(store, clock), config).verifier;
-  const last = (await readOperations(store)).findLast(({ type }) => type === 'LogProven');
-  const since = last?.type === 'LogProven' ? last.data.size : undefined;
+  const { provenSize: since } = await operationsOf(store);
   const found = await verifyLog({ store, key, since, signal, rest });
   if (found.fault === undefined) log.info({ since, sealed: found.sealedSize }, 'the log is what was sealed');
   else log.error({ fault: found.fault }, 'the log is not what was sealed: fuel audit verify, docs/audit.md');

@@ -12,7 +12,7 @@ import { MAX_BACKLOG_COUNTED } from '../../service/ops/shared-figures.ts';
 import type { RunningProcess } from '../../service/service.ts';
 import { accountLists } from '../answers/account.ts';
 import { followerStatus } from '../answers/follower.ts';
-import { operationsTail } from '../audit/newest-events.ts';
+import { newestOperations } from '../audit/newest-events.ts';
 
 /** The most failing webhooks that are read: more than an operator looks at. */
 export const MAX_FAILING = 200;
@@ -50,7 +50,6 @@ const NO_COORDINATION = { holder: nothing, live: none, checkpoint: nothing };
 
 /** The reads of everything that a check may need from more than one place. Each call reads anew. */
 export function factReads({ config, clock, engines, find, store, directory, process }: FactSources) {
-  let tail: ReturnType<typeof operationsTail> | undefined;
   const coordination = async () => (await find('coordination')) ?? NO_COORDINATION;
   return {
     disk: async () => (process === undefined ? readDisk(config.FUEL_DATA_DIR) : process.disk?.()),
@@ -79,10 +78,7 @@ export function factReads({ config, clock, engines, find, store, directory, proc
       });
     },
     /** The newest events of the stream `operations`, and the newest of each type, newest first. */
-    operations: async () => {
-      tail ??= operationsTail(await store());
-      return tail();
-    },
+    operations: async () => newestOperations(await store()),
     /** Damaged events. If looking for them takes too long, those of the last nightly verification. */
     damage: async () => {
       if (!readThroughSoon(config, engines)) return process?.lastDamage() ?? [];

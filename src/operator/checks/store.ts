@@ -8,9 +8,9 @@ import { settingsFor } from '../../engines/engines.ts';
 import { EMBEDDED_FILES } from '../../engines/sqlite/embedded-files.ts';
 import { recordedAtMs } from '../../event-store/codec.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../event-store/damage.ts';
+import { operationsOf } from '../../event-store/operations.ts';
 import { assertViewFits } from '../../event-store/store-identity.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
-import { readStartedLog } from '../../push/delivery-log.ts';
 import { lastSeal } from '../../seals/seals.ts';
 import type { StoreName } from '../../service/engines/engines.ts';
 import { counted, some } from '../answers/names.ts';
@@ -150,7 +150,7 @@ export async function checkStore(facts: Facts): Promise<Finding> {
     if (!(error instanceof FuelError) || !['STORE_MISMATCH', 'REFUSED'].includes(error.code)) throw error;
     return wrong(error.message, 'do what the message says; nothing is lost in the meantime');
   }
-  const started = await readStartedLog(store);
+  const { deliveryLog: started } = await operationsOf(store);
   if (started !== undefined && (await engines.state('queue')) === 'missing')
     return wrong(`the delivery log ${started.id} of this event store is missing`, LOST_LOG);
   const log = await (await find('queue'))?.logId();

@@ -1,9 +1,9 @@
 import { isMark } from '../../accounts/moved-store.ts';
 import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
+import { type Gaps, operationsOf } from '../../event-store/operations.ts';
 import { type Position, textOfRef } from '../../event-store/recorded-event.ts';
 import { type Leaf, leavesAfter } from '../../seals/leaves.ts';
-import { Gaps } from '../../seals/seals.ts';
 
 export interface LogComparison {
   /** The number of events that are the same in both logs, in the same order. */
@@ -26,8 +26,7 @@ export interface LogComparisonOptions {
  */
 export async function compareLogs(options: LogComparisonOptions): Promise<LogComparison> {
   const { source, target, copyEnd = Number.POSITIVE_INFINITY, onProgress } = options;
-  const gaps = new Gaps();
-  await gaps.read(target); // it has the erasures of both, since it may have erased more after it was copied
+  const { gaps } = await operationsOf(target); // it has the erasures of both, since it may have erased more after it was copied
   const [ours, theirs] = [leavesOf(source, gaps), leavesOf(target, gaps, copyEnd)];
   let events = 1; // the name of the store
   try {

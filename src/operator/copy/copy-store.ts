@@ -6,7 +6,7 @@ import { FuelError } from '../../base/errors.ts';
 import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
-import { readOperations, recordOperations } from '../../event-store/operations.ts';
+import { operationsOf, recordOperations } from '../../event-store/operations.ts';
 import { readToEnd } from '../../event-store/reads.ts';
 import { type Position, type RecordedEvent, textOfRef } from '../../event-store/recorded-event.ts';
 import { storeIdentity } from '../../event-store/store-identity.ts';
@@ -63,7 +63,7 @@ export async function copyStore(options: CopyStoreOptions): Promise<CopyReport> 
   const { source, target, clock } = options;
   await assertNoLiveProcess(source.coordination, 'the store that is copied');
   const storeId = await storeIdentity(source.store, clock);
-  const before = await recordOfCopy(target.store);
+  const before = (await operationsOf(target.store)).copied;
   if (before === undefined) return copyAll(options, storeId);
   await nameTarget(source.store, target.store);
   const { events, fault } = await compare(options, before.position);
@@ -191,15 +191,6 @@ async function assertNoLiveProcess(coordination: Coordination, what: string): Pr
   if (live.length === 0) return;
   const processes = live.map(({ pid, host }) => `process ${pid} on ${host}`).join(', ');
   throw new FuelError('REFUSED', `${processes} still works on ${what}: stop the service first`);
-}
-
-/** The data and the position of `StoreCopied`, or `undefined` if no copy was completed. */
-async function recordOfCopy(
-  store: EventStore,
-): Promise<{ readonly position: Position; readonly deliveries: number } | undefined> {
-  for (const { type, data, recorded } of await readOperations(store))
-    if (type === 'StoreCopied') return { position: recorded.position, deliveries: data.deliveries };
-  return undefined;
 }
 
 async function recordCopy(

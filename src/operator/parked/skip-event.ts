@@ -5,7 +5,7 @@ import { accountStream } from '../../domain/account-events.ts';
 import { RESTORE_EVENTS } from '../../event-store/damage.ts';
 import type { EventStore, PersistentSubscriptions } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
-import { readOperations, recordOperations } from '../../event-store/operations.ts';
+import { operationsOf, recordOperations } from '../../event-store/operations.ts';
 import { type EventRef, isDamaged } from '../../event-store/recorded-event.ts';
 import { isSkipped, readSkipped } from '../../event-store/skipped-events.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
@@ -83,6 +83,5 @@ async function closingEvent(store: EventStore, position: number): Promise<EventR
 
 /** True if the event was skipped before, even if it does not make its account unreadable any longer. */
 async function isOfSkipped(store: EventStore, position: number): Promise<boolean> {
-  const operations = await readOperations(store);
-  return operations.some(({ type, data }) => type === 'ParkedSkipped' && data.position === position);
+  return (await operationsOf(store)).skippedPositions.has(position);
 }

@@ -4,10 +4,10 @@ import type { Rest } from '../../base/pause.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import type { Damage, EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
+import { operationsOf } from '../../event-store/operations.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
 import { damagedEvents, withoutParked } from '../../pull/view/parked-events.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
-import { readStartedLog } from '../../push/delivery-log.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
 import { readLog, type VerifyScope } from './read-log.ts';
 import { repairDeliveries } from './repair-deliveries.ts';
@@ -92,7 +92,7 @@ export async function verify(options: VerifyOptions): Promise<Verified> {
 async function findLog({ store, queue, sides, lostLog, scope }: VerifyOptions) {
   const nothing = { isLost: false, startedAtMs: undefined };
   if (!sides.includes('deliveries')) return nothing;
-  const started = await readStartedLog(store);
+  const { deliveryLog: started } = await operationsOf(store);
   if (started === undefined && lostLog === 'leave out') return nothing;
   const log = await queue().logId();
   if (started === undefined || started.id === log.id) return { isLost: false, startedAtMs: log.startedAtMs };

@@ -1,8 +1,7 @@
 import { world } from '../../base/world.ts';
-import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import { membersOf } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
-import { operationOf } from '../../event-store/operations.ts';
+import { operationsOf } from '../../event-store/operations.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 
 /** A redaction is noticed within this time after it was recorded. */
@@ -12,8 +11,7 @@ export const REDACTION_SEEN_MS = 1_000;
 export class RedactedDrivers {
   readonly #store: Pick<EventStore, 'readStream'>;
   /** The position of the last redaction, by account and driver. Later events are not redacted. */
-  readonly #redactedAt = new Map<string, Position>();
-  #next = 0;
+  #redactedAt: ReadonlyMap<string, Position> = new Map();
   #lookedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(store: Pick<EventStore, 'readStream'>) {
@@ -23,12 +21,7 @@ export class RedactedDrivers {
   /** Reads new redactions. Must be called before events are judged. Rejects as the store does. */
   async look(): Promise<void> {
     if (world.elapsedMs() < this.#lookedAtMs + REDACTION_SEEN_MS) return;
-    for (const event of await this.#store.readStream(OPERATIONS_STREAM, { fromRevision: this.#next })) {
-      this.#next = event.revision + 1;
-      const operation = operationOf(event);
-      if (operation?.type !== 'DriverRedacted') continue;
-      this.#redactedAt.set(`${operation.data.account_id}/${operation.data.driver_id}`, event.position);
-    }
+    this.#redactedAt = (await operationsOf(this.#store)).redactedAt;
     this.#lookedAtMs = world.elapsedMs();
   }
 

@@ -6,11 +6,12 @@ import type { Log } from '../../base/log.ts';
 import { aborted, pause } from '../../base/pause.ts';
 import { world } from '../../base/world.ts';
 import { DAY_MS } from '../../domain/values/date-time.ts';
+import { recordedAtMs } from '../../event-store/codec.ts';
 import type { GroupStatus } from '../../event-store/event-store.ts';
+import { operationsOf } from '../../event-store/operations.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import type { Backlog, DeliveryReads } from '../../push/queue/delivery-queue.ts';
 import { FOLLOWERS, type Follower, type FollowerReads, progressOf, secondsBehind } from './followers.ts';
-import { LastTimes } from './last-times.ts';
 
 /** How often the stores are read, however often the metrics are scraped. */
 const READ_EVERY_MS = 15_000;
@@ -75,14 +76,19 @@ const OF_VIEW: Figures<FollowerFigures> = {
   fuel_view_position: ['up to where the transactions view has applied the log.', (of) => of.position],
 };
 
-const OF_TIMES: Figures<ReadonlyMap<string, number>> = {
+/** Times in milliseconds; not a number where none is known. */
+interface LastTimes {
+  readonly backupAtMs: number;
+  readonly verifiedAtMs: number;
+}
+const OF_TIMES: Figures<LastTimes> = {
   fuel_last_backup_timestamp_seconds: [
     'when the embedded files were copied last, or the store began; NaN on engines.',
-    (of) => of.get('BackupMade') ?? Number.NaN,
+    (of) => of.backupAtMs / 1000,
   ],
   fuel_last_proof_timestamp_seconds: [
     'when a nightly verification left no difference last, or the store began.',
-    (of) => of.get('AgreementVerified') ?? Number.NaN,
+    (of) => of.verifiedAtMs / 1000,
   ],
 };
 const OF_ACCOUNTS: Figures<number> = {
@@ -97,7 +103,6 @@ export function sharedFigures(registry: Registry) {
   const showView = gauges(registry, OF_VIEW);
   const showTimes = gauges(registry, OF_TIMES);
   const showAccounts = gauges(registry, OF_ACCOUNTS);
-  let times: LastTimes | undefined;
   let accountsReadAtMs = Number.NEGATIVE_INFINITY;
   const readings: Reading[] = [];
 
@@ -105,8 +110,7 @@ export function sharedFigures(registry: Registry) {
     const until = AbortSignal.any([signal, world.timeoutSignal(MAX_READ_MS)]);
     const { queue, log, directory, clock } = parts;
     showDirectory(directory.counts);
-    times ??= new LastTimes(...(parts.isBackedUp ? ['BackupMade'] : []), 'AgreementVerified');
-    showTimes(await known(times.read(parts.store), log, 'operations'));
+    showTimes(await known(lastTimes(parts), log, 'operations'));
     if (clock.now() - accountsReadAtMs >= ACCOUNTS_EVERY_MS) {
       accountsReadAtMs = clock.now();
       showAccounts(await endingAccounts(directory, accountsReadAtMs));
@@ -155,6 +159,14 @@ function gauges<T, L extends string = never>(registry: Registry, figures: Figure
   return (read: T | undefined, labels?: Record<L, string>): void => {
     for (const { gauge, of } of made) gauge.set({ ...labels }, read === undefined ? Number.NaN : of(read));
   };
+}
+
+async function lastTimes({ store, isBackedUp }: SharedFigureParts): Promise<LastTimes> {
+  const { first, newest, verifiedAtMs } = await operationsOf(store);
+  const beganAtMs = first === undefined ? Number.NaN : recordedAtMs(first);
+  const backup = newest.find(({ type }) => type === 'BackupMade');
+  const backupAtMs = backup === undefined ? beganAtMs : recordedAtMs(backup);
+  return { backupAtMs: isBackedUp ? backupAtMs : Number.NaN, verifiedAtMs: verifiedAtMs ?? beganAtMs };
 }
 
 async function readFollower(

@@ -4,7 +4,7 @@ import { bindStore } from '../../../src/accounts/store-binding.ts';
 import { beginCopy } from '../../../src/accounts/unfinished-copy.ts';
 import { DAY_MS } from '../../../src/domain/values/date-time.ts';
 import { recordOperations } from '../../../src/event-store/operations.ts';
-import { operationsTail } from '../../../src/operator/audit/newest-events.ts';
+import { newestOperations } from '../../../src/operator/audit/newest-events.ts';
 import type { Facts } from '../../../src/operator/checks/facts.ts';
 import { checkProof, checkStore } from '../../../src/operator/checks/store.ts';
 import { claimDeliveryLog } from '../../../src/push/delivery-log.ts';
@@ -152,7 +152,7 @@ describe('an event store that is missing', () => {
 test('a proof that is two days old is wrong if more has been sealed since; it says what was sealed and proven', async () => {
   const clock = new FakeClock();
   const store = openMemoryEventStore(new MemoryLog(), clock);
-  const facts = { store: async () => store, operations: operationsTail(store), clock };
+  const facts = { store: async () => store, operations: () => newestOperations(store), clock };
   const look = () => said(checkProof(facts));
   expect(await look()).toMatchObject({ ok: true, detail: expect.stringContaining('nothing is sealed') });
   await record(store, 'account-1', 'a', 'b');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readStartedLog } from '../../../src/push/delivery-log.ts';
+import { operationsOf } from '../../../src/event-store/operations.ts';
 import { range, startVerifying } from '../../support/agreement/verifying.ts';
 import { countByState, listed } from '../../support/deliveries/listed.ts';
 import { cancelled, voided } from '../../support/transactions/e2e-samples.ts';
@@ -60,7 +60,7 @@ test('a rebuilt log replaces the lost one, with its withdrawals, and that is rec
   const rebuilt = openQueue('rebuilt.db');
   await repairMissing(rebuilt, true);
   expect((await verify({ queue: rebuilt })).states).toMatchObject({ pending: 1, withdrawn: 1 });
-  expect(await readStartedLog(store)).toEqual({
+  expect((await operationsOf(store)).deliveryLog).toEqual({
     id: (await rebuilt.logId()).id,
     firstStartedAtMs: Date.parse('2026-09-01T00:00:00Z'),
   });
