@@ -6,10 +6,14 @@ export const EARLIEST_MS = -62_167_219_200_000;
 /** The latest time that can be written: the last millisecond of the year 9999. */
 export const LATEST_MS = 253_402_300_799_999;
 const MINUTE_MS = 60_000;
+/** The offsets that places on earth have, in minutes. */
+const MOST_WESTERN = -12 * 60;
+const MOST_EASTERN = 14 * 60;
 
 /**
  * Parses an ISO 8601 date-time with seconds and `Z` or a numeric offset. Returns milliseconds since the epoch, without
- * further digits; `undefined` for anything else, including a date that does not exist (30 February, 25:00).
+ * further digits; `undefined` for anything else, including a date or time that does not exist (30 February, 25:00)
+ * and an offset that no place has (beyond -12:00 and +14:00).
  */
 export function parseDateTime(text: string): number | undefined {
   return isUsual(text) ? usualMs(text) : parseAny(text);
@@ -71,11 +75,12 @@ function digit(text: string, at: number): number {
 
 function parseAny(text: string): number | undefined {
   const [, local, fraction = '', sign, hours = '0', minutes = '0'] = DATE_TIME.exec(text) ?? [];
-  if (local === undefined || Number(hours) > 23 || Number(minutes) > 59) return undefined;
+  const offset = (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes));
+  if (local === undefined || Number(minutes) > 59) return undefined;
+  if (offset < MOST_WESTERN || offset > MOST_EASTERN) return undefined;
   const localMs = Date.parse(`${local}.${fraction.slice(0, 3).padEnd(3, '0')}Z`);
   // Date.parse turns a date that does not exist into another date or NaN.
   if (Number.isNaN(localMs) || !formatDateTime(localMs).startsWith(local)) return undefined;
-  const offsetMs = (Number(hours) * 60 + Number(minutes)) * MINUTE_MS;
-  const instant = sign === '-' ? localMs + offsetMs : localMs - offsetMs;
+  const instant = localMs - offset * MINUTE_MS;
   return instant < EARLIEST_MS || instant > LATEST_MS ? undefined : instant;
 }

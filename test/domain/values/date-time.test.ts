@@ -38,6 +38,8 @@ describe('a date-time', () => {
     ['2026-09-03T08:15:30-0530', Date.UTC(2026, 8, 3, 13, 45, 30)],
     ['2026-09-03T08:15:30+03', Date.UTC(2026, 8, 3, 5, 15, 30)],
     ['2026-12-31T23:30:00-01:00', Date.UTC(2027, 0, 1, 0, 30)],
+    ['2026-09-03T08:15:30+14:00', Date.UTC(2026, 8, 2, 18, 15, 30)],
+    ['2026-09-03T08:15:30-12:00', Date.UTC(2026, 8, 3, 20, 15, 30)],
     [EARLIEST, Date.parse(EARLIEST)],
     [LATEST, Date.parse(LATEST)],
   ])('is read with seconds and an offset: %s', (text, ms) => {
@@ -57,6 +59,8 @@ describe('a date-time', () => {
     ['minute 60', '2026-09-03T08:60:00Z'],
     ['a leap second', '2026-12-31T23:59:60Z'],
     ['an offset of 24 hours', '2026-09-03T08:15:30+24:00'],
+    ['an offset that no place has, in the east', '2026-09-03T08:15:30+14:01'],
+    ['an offset that no place has, in the west', '2026-09-03T08:15:30-12:01'],
     ['an offset of 60 minutes', '2026-09-03T08:15:30+01:60'],
   ])('that does not exist is refused: %s', (_, text) => {
     expect(parseDateTime(text)).toBeUndefined();
@@ -107,7 +111,7 @@ describe('a date-time', () => {
   });
 
   it('with any offset is the instant that Date makes of it', () => {
-    const offsets = fc.tuple(fc.constantFrom('+', '-'), fc.nat(23), fc.nat(59));
+    const offsets = fc.tuple(fc.constantFrom('+', '-'), fc.nat(11), fc.nat(59));
     fc.assert(
       fc.property(instants, offsets, (ms, [sign, hours, minutes]) => {
         const text = formatDateTime(ms).replace('Z', `${sign}${digits(hours)}:${digits(minutes)}`);
