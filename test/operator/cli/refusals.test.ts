@@ -13,6 +13,33 @@ const { fuel, done, append, withEngines } = sharedCommandLine(async (cli) => {
   await cli.done('projection', 'rebuild', 'transactions');
 });
 
+test.each([
+  ['account', 'contact', '7', '--email', ''],
+  ['account', 'contact', '7', '--email', ' , '],
+  ['account', 'contact', '7'],
+  ['account', 'apply', ''],
+  ['audit', '--type', ''],
+  ['audit', '--key', ''],
+  ['delivery', 'list', '--after', ' '],
+  ['key', 'issue', '7', '--allow', ''],
+  ['key', 'issue', '7', '--label', ''],
+  ['key', 'issue', '7', '--webhook-url', ''],
+  ['key', 'allow', 'abcdefghij', ''],
+])('an empty value, as of an unset variable, is wrong usage: fuel %s %s %s %s', async (...args) => {
+  const before = await withEngines((engines) => engines.store().head());
+  expect(await fuel(...args)).toMatchObject({ code: 2, stdout: '' });
+  expect(await withEngines((engines) => engines.store().head())).toBe(before);
+});
+
+test('contacts are removed by --no-email', async () => {
+  const contacts = async (...args: readonly string[]) =>
+    (await done('account', 'contact', '7', ...args)).contacts;
+  expect([await contacts('--email', 'a@example.com'), await contacts('--no-email')]).toEqual([
+    ['a@example.com'],
+    [],
+  ]);
+});
+
 describe('nothing is answered with silence', () => {
   test.each([
     ['audit --account 99', 'account 99 is not known'],

@@ -6,6 +6,7 @@ import { assertNotMoved } from '../../../accounts/moved-store.ts';
 import { bindStore } from '../../../accounts/store-binding.ts';
 import { systemClock } from '../../../base/clock.ts';
 import { type Config, retentionMs } from '../../../base/config/config.ts';
+import { trimmed } from '../../../domain/values/search-text.ts';
 import { loadConfig, openEngines } from '../../../engines/engines.ts';
 import type { Engines } from '../../../service/engines/engines.ts';
 import { waitUntilApplied } from '../../serve/wait-applied.ts';
@@ -123,7 +124,10 @@ export function leaf<A extends Arguments = readonly string[], O extends Options 
     refuseTwice(command);
     const read: readonly ((text: string) => unknown)[] = readers ?? [];
     command.action(async () => {
-      const args = command.args.map((text, place) => (read[place] ?? String)(text));
+      const args = command.args.map((text, place) => {
+        if (trimmed(text) === '') throw wrongUsage('An argument must not be empty.');
+        return (read[place] ?? String)(text);
+      });
       process.exitCode = (await run(args as unknown as A, command.opts() as Values<O>, command)) ?? 0;
     });
     for (const add of below) add(command);

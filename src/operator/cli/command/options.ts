@@ -37,7 +37,7 @@ export function valued<T>(
 ): OptionOf<T | undefined> {
   const parse = (text: string): T => {
     try {
-      return read(text);
+      return read(readGiven(text));
     } catch (error) {
       throw error instanceof FuelError ? new InvalidArgumentError(error.message) : error;
     }
@@ -74,7 +74,7 @@ export const text = (shown: string, summary: string) => valued(shown, summary, r
 export const prefix = (summary: string) => valued('prefix', summary, String);
 
 export const reason = text('reason', 'the reason, which is recorded for auditors');
-export const personal = flag("include the driver's name and number (always in --json)");
+export const personal = flag('include drivers, and reasons that may name one (always in --json)');
 export const actor = text('name', 'who runs the command (default: the login name)');
 export const json = flag('print JSON only: one document, or one per line for lists');
 /** The range of time in which something was `done`. */
@@ -84,6 +84,12 @@ export const sinceUntil = (done: string) => ({
 });
 
 // Readers of arguments and options throw `USAGE`, without the text, which may be anything.
+
+/** Refuses an empty value, which most likely is an unset variable of a script. */
+export function readGiven(text: string): string {
+  if (trimmed(text) === '') throw usage('It must not be empty.');
+  return text;
+}
 
 export function readOnOff(text: string): boolean {
   if (text !== 'on' && text !== 'off') throw usage('It must be on or off.');
@@ -98,7 +104,7 @@ export function readCount(text: string, max = Number.MAX_SAFE_INTEGER): number {
 }
 
 export function readText(text: string): string {
-  if (trimmed(text) === '') throw usage('It must not be empty.');
+  readGiven(text);
   if (isTextTooLong(text)) throw usage(`It is longer than ${MAX_TEXT_CHARACTERS} characters.`);
   return text;
 }
@@ -133,6 +139,7 @@ export const readEmails = listOf(isEmail, 'is not an e-mail address.');
 function listOf(isGood: (entry: string) => boolean, fault: string): (text: string) => string[] {
   return (text) => {
     const entries = readList(text);
+    if (entries.length === 0) throw usage('It must not be empty.');
     const wrong = entries.find((entry) => !isGood(entry));
     if (wrong !== undefined) throw usage(`${wrong} ${fault}`);
     return entries;

@@ -109,15 +109,24 @@ const integration = command({
   },
 });
 
+const emailOption: option.OptionOf<string[] | false | undefined> = option.valued(
+  'addresses',
+  'separated by commas',
+  option.readEmails,
+);
+
 const contact = command({
   usage: 'contact <id>',
   summary: 'set the e-mail addresses that are notified of failing webhooks',
   example: 'fuel account contact 7 --email fleet@example.com,it@example.com',
   args: [readId],
-  options: { email: option.required(option.valued('addresses', 'separated by commas', option.readEmails)) },
+  options: { email: emailOption, noEmail: option.flag('nobody is notified') },
   changes: true,
+  check(_, { email }) {
+    if (email === undefined) throw option.usage('Give --email with the addresses, or --no-email.');
+  },
   work: (session, [accountId], { email }) =>
-    change(session, { type: 'SetContacts', accountId, emails: email }),
+    change(session, { type: 'SetContacts', accountId, emails: email || [] }),
 });
 
 const profile = command({
