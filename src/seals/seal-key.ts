@@ -1,5 +1,5 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../base/config/config.ts';
 import { assertOwn } from '../base/config/own-files.ts';
@@ -43,10 +43,17 @@ function keysOfStaging({ FUEL_ENVIRONMENT, FUEL_DATA_DIR: dataDir }: KeyConfig):
   }
 }
 
-/** Returns the given public keys, or those of the configuration. Throws `REFUSED` if there are none. */
+/** Returns the given public keys, or those of the configuration. Throws `REFUSED` if there are none, and makes none. */
 export function verifierOf(storeId: string, config: KeyConfig, given?: string): LogVerifier {
   if (given !== undefined) return LogVerifier.parse(given);
   if (config.FUEL_SEAL_KEY === undefined && config.FUEL_ENVIRONMENT === 'production')
     throw new FuelError('REFUSED', 'name the public key with --key, or set FUEL_SEAL_KEY');
+  const path = join(config.FUEL_DATA_DIR, FILE);
+  if (config.FUEL_SEAL_KEY === undefined && !existsSync(path)) {
+    throw new FuelError(
+      'REFUSED',
+      `the key of the seals is missing: restore ${path}, set FUEL_SEAL_KEY, or name the public key with --key`,
+    );
+  }
   return openSigner(storeId, config).verifier;
 }
