@@ -60,10 +60,10 @@ function deliveryEntries(delivery: Delivery) {
   return [made, ...attempts, ...(due_at === null ? [] : [{ at: due_at, what: 'due' as const, ...of }])];
 }
 
-/** The timeline for people. It has the reason for a void, and `hide` removes personal data from reasons. */
+/** The timeline for people. It has the reasons of events, which may name a person, only if they may be `personal`. */
 export function timelineShown(
   timeline: readonly TimelineEntry[],
-  { applied, hide }: Pick<TimelineParts, 'applied'> & { readonly hide: (reason: string) => string },
+  { applied, personal }: Pick<TimelineParts, 'applied'> & Personal,
 ): readonly object[] {
   const given = new Map(applied.map(({ event }) => [event.revision, reasonGiven(event)]));
   return timeline.map((entry) => {
@@ -73,8 +73,9 @@ export function timelineShown(
       return { at, what, key, delivery, state: ok ? 'delivered' : 'failed', answer };
     }
     if (!('reason' in entry)) return entry;
-    const reason = entry.reason ?? (entry.what === 'event' ? given.get(entry.revision) : undefined) ?? null;
-    return { ...entry, reason: reason === null ? null : hide(reason) };
+    if (entry.what !== 'event') return entry;
+    const reason = entry.reason ?? given.get(entry.revision) ?? null;
+    return { ...entry, reason: reason === null || personal ? reason : HIDDEN };
   });
 }
 
@@ -86,10 +87,21 @@ function reasonGiven(event: AppliedEvent['event']): string | null {
 
 export const HIDDEN = 'hidden: --personal';
 
-/** Returns an event's data as text, with the driver only if it may be `personal`. */
-export function dataText(data: unknown, { personal }: { readonly personal: boolean }): string {
-  const isHidden = !personal && 'driver' in membersOf(data);
-  return JSON.stringify(isHidden ? { ...membersOf(data), driver: HIDDEN } : data);
+/** Whether drivers, and reasons that may name one, are shown. */
+export interface Personal {
+  readonly personal: boolean;
+}
+
+/**
+ * Returns an event's data as text, with the driver, and the reason for what was done to a transaction or a driver, only if they
+ * may be `personal`.
+ */
+export function dataText(data: unknown, { personal }: Personal): string {
+  const members = membersOf(data);
+  const namesPerson = ['transaction_id', 'driver_id', 'driver'].some((name) => name in members);
+  if (personal || !namesPerson) return JSON.stringify(data);
+  const hidden = ['driver', 'reason'].filter((name) => (members[name] ?? null) !== null);
+  return JSON.stringify({ ...members, ...Object.fromEntries(hidden.map((name) => [name, HIDDEN])) });
 }
 
 /** Removes the driver's name and number from a reason, which may quote an event's data. */

@@ -13,7 +13,7 @@ import {
 } from '../deliveries/transaction-deliveries.ts';
 import { type NoAccess, noAccess } from './access.ts';
 import { type AccountOf, deliveryAnswer, withHeldReasons } from './delivery.ts';
-import { dataText, effectsOf, HIDDEN, timelineOf, timelineShown, withoutDriver } from './timeline.ts';
+import { dataText, effectsOf, HIDDEN, type Personal, timelineOf, timelineShown } from './timeline.ts';
 
 /** The part of a record's text that a list shows. */
 interface Head {
@@ -140,23 +140,19 @@ export function transactionAnswer(found: FoundTransaction) {
 }
 
 /**
- * The transaction for people: a timeline instead of deliveries, and what the view has applied. Records, events and the
- * reasons that quote them name the driver only if it may be `personal`.
+ * The transaction for people: a timeline instead of deliveries, and what the view has applied. The driver, and the reasons of
+ * events, are shown only if they may be `personal`.
  */
-export function transactionShown(found: FoundTransaction, { personal }: { readonly personal: boolean }) {
+export function transactionShown(found: FoundTransaction, { personal }: Personal) {
   const { id, events, applied } = found;
   const { record: whole, ...visibility } = seenOf(found);
   const record = whole === undefined || personal ? whole : recordWithoutDriver(whole);
-  const hide = (reason: string): string =>
-    personal
-      ? reason
-      : applied.reduce((text, { event }) => withoutDriver(text, printableData(event)), reason);
   return {
     id,
     ...visibility,
     view: appliedText(found),
     ...(record !== undefined && { record }),
-    timeline: timelineShown(found.timeline, { applied, hide }),
+    timeline: timelineShown(found.timeline, { applied, personal }),
     events: events.map((event) => ({
       revision: event.revision,
       type: event.type,

@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test, vi } from 'vitest';
@@ -12,6 +12,11 @@ import { seal } from '../../../support/seals/sealing.ts';
 import { commandLine } from '../../../support/service/command-line.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { confirmed } from '../../../support/transactions/e2e-samples.ts';
+
+const VOIDED = {
+  ...{ transaction_id: 1, account_id: 7, voided_at: '2026-09-04T10:00:00.000Z' },
+  reason: 'Sam Field left the firm',
+};
 
 /** Account 7 and transaction 1, sealed under the key of the data directory. */
 async function sealed() {
@@ -83,6 +88,34 @@ test('audit verify refuses a checkpoint that another key signed, and a key that 
       code: 1,
       stderr: expect.stringContaining('REFUSED'),
     });
+});
+
+test('audit verify without a key makes none, and says what to restore', async () => {
+  const { fuel } = await sealed();
+  const file = join(process.env.FUEL_DATA_DIR ?? '', 'seal.key');
+  const key = readFileSync(file);
+  rmSync(file);
+  for (const args of [['verify'], ['export', '--account', '7', '--output', join(temporaryFolder(), 'out')]]) {
+    const { code, stderr } = await fuel('audit', ...args);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`restore ${file}, set FUEL_SEAL_KEY`)]);
+    expect(existsSync(file)).toBe(false);
+  }
+  writeFileSync(file, key, { mode: 0o600 });
+  expect((await fuel('audit', 'verify')).code).toBe(0);
+});
+
+test('audit as text names a driver, and says why a transaction was voided, only with --personal', async () => {
+  const { fuel, append } = commandLine();
+  await append('transaction-1', [confirmed(1), { type: 'TransactionVoided', data: VOIDED }]);
+  await append('account-7', [opened()]);
+  for (const args of [['audit'], ['transaction', 'show', '1']]) {
+    const { stdout } = await fuel(...args);
+    expect(stdout).not.toMatch(/Sam Field|15550100|left the firm/);
+    expect(stdout).toContain('"driver":"hidden: --personal"');
+    expect(stdout).toContain('"reason":"hidden: --personal"');
+    expect((await fuel(...args, '--personal')).stdout).toMatch(/Sam Field.*15550100.*left the firm/s);
+    expect((await fuel(...args, '--json')).stdout).toMatch(/Sam Field.*15550100.*left the firm/s);
+  }
 });
 
 test('audit export is what audit check proves, with nothing but the key', async () => {

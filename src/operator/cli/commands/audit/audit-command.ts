@@ -2,6 +2,7 @@ import { FuelError } from '../../../../base/errors.ts';
 import { authorOf } from '../../../../event-store/codec.ts';
 import type { Engines } from '../../../../service/engines/engines.ts';
 import { requireRange } from '../../../answers/filters.ts';
+import { dataText, type Personal } from '../../../answers/timeline.ts';
 import { type AuditLine, audit } from '../../../audit/audit.ts';
 import { command } from '../../command/command.ts';
 import { requireKnown } from '../../command/known-names.ts';
@@ -27,11 +28,12 @@ export const addAuditCommand = command(
       ...option.sinceUntil('recorded'),
       newest: option.flag('newest first'),
       limit: option.count('at most this many'),
+      personal: option.personal,
       follow: option.flag('continue with new events, until interrupted or --until'),
     },
     async work({ engines, clock, out, signal }, _args, options) {
       requireRange(options);
-      const { follow = false, newest = false, limit = Infinity, key } = options;
+      const { follow = false, newest = false, limit = Infinity, key, personal = false } = options;
       if (follow && newest) throw option.usage('--newest reads backwards, so it does not go with --follow');
       if (key !== undefined) await requireKnown(engines, { key, account: options.account });
       const filter = {
@@ -45,7 +47,7 @@ export const addAuditCommand = command(
       };
       let printed = 0;
       for await (const line of audit(engines.store(), filter, { follow, newest, signal, clock })) {
-        await out.line(line, asText(line));
+        await out.line(line, asText(line, { personal }));
         printed += 1;
         if (printed >= limit) break;
       }
@@ -65,9 +67,9 @@ async function requireActor(engines: Engines, actor: string, signal: AbortSignal
   throw new FuelError('REFUSED', `no event was recorded by ${actor}`);
 }
 
-function asText(line: AuditLine): string {
+function asText(line: AuditLine, how: Personal): string {
   const who = `${authorOf({ metadata: line })} (${line.command ?? 'unknown'})`;
   const cause = line.correlation_id === null ? '' : `  ${line.correlation_id}`;
-  const data = JSON.stringify(line.data);
+  const data = dataText(line.data, how);
   return `${line.at}  ${line.stream}@${line.revision}  ${line.type}  ${who}${cause}  ${data}`;
 }
