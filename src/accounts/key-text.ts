@@ -27,6 +27,11 @@ export function generateWebhookSecret(): string {
   return randomText(ALPHANUMERIC, SECRET_LENGTH);
 }
 
+/** A webhook secret as libraries for Standard Webhooks take it: they decode it to the bytes of the same HMAC key. */
+export function standardSecret<T extends string | null>(secret: T): T | string {
+  return secret === null ? secret : `whsec_${Buffer.from(secret).toString('base64')}`;
+}
+
 /**
  * Checks in constant time whether a presented secret has this SHA-256 (hex). A stored text that is not a SHA-256
  * matches nothing.

@@ -99,6 +99,9 @@ describe('a delivery passes the document', () => {
     'x-service-event': 'webhook.test',
     'x-service-delivery': String((example as { id?: string }).id),
     'x-service-signature': `t=1788423362,v1=${'0a'.repeat(32)}`,
+    'webhook-id': String((example as { id?: string }).id),
+    'webhook-timestamp': '1788423362',
+    'webhook-signature': `v1,${'A'.repeat(43)}=`,
   };
   const text = JSON.stringify(example);
 

@@ -1,5 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { Webhook, WebhookVerificationError } from 'standardwebhooks';
+import { describe, expect, it, vi } from 'vitest';
 import { projectTransaction, type TransactionRow } from '../../../projections/transactions.ts';
+import { standardSecret } from '../../../src/accounts/key-text.ts';
 import { KINDS, type Kind } from '../../../src/customers/mock/mock-webhooks.ts';
 import { createPresigner } from '../../../src/pull/images/presign.ts';
 import { isGenuine } from '../../support/deliveries/is-genuine.ts';
@@ -36,14 +38,30 @@ const genuine = ({ request }: ReturnType<typeof planned>[0]): boolean =>
     body: Buffer.from(request.body),
   });
 
+/** What the published library for Standard Webhooks says, which takes the time from the system's clock. */
+function isStandard({ request }: ReturnType<typeof planned>[0]): boolean {
+  vi.useFakeTimers({ toFake: ['Date'], now: NOW });
+  try {
+    new Webhook(standardSecret(SECRET)).verify(request.body, request.headers);
+    return true;
+  } catch (error) {
+    if (error instanceof WebhookVerificationError) return false;
+    throw error;
+  } finally {
+    vi.useRealTimers();
+  }
+}
+
 describe('the webhooks of a mock', () => {
   it.each(Object.keys(KINDS) as Kind[])(
     'of kind %s are genuine exactly where a receiver should accept them',
     (kind) => {
       const webhooks = planned(kind);
       expect(webhooks.length).toBeGreaterThan(0);
-      for (const webhook of webhooks)
+      for (const webhook of webhooks) {
         expect(webhook.expected).toBe(genuine(webhook) ? 'accepted' : 'refused');
+        expect(webhook.expected).toBe(isStandard(webhook) ? 'accepted' : 'refused');
+      }
     },
   );
 

@@ -1,7 +1,9 @@
 import { createHmac } from 'node:crypto';
+import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import type { RenderedRecord } from '../../../projections/record.ts';
 import { projectTransaction } from '../../../projections/transactions.ts';
+import { standardSecret } from '../../../src/accounts/key-text.ts';
 import { createPresigner } from '../../../src/pull/images/presign.ts';
 import { recordText } from '../../../src/pull/record/record.ts';
 import { envelopeBody, pushedRecordText, webhookRequest } from '../../../src/push/message/envelope.ts';
@@ -79,6 +81,19 @@ test('a request has its delivery and event in headers, and a signature of its ex
       'X-Service-Event': 'transaction.confirmed',
       'X-Service-Delivery': envelope.id,
       'X-Service-Signature': `t=${t},v1=${createHmac('sha256', secret).update(`${t}.${request.body}`).digest('hex')}`,
+      'webhook-id': envelope.id,
+      'webhook-timestamp': `${t}`,
+      'webhook-signature': expect.stringMatching(/^v1,[A-Za-z0-9+/]{43}=$/),
     },
   });
+});
+
+test('a library for Standard Webhooks verifies a request with the secret in its form, and nothing that was changed', () => {
+  const secret = 'S'.repeat(43);
+  const library = new Webhook(standardSecret(secret));
+  const { body, headers } = webhookRequest({ url: 'https://x/', secret, envelope, atMs: Date.now() });
+  expect(library.verify(body, headers)).toMatchObject({ id: envelope.id });
+  expect(() => library.verify(body.replace('98.50', '98.51'), headers)).toThrow('No matching signature');
+  const otherId = { ...headers, 'webhook-id': 'other' };
+  expect(() => library.verify(body, otherId)).toThrow('No matching signature');
 });

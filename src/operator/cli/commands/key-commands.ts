@@ -1,4 +1,5 @@
 import { loadDirectory } from '../../../accounts/directory/load-directory.ts';
+import { standardSecret } from '../../../accounts/key-text.ts';
 import { openMasterKeys } from '../../../accounts/master-key.ts';
 import { isUnavailable, reasonOf } from '../../../base/errors.ts';
 import { EARLIEST_MS, LATEST_MS } from '../../../domain/values/date-time.ts';
@@ -54,10 +55,14 @@ const issue = command({
     const document = {
       key: issued.key,
       webhook_secret: issued.webhookSecret,
+      webhook_secret_standard: standardSecret(issued.webhookSecret),
       ...keyAnswer(accountId, keyOf(issued.account, issued.prefix)),
     };
     if (issued.warning !== null) out.note(issued.warning);
-    const secret = issued.webhookSecret === null ? '' : `\nwebhook secret: ${issued.webhookSecret}`;
+    const secret =
+      document.webhook_secret === null
+        ? ''
+        : `\nwebhook secret: ${document.webhook_secret}\nfor Standard Webhooks: ${document.webhook_secret_standard}`;
     await out.secret(
       document,
       `key: ${issued.key}${secret}\nKeep them now: they are never shown again.`,

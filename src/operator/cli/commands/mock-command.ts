@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { standardSecret } from '../../../accounts/key-text.ts';
 import { systemClock } from '../../../base/clock.ts';
 import type { Mock, MockOptions } from '../../../customers/mock/mock.ts';
 import { KINDS } from '../../../customers/mock/mock-webhooks.ts';
@@ -58,7 +59,8 @@ function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
   const { key, webhookSecret, shownIds } = data;
   const [from, week, to] = [data.fromMs, data.toMs - WEEK_MS, data.toMs].map(formatDateTime);
   const document = {
-    ...{ base_url: baseUrl, ca_file: caFile, key, webhook_secret: webhookSecret, control_url: controlUrl },
+    ...{ base_url: baseUrl, ca_file: caFile, key, webhook_secret: webhookSecret },
+    ...{ webhook_secret_standard: standardSecret(webhookSecret), control_url: controlUrl },
     ...{ from, to, transactions: shownIds.length },
   };
   const kinds = Object.entries(KINDS).map(([kind, { what }]) => `#   ${kind.padEnd(9)}  ${what}`);
@@ -66,7 +68,7 @@ function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
     '# Paste these lines into the shell in which you try your programs:',
     `export BASE_URL=${baseUrl}`,
     `export API_KEY=${key}`,
-    `export WEBHOOK_SECRET=${webhookSecret}`,
+    `export WEBHOOK_SECRET=${webhookSecret} WEBHOOK_SECRET_STANDARD=${standardSecret(webhookSecret)}`,
     `export CURL_CA_BUNDLE='${caFile}' NODE_EXTRA_CA_CERTS='${caFile}'`,
     `export MOCK=${controlUrl}`,
     `export FROM=${from} WEEK=${week} TO=${to}`,

@@ -1,3 +1,4 @@
+import { standardSecret } from '../../../accounts/key-text.ts';
 import { openMasterKeys } from '../../../accounts/master-key.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Config } from '../../../base/config/config.ts';
@@ -36,11 +37,12 @@ const set = command({
     const document = await answer(accountId, keyOf(account, prefix), session);
     if (warning !== null) out.note(warning);
     const done = changed ? `set to ${document.url}` : UNCHANGED;
-    const shown = { webhook_secret: webhookSecret, changed, ...document, warning };
+    const webhook_secret_standard = standardSecret(webhookSecret);
+    const shown = { webhook_secret: webhookSecret, webhook_secret_standard, changed, ...document, warning };
     if (webhookSecret === null) return out.result(shown, done);
     await out.secret(
       shown,
-      `${done}\nwebhook secret: ${webhookSecret}\nKeep it now: it is never shown again.`,
+      `${done}\nwebhook secret: ${webhookSecret}\nfor Standard Webhooks: ${webhook_secret_standard}\nKeep it now: it is never shown again.`,
       `the webhook of key ${prefix} was set, but its secret could not be written to standard output and is lost. A key gets ` +
         `no second secret: switch the key off (fuel key off ${prefix}) and issue another ` +
         `(fuel key issue ${accountId} --webhook-url …)`,

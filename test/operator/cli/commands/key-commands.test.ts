@@ -14,12 +14,20 @@ describe('fuel key', () => {
     expect(await done('key', 'issue', '7')).toEqual({
       key: expect.stringMatching(/^svc_test_/),
       prefix: expect.any(String),
-      ...{ webhook_secret: null, account: 7, environment: 'staging', label: null },
+      ...{
+        webhook_secret: null,
+        webhook_secret_standard: null,
+        account: 7,
+        environment: 'staging',
+        label: null,
+      },
       ...{ allow_list: [], rate_limit: 60, driver_mobile: false, active: true },
       ...{ webhook_url: null, webhook_state: 'none', webhook_reason: null, webhook_since: null },
     });
     const { stdout } = await fuel('key', 'issue', '7', '--webhook-url', 'https://203.0.114.5/hook');
-    expect(stdout).toMatch(/^key: svc_test_\S+\nwebhook secret: [A-Za-z0-9]{43}\nKeep them now/);
+    expect(stdout).toMatch(
+      /^key: svc_test_\S+\nwebhook secret: [A-Za-z0-9]{43}\nfor Standard Webhooks: whsec_[A-Za-z0-9+/]+=*\nKeep them now/,
+    );
   });
 
   test('lists every key that can be read, one account’s where one is named', async () => {

@@ -83,11 +83,17 @@ describe('fuel webhook', () => {
     await account(opened(), keyIssued());
     const first = await fuel('webhook', 'set', PREFIX, 'https://nowhere.invalid/');
     expect(first.stdout).toMatch(
-      /^set to https:\/\/nowhere\.invalid\/\nwebhook secret: [A-Za-z0-9]{43}\nKeep it now: it is never shown again\.\n$/,
+      /^set to https:\/\/nowhere\.invalid\/\nwebhook secret: [A-Za-z0-9]{43}\nfor Standard Webhooks: whsec_[A-Za-z0-9+/]+=*\nKeep it now: it is never shown again\.\n$/,
     );
     expect(first.stderr).toMatch(/^nowhere\.invalid does not resolve at present/);
     const changed = await done('webhook', 'set', PREFIX, 'https://203.0.114.5/');
-    expect(changed).toMatchObject({ changed: true, webhook_secret: null, warning: null, state: 'active' });
+    expect(changed).toMatchObject({
+      changed: true,
+      webhook_secret: null,
+      webhook_secret_standard: null,
+      warning: null,
+      state: 'active',
+    });
     expect((await fuel('webhook', 'set', PREFIX, 'https://203.0.114.5/')).stdout).toMatch(/^no change/);
   });
 });
