@@ -13,6 +13,7 @@ export interface Plan {
 export const FAULT_KINDS = [
   'ends',
   'slow',
+  'stalls',
   'unanswered',
   'refused',
   'pauses',

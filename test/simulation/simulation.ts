@@ -41,7 +41,9 @@ export interface Result {
 }
 
 /** The fault rates in a storm, for the kinds that may happen. */
-const STORM: FaultRates = { ends: 0.004, slow: 0.02, unanswered: 0.01, refused: 0.01, pauses: 0.003 };
+const STORM: FaultRates = {
+  ...{ ends: 0.004, slow: 0.02, stalls: 0.02, unanswered: 0.01, refused: 0.01, pauses: 0.003 },
+};
 
 /** One run of the whole service. */
 export class Simulation {
@@ -187,6 +189,7 @@ export class Simulation {
       ? {
           ends: rate('ends'),
           slow: rate('slow'),
+          stalls: rate('stalls'),
           unanswered: rate('unanswered'),
           refused: rate('refused'),
           pauses: rate('pauses'),

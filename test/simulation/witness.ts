@@ -13,6 +13,8 @@ const HOUR_MS = 3_600_000;
 /** The maximum of requests for a delivery: three attempts, those that a storm repeats, and those of a redelivery. */
 const MAX_AN_HOUR = 15;
 const CALM_MS = 60_000;
+/** The time in which a receiver has to answer. */
+const ATTEMPT_MS = 500;
 
 /** Judges at once what leaves the service: requests to receivers, mails, and reports about deliveries. */
 export class Witness {
@@ -103,6 +105,7 @@ export class Witness {
     const place = `${prefix}/${seen.transactionId}`;
     const list = this.seen.get(place) ?? [];
     this.seen.set(place, list);
+    this.#judgeTogether(list, seen, prefix);
     list.push(seen);
     const lately = list.filter(({ atMs }) => atMs > seen.atMs - HOUR_MS).length;
     if (lately > MAX_AN_HOUR)
@@ -112,5 +115,21 @@ export class Witness {
     const receiver = this.#of.receivers.byHost.get(host);
     if (receiver && seen.address !== receiver.address && seen.atMs > receiver.movedAtMs + MAX_NAME_AGE_MS)
       this.#of.violation(`${host} is called at ${seen.address}, from where it moved`);
+  }
+
+  /** Checks that no other attempt of the delivery is under way. Within one attempt a request may be sent again. */
+  #judgeTogether(before: readonly Seen[], seen: Seen, prefix: string): void {
+    const isOther = ({ from, signature }: Seen): boolean =>
+      from !== seen.from || signature !== seen.signature;
+    const other = before.find(
+      (each) =>
+        isOther(each) &&
+        (each.heardAtMs ?? each.sentAtMs + ATTEMPT_MS) > seen.sentAtMs &&
+        each.sentAtMs <= seen.sentAtMs,
+    );
+    if (other !== undefined && !this.#of.isClockWrong())
+      this.#of.violation(
+        `transaction ${seen.transactionId} is sent to ${prefix} by ${seen.from} while an attempt of ${other.from} is under way`,
+      );
   }
 }

@@ -39,6 +39,8 @@ export async function whileHolding<T>(
   const { coordination, lease, holder, ttlMs } = terms;
   const ended = new AbortController();
   const until = AbortSignal.any([signal, ended.signal]);
+  let heldUntilMs = 0;
+  /** Set while a renewal is under way or has failed. */
   let expiry: NodeJS.Timeout | undefined;
   if (!(await acquire())) return undefined;
   const renewing = renew();
@@ -58,22 +60,18 @@ export async function whileHolding<T>(
   /** Takes the lease for a time that counts from before the call, since nobody knows when the store granted it. */
   async function acquire(): Promise<boolean> {
     const askedAtMs = world.elapsedMs();
-    if (!(await coordination.acquire(lease, holder, ttlMs))) return false;
+    const isTaken = await coordination.acquire(lease, holder, ttlMs);
     world.clearTimeout(expiry);
-    expiry = world.setTimeout(
-      () => {
-        log.warn(`${component} stops: it could not renew its lease in time`);
-        ended.abort();
-      },
-      askedAtMs + ttlMs - ENDING_MS - world.elapsedMs(),
-    );
-    return true;
+    if (isTaken) heldUntilMs = askedAtMs + ttlMs;
+    return isTaken;
   }
 
   async function renew(): Promise<void> {
     for (;;) {
       await pause(renewEveryMs(ttlMs), until);
       if (until.aborted) return;
+      world.clearTimeout(expiry);
+      expiry = world.setTimeout(expire, heldUntilMs - ENDING_MS - world.elapsedMs());
       try {
         if (await acquire()) continue;
         log.warn(`${component} lost its lease: another process has it`);
@@ -82,5 +80,10 @@ export async function whileHolding<T>(
         log.warn({ err: error }, `${component} could not renew its lease: retrying`);
       }
     }
+  }
+
+  function expire(): void {
+    log.warn(`${component} stops: it could not renew its lease in time`);
+    ended.abort();
   }
 }

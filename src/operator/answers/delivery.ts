@@ -48,6 +48,7 @@ export function attemptAnswer(attempt: Attempt) {
     at: formatDateTime(attempt.startedAtMs),
     duration_ms: Math.round(attempt.durationMs),
     others_under_way: attempt.othersUnderWay,
+    sent_again: attempt.sentAgain === true,
     ...outcomeAnswer(attempt.outcome),
   };
 }

@@ -5,11 +5,12 @@ import type { Log } from '../../base/log.ts';
 import { accessOf } from '../../domain/account.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import type { RequestFor } from '../message/envelope.ts';
-import type { AttemptEnd } from '../pace/pace.ts';
+import type { AttemptEnd, Slot } from '../pace/pace.ts';
 import { retryAfterMs } from '../pace/retry-after.ts';
 import type { ClaimedDelivery, DeliveryReport } from '../queue/delivery.ts';
 import { answerOf } from '../queue/failure-streak.ts';
 import type { Sender, SendRequest } from '../sender/sender.ts';
+import type { Lease } from './lease.ts';
 
 /** Everything that judging, making and repeating attempts needs. */
 export interface AttemptTerms {
@@ -61,18 +62,20 @@ export function judge(
   }
 }
 
-/** Makes the attempt. Returns its result and the report to make. */
+/** Makes the attempt. Returns its result and the report to make; `undefined` if the lease was too old to send anything. */
 export async function attempt(
   delivery: ClaimedDelivery,
   request: SendRequest,
   { sender, retryDelayMs, scheduler, log }: AttemptTerms,
-  othersUnderWay: number,
-): Promise<AttemptEnd & { readonly report: DeliveryReport }> {
+  { lease, slot }: { readonly lease: Lease; readonly slot: Slot },
+): Promise<(AttemptEnd & { readonly report: DeliveryReport }) | undefined> {
   const startedAtMs = scheduler.now();
-  const result = await sender.send(request);
-  const { outcome, durationMs, lateMs } = result;
+  const result = await sender.send({ ...request, maySend: () => lease.isFresh });
+  if (result.isWithheld) return undefined;
+  const { outcome, durationMs, lateMs, isSentAgain } = result;
   const { cycle, attemptNumber: number } = delivery;
-  const made = { cycle, number, startedAtMs, durationMs, othersUnderWay, outcome };
+  const again = isSentAgain ? { sentAgain: true } : {};
+  const made = { cycle, number, startedAtMs, durationMs, othersUnderWay: slot.others, ...again, outcome };
   const recorded = { ...claimOf(delivery), attempt: made };
   const askedMs = retryAfterMs(outcome, scheduler.now());
   const waitMs = outcome.ok ? undefined : retryDelayMs(delivery);
@@ -94,6 +97,7 @@ export async function attempt(
       answer: answerOf(outcome),
       duration_ms: durationMs,
       ...(lateMs > 0 ? { late_ms: lateMs } : {}),
+      ...(isSentAgain ? { sent_again: true } : {}),
       next: report.kind,
       ...(report.kind === 'retry' ? { due_at_ms: report.dueAtMs } : {}),
     },

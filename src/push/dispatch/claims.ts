@@ -5,9 +5,8 @@ import type { HostOwners } from '../pace/host-owners.ts';
 import type { Pace } from '../pace/pace.ts';
 import type { ClaimedDelivery, NewDelivery } from '../queue/delivery.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
+import { LEASE_MS, Lease } from './lease.ts';
 
-/** The deliveries that a killed process had claimed are due again after this time. */
-export const LEASE_MS = 5_000;
 /** New deliveries in one commit, which takes a few milliseconds of the event loop. */
 const MAX_STORED = 100;
 
@@ -19,8 +18,8 @@ interface ClaimsOptions {
   /** A clock that never steps, used for the pace. */
   readonly elapsed: Clock;
   readonly holder: string;
-  /** Starts the attempts of deliveries that were claimed. */
-  readonly start: (deliveries: readonly ClaimedDelivery[]) => void;
+  /** Starts the attempts of deliveries that were claimed under the lease. */
+  readonly start: (deliveries: readonly ClaimedDelivery[], lease: Lease) => void;
   readonly onWaiting: (webhooks: number) => void;
   /** While this returns false, new deliveries are stored but none are claimed. */
   readonly mayClaim: () => boolean;
@@ -51,17 +50,17 @@ export class Claims {
     const { queue, pace, owners, scheduler, elapsed, onWaiting, mayClaim } = this.#options;
     for (;;) {
       await owners.look();
-      const nowMs = scheduler.now();
       const { claimed, nextAtMs, grant } = await this.#serial.run(async () => {
         const grant = pace.grant(elapsed.now());
         if (!mayClaim() || grant.limit <= 0) return { claimed: [], nextAtMs: undefined, grant };
-        const claim = await queue.claim({ ...this.#claimer(nowMs), ...grant });
-        this.#options.start(claim.claimed);
+        const lease = new Lease(scheduler, elapsed);
+        const claim = await queue.claim({ ...this.#claimer(), ...grant });
+        this.#options.start(claim.claimed, lease);
         return { ...claim, grant };
       });
       if (claimed.length === 0) {
         onWaiting(grant.waiting());
-        return Math.min((nextAtMs ?? Infinity) - nowMs, grant.waitMs());
+        return Math.min((nextAtMs ?? Infinity) - scheduler.now(), grant.waitMs());
       }
       await world.nextTurn(); // claims are synchronous work, so answers are read in between
     }
@@ -77,12 +76,14 @@ export class Claims {
     await owners.look();
     await this.#serial.run(async () => {
       const { laneCapacity } = pace.grant(elapsed.now(), deliveries);
-      const claimFor = mayClaim() ? { ...this.#claimer(scheduler.now()), laneCapacity } : undefined;
-      this.#options.start(await queue.enqueue(deliveries, claimFor));
+      const lease = new Lease(scheduler, elapsed);
+      const claimFor = mayClaim() ? { ...this.#claimer(), laneCapacity } : undefined;
+      this.#options.start(await queue.enqueue(deliveries, claimFor), lease);
     });
   }
 
-  #claimer(nowMs: number) {
-    return { nowMs, holder: this.#options.holder, leaseMs: LEASE_MS };
+  #claimer() {
+    const { scheduler, holder } = this.#options;
+    return { nowMs: scheduler.now(), holder, leaseMs: LEASE_MS };
   }
 }

@@ -13,7 +13,8 @@ import type { ClaimedDelivery, DeliveryReport, NewDelivery, WebhookHealth } from
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import { AccountWork } from './account-work.ts';
 import { type AttemptTerms, attempt, type Judged, judge, released } from './attempt.ts';
-import { Claims, LEASE_MS } from './claims.ts';
+import { Claims } from './claims.ts';
+import type { Lease } from './lease.ts';
 import { ReportBatch } from './report-batch.ts';
 
 const BACKOFF = { maxMs: 5_000 } as const;
@@ -80,8 +81,8 @@ export class Dispatcher {
         else this.#enabled(change);
       },
     });
-    this.#reports = new ReportBatch({ queue, scheduler, log });
-    const { sender, owners } = options;
+    const { sender, owners, elapsed } = options;
+    this.#reports = new ReportBatch({ queue, scheduler, elapsed, log });
     this.#pace = new Pace({
       termsOf(prefix) {
         const webhook = directory.key(prefix)?.key.webhook;
@@ -90,9 +91,14 @@ export class Dispatcher {
       owns: (host) => owners.owns(host),
       openConnections: (host) => sender.openConnections(host),
     });
-    const start = (deliveries: readonly ClaimedDelivery[]): void => this.#start(deliveries);
-    const mayClaim = (): boolean => this.#started && !this.#stopping.signal.aborted;
-    this.#claims = new Claims({ ...options, pace: this.#pace, start, mayClaim });
+    const mayClaim = (): boolean =>
+      this.#started && !this.#stopping.signal.aborted && !this.#reports.isBehind;
+    this.#claims = new Claims({
+      ...options,
+      pace: this.#pace,
+      start: (...of) => this.#start(...of),
+      mayClaim,
+    });
     this.#health = new HealthWatch({ append, log, lanes: this.#pace });
   }
 
@@ -173,53 +179,45 @@ export class Dispatcher {
     this.#cancelTimer = this.#options.scheduler.setTimer(Math.max(0, Math.ceil(delayMs)), () => this.#wake());
   }
 
-  #start(deliveries: readonly ClaimedDelivery[]): void {
-    const { scheduler, elapsed } = this.#options;
-    const claimedAtMs = scheduler.now();
+  #start(deliveries: readonly ClaimedDelivery[], lease: Lease): void {
+    const { elapsed } = this.#options;
     const slots = deliveries.map(({ prefix }) => this.#pace.start(prefix, elapsed.now()));
     for (const [index, delivery] of deliveries.entries()) {
-      const work = this.#deliver(delivery, claimedAtMs, slots[index] as Slot)
+      const work = this.#deliver(delivery, lease, slots[index] as Slot)
         .catch(this.#fail)
         .finally(() => this.#deliveries.delete(work));
       this.#deliveries.add(work);
     }
   }
 
-  /** Handles a claimed delivery: judges, sends and reports it, and then judges the health of its webhook. */
-  async #deliver(delivery: ClaimedDelivery, claimedAtMs: number, slot: Slot): Promise<void> {
+  /**
+   * Handles a claimed delivery: judges, sends and reports it, and then judges the health of its webhook. If its lease is no
+   * longer fresh when it could be sent, it is given back unsent.
+   */
+  async #deliver(delivery: ClaimedDelivery, lease: Lease, slot: Slot): Promise<void> {
     const { elapsed } = this.#options;
     const isAhead = this.#options.directory.position < delivery.position;
-    if (isAhead && !(await this.#beforeStop(this.#directoryReaches(delivery, claimedAtMs)))) {
-      this.#pace.end(slot, elapsed.now()); // it is due again when its lease ends
-      return;
-    }
-    const judged = this.#judge(delivery);
-    let report: DeliveryReport;
-    if (judged.kind === 'send') {
-      const made = await this.#beforeStop(attempt(delivery, judged.request, this.#options, slot.others));
-      report = made.report;
-      this.#pace.end(slot, elapsed.now(), made); // before the commit, so that a slow one does not delay the lane
-    } else report = judged;
+    if (isAhead) await this.#beforeStop(this.#directoryReaches(delivery, lease));
+    const judged = this.#judge(delivery, lease);
+    const made =
+      judged.kind === 'send'
+        ? await this.#beforeStop(attempt(delivery, judged.request, this.#options, { lease, slot }))
+        : undefined;
+    if (made !== undefined) this.#pace.end(slot, elapsed.now(), made); // before the commit, so that a slow one does not delay the lane
+    const report = made?.report ?? (judged.kind === 'send' ? released(delivery) : judged);
     const health = await this.#reports.record(report);
-    if (judged.kind !== 'send') this.#pace.end(slot, elapsed.now());
+    if (made === undefined) this.#pace.end(slot, elapsed.now());
     if (report.kind === 'held') this.#accounts.checkAccess(delivery.accountId);
     const followed = this.#followHealth(delivery, report, health); // blocks the lane at once if it will be switched off
     this.#wake();
     await followed;
   }
 
-  /**
-   * Waits until the directory has reached the delivery's event, before which its keys may be outdated. Resolves with false
-   * if the claim is too old by then.
-   */
-  async #directoryReaches({ position }: ClaimedDelivery, claimedAtMs: number): Promise<boolean> {
-    const { directory, directoryAt, scheduler } = this.#options;
-    while (directory.position < position && !this.#stopping.signal.aborted) {
+  /** Waits until the directory has reached the delivery's event, before which its keys may be outdated, or the lease is too old. */
+  async #directoryReaches({ position }: ClaimedDelivery, lease: Lease): Promise<void> {
+    const { directory, directoryAt } = this.#options;
+    while (directory.position < position && lease.isFresh && !this.#stopping.signal.aborted)
       await directoryAt(position);
-      const isOld = scheduler.now() - claimedAtMs >= LEASE_MS / 2;
-      if (isOld && !this.#stopping.signal.aborted) return false;
-    }
-    return true;
   }
 
   /** Makes `stop` wait for the work, and for what its caller does as soon as it ends. */
@@ -230,8 +228,8 @@ export class Dispatcher {
     return work;
   }
 
-  #judge(delivery: ClaimedDelivery): Judged {
-    if (this.#stopping.signal.aborted) return released(delivery);
+  #judge(delivery: ClaimedDelivery, lease: Lease): Judged {
+    if (this.#stopping.signal.aborted || !lease.isFresh) return released(delivery);
     const { prefix, position, cycle } = delivery;
     // A redelivery was requested after the event that ended the first cycle.
     const ended = cycle > 1 ? undefined : this.#accounts.endedSince(prefix, position);

@@ -1,4 +1,4 @@
-import type { Scheduler } from '../../base/clock.ts';
+import type { Clock, Scheduler } from '../../base/clock.ts';
 import { reasonOf } from '../../base/errors.ts';
 import { isolateFailures } from '../../base/isolate.ts';
 import type { Log } from '../../base/log.ts';
@@ -10,22 +10,27 @@ import { withoutWords } from '../queue/next-state.ts';
 /** A commit waits this long for further outcomes. Without that it would have half as many, and write half as much again. */
 const GATHERED_MS = 10;
 const MAX_TOGETHER = 200;
+/** Outcomes that have waited this long are late. Their deliveries may be due again before they are recorded. */
+const LATE_MS = 1_000;
 const BACKOFF = { firstMs: 50 } as const;
 const MAX_DETAIL_CHARACTERS = 500;
 
 interface ReportBatchOptions {
   readonly queue: Pick<DeliveryQueue, 'report'>;
   readonly scheduler: Scheduler;
+  /** A clock that never steps. */
+  readonly elapsed: Clock;
   readonly log: Log;
 }
 
 interface Waiting extends PromiseWithResolvers<WebhookHealth | undefined> {
+  readonly sinceMs: number;
   report: DeliveryReport;
 }
 
 /**
- * Records together the outcomes of ten milliseconds. While the store is unavailable they are kept and retried; nothing is
- * claimed meanwhile, so there are never more of them than claimed deliveries. An outcome that the store refuses is recorded
+ * Records together the outcomes of ten milliseconds. While the store is unavailable or slow they are kept and retried;
+ * nothing is claimed meanwhile (`isBehind`), so this process attempts no delivery whose outcome it has. An outcome that the store refuses is recorded
  * separately, without the receiver's answer, and does not delay the others.
  */
 export class ReportBatch {
@@ -45,10 +50,17 @@ export class ReportBatch {
    * changed it. Rejects with a fault of the program, after which nothing more is recorded.
    */
   record(report: DeliveryReport): Promise<WebhookHealth | undefined> {
-    const waiting = { report, ...Promise.withResolvers<WebhookHealth | undefined>() };
+    const sinceMs = this.#options.elapsed.now();
+    const waiting = { report, sinceMs, ...Promise.withResolvers<WebhookHealth | undefined>() };
     this.#waiting.add(waiting);
     if (!this.#closing.signal.aborted) this.#flushing ??= this.#flush();
     return waiting.promise;
+  }
+
+  /** True while an outcome has been waiting for so long that its delivery may be due again. */
+  get isBehind(): boolean {
+    const [oldest] = this.#waiting;
+    return oldest !== undefined && this.#options.elapsed.now() - oldest.sinceMs > LATE_MS;
   }
 
   /** Tries once to record the rest. Attempts whose outcomes can't be recorded are repeated later. */

@@ -84,6 +84,8 @@ export interface Attempt {
   readonly durationMs: number;
   /** How many other attempts were under way at the same host when it started. */
   readonly othersUnderWay: number;
+  /** True if the request was sent a second time, because a kept connection was cut before a byte of the answer. */
+  readonly sentAgain?: boolean;
   readonly outcome: AttemptOutcome;
 }
 

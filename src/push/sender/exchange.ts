@@ -46,6 +46,11 @@ export class Exchange implements ConnectionListener {
     return this.#ended.promise;
   }
 
+  /** True once the request was written. */
+  get isSent(): boolean {
+    return this.#sent;
+  }
+
   /** The answer as far as it has arrived; `null` before its status. */
   answer(): ReceiverAnswer | null {
     return this.#reader.answer();

@@ -25,6 +25,8 @@ export interface SendRequest {
   /** Header names as they are sent. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** Asked right before the request is written: if it returns false, nothing is sent. */
+  readonly maySend?: () => boolean;
 }
 
 export interface SendResult {
@@ -37,6 +39,10 @@ export interface SendResult {
   readonly connectMs: number | null;
   /** From the first byte of the request to the last of the answer, or to the end of the attempt; `null` if nothing was sent. */
   readonly answerMs: number | null;
+  /** True if nothing was sent because of `maySend`. The outcome then says nothing about the receiver. */
+  readonly isWithheld: boolean;
+  /** True if the request was written twice: a kept connection was cut after the first time. */
+  readonly isSentAgain: boolean;
 }
 
 /** Makes one attempt. Never rejects: whatever goes wrong is an outcome. */
@@ -157,6 +163,9 @@ class Attempt {
   #steps = 0;
   #connectMs: number | null = null;
   #sentAtMs: number | null = null;
+  /** True from the second try on if the first one wrote the request. */
+  #isSentInVain = false;
+  #isWithheld = false;
 
   constructor(parts: Parts, at: AttemptAt) {
     this.#parts = parts;
@@ -171,22 +180,27 @@ class Attempt {
     const { result: outcome, lateMs } = await withinTime({
       limitMs: TIME_LIMIT_MS,
       work: async (signal) => {
-        const { outcome, again } = await this.#try(signal);
-        return again && !signal.aborted ? (await this.#try(signal)).outcome : outcome;
+        const first = await this.#try(signal);
+        const last = first?.again && !signal.aborted ? ((await this.#try(signal)) ?? first) : first;
+        this.#isWithheld = last === undefined;
+        return last?.outcome ?? WITHHELD;
       },
       expired: (lateMs) => this.#timedOut(Math.round(lateMs)),
       // This changes with each step of the receiver up to the headers of its answer. A body that drips in gets no extra time.
       progress: () => this.#steps + (this.#exchange?.bytesUntilAnswer ?? 0),
     });
     const answerMs = this.#sentAtMs === null ? null : world.elapsedMs() - this.#sentAtMs;
-    return { outcome, lateMs, connectMs: this.#connectMs, answerMs };
+    const isSentAgain = this.#isSentInVain && this.#exchange?.isSent === true;
+    const isWithheld = this.#isWithheld;
+    return { outcome, lateMs, connectMs: this.#connectMs, answerMs, isWithheld, isSentAgain };
   }
 
-  /** Tries once. A kept connection that was closed before anything was written does not count as a try. */
-  async #try(signal: AbortSignal): Promise<Tried> {
+  /** Tries once; `undefined` if the request may no longer be sent. A kept connection that was closed before anything was written does not count as a try. */
+  async #try(signal: AbortSignal): Promise<Tried | undefined> {
     const { connections, secureContext, sessions } = this.#parts;
     const { target, addresses } = this.#at;
     for (;;) {
+      this.#isSentInVain ||= this.#exchange?.isSent === true;
       [this.#exchange, this.#connectMs, this.#sentAtMs] = [undefined, null, null];
       const startedAtMs = world.elapsedMs();
       const idle = connections.take(target.origin, addresses);
@@ -198,11 +212,16 @@ class Attempt {
       if (!connected.ok)
         return { outcome: failure(connected.kind, connected.detail), again: connected.kind === 'connect' };
       const connection = idle ?? receiverConnection(target, connected.address, connected.socket);
-      this.#sentAtMs = world.elapsedMs();
+      const openedAtMs = world.elapsedMs();
       if (idle === undefined) {
         connections.opened(connection);
-        this.#connectMs = this.#sentAtMs - startedAtMs;
+        this.#connectMs = openedAtMs - startedAtMs;
       }
+      if (this.#at.request.maySend?.() === false) {
+        connections.give(connection);
+        return undefined;
+      }
+      this.#sentAtMs = openedAtMs;
       const close = (): void => void connection.socket.destroy();
       signal.addEventListener('abort', close, { once: true });
       const bytesBefore = connection.socket.bytesRead;
@@ -228,11 +247,12 @@ class Attempt {
 }
 
 function notSent(outcome: AttemptOutcome): Sent {
-  return { outcome, lateMs: 0, connectMs: null, answerMs: null };
+  return { outcome, lateMs: 0, connectMs: null, answerMs: null, isWithheld: false, isSentAgain: false };
 }
 
 function failure(kind: FailureKind, detail: string, answer: ReceiverAnswer | null = null): AttemptOutcome {
   return { ok: false, kind, detail, answer };
 }
 
+const WITHHELD = failure('fault', 'the request was no longer to be sent');
 const CLOSED = notSent(failure('connect', 'the sender is closed'));

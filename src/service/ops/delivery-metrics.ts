@@ -63,6 +63,7 @@ export function deliveryMetrics(registry: Registry): DeliveryMetrics {
         inFlight.inc();
         try {
           const result = await sender.send(request);
+          if (result.isWithheld) return result;
           if (result.outcome.ok) attempts.inc({ outcome: 'delivered', kind: '' });
           else attempts.inc({ outcome: 'failed', kind: result.outcome.kind });
           receivers.saw(URL.parse(request.url)?.host ?? '', result.outcome.ok);

@@ -27,6 +27,7 @@ function batch(refuse: (reports: readonly DeliveryReport[]) => Error | undefined
   const lines: object[] = [];
   const reports = new ReportBatch({
     scheduler,
+    elapsed: scheduler,
     log: pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) }),
     queue: {
       async report(all) {
@@ -47,7 +48,19 @@ function batch(refuse: (reports: readonly DeliveryReport[]) => Error | undefined
   const add = (...ids: readonly string[]) => {
     for (const id of ids) record({ kind: 'held', ...claim(id) });
   };
-  return { scheduler, commits, stored, triedAtMs, heard, faults, reports, lines, add, record };
+  return {
+    scheduler,
+    elapsed: scheduler,
+    commits,
+    stored,
+    triedAtMs,
+    heard,
+    faults,
+    reports,
+    lines,
+    add,
+    record,
+  };
 }
 
 /** Refuses with an error as long as a function says so. */

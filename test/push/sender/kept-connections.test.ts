@@ -94,10 +94,38 @@ describe('a connection', () => {
       number === 1 ? socket.write(OK) : reset(),
     );
     const kept = sender();
-    await kept.send(sendRequest(receiver.url));
-    const { outcome } = await kept.send(sendRequest(receiver.url));
-    expect(outcome).toMatchObject({ ok: true });
+    const first = await kept.send(sendRequest(receiver.url));
+    const second = await kept.send(sendRequest(receiver.url));
+    expect(second.outcome).toMatchObject({ ok: true });
     expect(receiver.requests).toHaveLength(3);
+    expect([first.isSentAgain, second.isSentAgain]).toEqual([false, true]);
+  });
+
+  test('that ends so is not followed by a second request that may no longer be sent', async () => {
+    const receiver = await openReceiver(certificate(), ({ socket, number, reset }) =>
+      number === 1 ? socket.write(OK) : reset(),
+    );
+    const kept = sender();
+    await kept.send(sendRequest(receiver.url));
+    const answers = [true, false];
+    const maySend = (): boolean => answers.shift() ?? false;
+    const sent = await kept.send({ ...sendRequest(receiver.url), maySend });
+    expect(sent).toMatchObject({ outcome: { kind: 'cut' }, isWithheld: false, isSentAgain: false });
+    expect(receiver.requests).toHaveLength(2);
+  });
+
+  test('is kept if the request may no longer be sent when it is open', async () => {
+    const receiver = await openReceiver(certificate(), ({ socket }) => socket.write(OK));
+    const kept = sender();
+    expect(await kept.send({ ...sendRequest(receiver.url), maySend: () => false })).toMatchObject({
+      ...{ isWithheld: true, answerMs: null },
+    });
+    expect(receiver.requests).toHaveLength(0);
+    expect(await kept.send(sendRequest(receiver.url))).toMatchObject({
+      outcome: { ok: true },
+      isWithheld: false,
+    });
+    expect(receiver.connections()).toBe(1);
   });
 
   test('that ends after a part of the answer is a failure, not a second request', async () => {

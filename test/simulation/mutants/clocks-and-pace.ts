@@ -44,8 +44,14 @@ export const CLOCKS_AND_PACE: readonly Mutant[] = [
     to: '    if (nowMs < 0) this.#shrink(this.#limit / 2, nowMs);',
   },
   {
+    name: 'a claim that is trusted however long it took',
+    file: 'src/push/dispatch/lease.ts',
+    from: '(this.#sinceMs[n] ?? 0) < LEASE_MS / 2',
+    to: '(this.#sinceMs[n] ?? 0) < 100 * LEASE_MS',
+  },
+  {
     name: 'a claim that outlasts its process by a minute',
-    file: 'src/push/dispatch/claims.ts',
+    file: 'src/push/dispatch/lease.ts',
     from: 'export const LEASE_MS = 5_000;',
     to: 'export const LEASE_MS = 60_000;',
   },

@@ -162,7 +162,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a claim that is shorter than an attempt',
-    file: 'src/push/dispatch/claims.ts',
+    file: 'src/push/dispatch/lease.ts',
     from: 'export const LEASE_MS = 5_000;',
     to: 'export const LEASE_MS = 300;',
   },

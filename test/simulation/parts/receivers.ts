@@ -50,6 +50,7 @@ export interface Seen {
   readonly deliveryId: string;
   readonly transactionId: number | undefined;
   readonly body: string;
+  readonly signature: string;
   readonly isGenuine: boolean;
   /** True if it was answered 2xx in time, as far as the receiver knows. */
   readonly isTaken: boolean;
@@ -176,6 +177,7 @@ export class Receivers implements Internet {
       deliveryId: request.headers['x-service-delivery'] ?? '',
       transactionId: record,
       body: request.body,
+      signature: request.headers['x-service-signature'] ?? '',
       isGenuine: receiver.secret === undefined || isGenuine(request, receiver.secret),
       isTaken,
       isLate: !isTaken && asked === undefined && 'afterMs' in reply && reply.afterMs > LIMIT_MS,

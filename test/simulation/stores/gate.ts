@@ -11,6 +11,8 @@ export interface FaultRates {
   readonly ends: number;
   /** The call takes up to some seconds. */
   readonly slow: number;
+  /** A write to the delivery log waits for tens of seconds, as for the lock of a file or a slow server. */
+  readonly stalls: number;
   /** The call is done, and its answer is an error. */
   readonly unanswered: number;
   /** The call is not done. */
@@ -19,11 +21,12 @@ export interface FaultRates {
   readonly pauses: number;
 }
 
-export const NO_FAULTS: FaultRates = { ends: 0, slow: 0, unanswered: 0, refused: 0, pauses: 0 };
+export const NO_FAULTS: FaultRates = { ends: 0, slow: 0, stalls: 0, unanswered: 0, refused: 0, pauses: 0 };
 
 const READS =
   /^(get|firsts|count|now|read|find|page|head|has|is|checkpoint|building|parked|status|next|held|health|backlog|rows|logId|subscribe|consume|idsAfter|last|of|late|transactionsAfter)/;
 const MAX_SLOW_MS = 3_000;
+const MAX_STALL_MS = 40_000;
 const MAX_PAUSE_MS = 15_000;
 
 interface GateParts {
@@ -47,7 +50,7 @@ export function gateOf(parts: GateParts): (process: Owner) => Gate {
     const what = `${store}.${method}`;
     const isStep = method.endsWith('.next') || method === 'consume.next';
     const isWrite = !READS.test(method) && store !== 'coordination' && !isStep;
-    const { ends, slow, unanswered, refused, pauses } = rates();
+    const { ends, slow, stalls, unanswered, refused, pauses } = rates();
     if (isWrite && isSomething(method, args)) timeline.active();
     if (process.pausedUntilMs > timeline.nowMs) await timeline.pause(0, process);
     if (!isReachable(process, store)) {
@@ -63,6 +66,12 @@ export function gateOf(parts: GateParts): (process: Owner) => Gate {
       await timeline.pause(0, process);
     }
     if (slow > 0 && chance.is(slow)) await timeline.pause(chance.int(MAX_SLOW_MS), process);
+    if (stalls > 0 && isWrite && store === 'queue' && chance.is(stalls)) {
+      const forMs = chance.int(MAX_STALL_MS);
+      onFault(process, `${what} stalls for ${forMs} ms`);
+      await timeline.pause(forMs, process);
+      onFault(process, `${what} goes on`);
+    }
     if (refused > 0 && !isStep && chance.is(refused)) {
       onFault(process, `${what} is refused`);
       throw unavailable(what);

@@ -187,7 +187,8 @@ export class PacedRun {
     askedMs: number | null = null,
   ): void {
     this.#underWay.set(host, (this.#underWay.get(host) ?? 0) - 1);
-    this.#pace.end(slot, this.#nowMs, { result: { outcome, durationMs: 0, lateMs: 0, ...times }, askedMs });
+    const sent = { durationMs: 0, lateMs: 0, isWithheld: false, isSentAgain: false };
+    this.#pace.end(slot, this.#nowMs, { result: { outcome, ...sent, ...times }, askedMs });
     const { lane, attempt } = waiting;
     const result = this.of(lane);
     if (attempt === 1) result.firstPassMs = this.#nowMs;

@@ -110,14 +110,22 @@ describe('fuel delivery show', () => {
       await queue.redeliver(deliveryOf(1), { force: false, dueAtMs: 20_000 });
       const [third] = await claimFrom(queue, claimOptions(20_000));
       if (third === undefined) throw new Error('nothing was claimed');
-      const attempt = { ...attemptOf(third, 20_000, SUCCESS), durationMs: 12.7 };
+      const attempt = { ...attemptOf(third, 20_000, SUCCESS), durationMs: 12.7, sentAgain: true };
       await queue.report([{ kind: 'delivered', ...claimOf(third), attempt }]);
     });
     const { attempts } = await done('delivery', 'show', idOf(1));
     const timeout = { kind: 'timeout', detail: 'no answer in 500 ms' };
     const nothing = { status: null, headers: null, body: null };
     const attempt = (cycle: number, number: number, second: number) => ({
-      ...{ cycle, number, at: at(second), duration_ms: 250, others_under_way: 3, ok: false },
+      ...{
+        cycle,
+        number,
+        at: at(second),
+        duration_ms: 250,
+        others_under_way: 3,
+        sent_again: false,
+        ok: false,
+      },
     });
     expect(attempts).toEqual([
       { ...attempt(1, 1, 10), ...nothing, error: timeout },
@@ -126,7 +134,14 @@ describe('fuel delivery show', () => {
         error: { kind: 'status', detail: 'status 503' },
       },
       {
-        ...{ ...attempt(2, 1, 20), duration_ms: 13, ok: true, status: 204, headers: { server: 'x' } },
+        ...{
+          ...attempt(2, 1, 20),
+          duration_ms: 13,
+          sent_again: true,
+          ok: true,
+          status: 204,
+          headers: { server: 'x' },
+        },
         ...{ body: '', error: null },
       },
     ]);

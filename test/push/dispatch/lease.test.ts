@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest';
+import { PREFIX } from '../../support/accounts/account-samples.ts';
+import { newDelivery, SUCCESS } from '../../support/deliveries/deliveries.ts';
+import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import type { PushMachine } from '../../support/deliveries/push.ts';
+import { CommitGate, deliveryOf, id, pushMachine } from '../../support/deliveries/push-machine.ts';
+
+const SECOND_MS = 1_000;
+const waiting = (transactionId: number) => newDelivery(transactionId, { prefix: PREFIX, position: 1 });
+
+/** A machine whose commits of one name take as long as told, the first time. */
+async function slowCommit(name: string) {
+  const gate = new CommitGate();
+  const m = await pushMachine({ onCommit: gate.onCommit });
+  gate.close(name);
+  const takes = async (ms: number): Promise<void> => {
+    await m.scheduler.advance(ms);
+    gate.open();
+    await settle();
+  };
+  return { m, takes };
+}
+
+describe.each([
+  [
+    'a claim',
+    'claim',
+    async (m: PushMachine): Promise<void> => {
+      await m.queue.enqueue([waiting(1)]);
+      await m.scheduler.advance(0);
+    },
+  ],
+  [
+    'a commit that stores and claims',
+    'enqueue',
+    (m: PushMachine): void => void m.dispatcher.accept([waiting(1)]),
+  ],
+] as const)('what %s has claimed', (_, name, begin) => {
+  test.each([3, 6, 40])('is not sent when that took %s s, and once under the next lease', async (seconds) => {
+    const { m, takes } = await slowCommit(name);
+    await begin(m);
+    await takes(seconds * SECOND_MS);
+    expect(m.sender.sent).toEqual([]);
+    await m.scheduler.advance(20 * SECOND_MS);
+    expect(m.sender.sent).toMatchObject([{ attempt: 1 }]);
+    expect(await m.queue.find(waiting(1).id)).toMatchObject({
+      state: 'delivered',
+      attempts: [{ number: 1 }],
+    });
+  });
+
+  test('is sent at once when that took less than half of the lease', async () => {
+    const { m, takes } = await slowCommit(name);
+    await begin(m);
+    await takes(2_400);
+    expect(m.sender.sent).toHaveLength(1);
+  });
+});
+
+test('a claim that waits for another one is dated when its turn comes', async () => {
+  const { m, takes } = await slowCommit('enqueue');
+  void m.dispatcher.accept([waiting(1)]);
+  void m.dispatcher.accept([waiting(2)]);
+  await takes(4 * SECOND_MS);
+  await m.scheduler.advance(SECOND_MS);
+  expect(new Set(m.sender.sent.map(({ id: sent }) => sent))).toEqual(
+    new Set([1, 2].map((n) => waiting(n).id)),
+  );
+  await m.scheduler.advance(10 * SECOND_MS);
+  expect(m.sender.sent).toHaveLength(2);
+});
+
+test('what may not be sent any more when its connection is ready is given back, and is no attempt', async () => {
+  const m = await pushMachine();
+  const send = m.sender.send.bind(m.sender);
+  m.sender.send = ({ maySend }) => {
+    m.sender.send = send;
+    const sent = { outcome: SUCCESS, durationMs: 0, lateMs: 0, connectMs: null, answerMs: null };
+    return new Promise((resolve) => {
+      const ready = () => resolve({ ...sent, isWithheld: maySend?.() === false, isSentAgain: false });
+      m.scheduler.setTimer(2_500, ready); // for a name and a connection, in a process that is slow
+    });
+  };
+  await m.push(501);
+  await m.scheduler.advance(3 * SECOND_MS);
+  expect(m.sender.sent).toMatchObject([{ attempt: 1 }]);
+  expect((await deliveryOf(m, 501)).attempts).toHaveLength(1);
+});
+
+test('a delivery is not claimed again while its outcome waits for a slow commit', async () => {
+  const { m, takes } = await slowCommit('report');
+  await m.push(501);
+  await m.scheduler.advance(SECOND_MS);
+  await m.queue.enqueue([waiting(2)]);
+  await takes(20 * SECOND_MS);
+  await m.scheduler.advance(SECOND_MS);
+  expect(m.sender.sent.map(({ id: sent }) => sent)).toEqual([id(501), waiting(2).id]);
+});
