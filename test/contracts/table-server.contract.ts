@@ -60,9 +60,9 @@ export function tableServerContract<C extends ServerConnection>(server: TableSer
   /** Connects through a port that can be frozen and cut. */
   const throughPort = async () => {
     const url = new URL(server.url());
-    const port = await CuttablePort.open({ port: 0, target: Number(url.port) });
+    const port = await CuttablePort.open({ port: 0, target: Number(url.port), host: url.hostname });
     onTestFinished(() => port.close());
-    url.port = String(port.port);
+    url.host = `127.0.0.1:${port.port}`;
     return { port, connection: connected(server.freshPlace(), url.href) };
   };
   const insert = (tables: Tables) => tables.write([put(ITEMS, { id: 1 }, 'missing')]);

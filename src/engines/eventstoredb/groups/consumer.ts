@@ -1,3 +1,4 @@
+import { PersistentSubscriptionDoesNotExistError } from '@eventstore/db-client';
 import type { Clock } from '../../../base/clock.ts';
 import { FuelError, reasonOf } from '../../../base/errors.ts';
 import type { Log } from '../../../base/log.ts';
@@ -18,6 +19,7 @@ import { SUBSCRIBE_BACKOFF } from '../driver/server-subscription.ts';
 import { readRange } from '../log/reads.ts';
 import { EventStoreDbGroupSource } from './group-source.ts';
 import { EventStoreDbInFlightEvents, MAX_DELAYED, type Message, type ToPark } from './in-flight-events.ts';
+import { ensureGroup } from './settings.ts';
 
 /** How often the clock is read at least, since it may not run in real time. */
 const MAX_WAIT_MS = 1_000;
@@ -64,9 +66,7 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
         try {
           yield* this.#connected();
         } catch (error) {
-          const known = toKnownError(error);
-          this.#options.onState?.(reasonOf(known));
-          await this.#retry.waitAfter(known);
+          await this.#afterBreak(error);
         }
       }
     } finally {
@@ -99,6 +99,21 @@ export class EventStoreDbGroupConsumer implements GroupConsumer {
     const message = this.#inFlight.end(event, this.#options.clock.now());
     await this.#park(message && { message, reason });
     this.#changed.notify();
+  }
+
+  /** Makes the group again if somebody has deleted it, or waits before the next try. */
+  async #afterBreak(error: unknown): Promise<void> {
+    const { connection, group, settings, log, onState } = this.#options;
+    try {
+      if (!(error instanceof PersistentSubscriptionDoesNotExistError)) throw error;
+      await ensureGroup(connection, group, settings);
+      const fact = 'consumer continues: its group had been deleted on the event store, and was made again';
+      log.warn({ group }, `${fact}; it hands out the whole log once more`);
+    } catch (broken) {
+      const known = toKnownError(broken);
+      onState?.(reasonOf(known));
+      await this.#retry.waitAfter(known);
+    }
   }
 
   /** Hands out events of one subscription. Ends when `signal` or `closed` aborts; rejects when the subscription breaks. */

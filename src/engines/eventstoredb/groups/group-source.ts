@@ -1,15 +1,18 @@
+import { once } from 'node:events';
+import type { Writable } from 'node:stream';
 import type { PersistentSubscriptionToAll } from '@eventstore/db-client';
 import type { Signal } from '../../../base/signal.ts';
 import type { EventStoreDbConnection } from '../driver/connection.ts';
 import { DRIVER_BUFFER, ServerSubscription } from '../driver/server-subscription.ts';
 import type { Message, ToPark } from './in-flight-events.ts';
+import { statusOf } from './settings.ts';
 
 const MAX_ACKNOWLEDGED_AT_ONCE = 500;
 /** Unwanted events are acknowledged together, since a message costs both sides more than the events in it. */
 const MAX_UNWANTED = 500;
 const UNWANTED_MS = 200;
-/** The driver (6.2.1) cancels the call to end a subscription, which drops unsent acknowledgements. So it is done later. */
-const SEND_MS = 100;
+/** The limit for delivering what was answered last. The server sends the events again whose answers it has not read. */
+const LAST_ANSWERS_MS = 5_000;
 
 export interface GroupSourceOptions {
   readonly group: string;
@@ -21,11 +24,24 @@ export interface GroupSourceOptions {
 /** One persistent subscription on the server, until it breaks. */
 export class EventStoreDbGroupSource extends ServerSubscription<PersistentSubscriptionToAll> {
   readonly #unwanted: Message[] = [];
+  readonly #connection: EventStoreDbConnection;
+  readonly #group: string;
+  /** The answers that the driver has not written yet. */
+  readonly #sending = new Set<Promise<void>>();
   #unwantedSinceMs = 0;
-  #sentAtMs = Number.NEGATIVE_INFINITY;
+  #hasAnswered = false;
+  /** The call to the server, once there is one. */
+  #call: Writable | undefined;
 
-  constructor({ client }: EventStoreDbConnection, { group, bufferSize, changed }: GroupSourceOptions) {
+  constructor(connection: EventStoreDbConnection, { group, bufferSize, changed }: GroupSourceOptions) {
+    const { client } = connection;
     super(client.subscribeToPersistentSubscriptionToAll(group, { bufferSize }, DRIVER_BUFFER), changed);
+    this.#connection = connection;
+    this.#group = group;
+    // The driver does not show its call, a duplex stream, but pipes it into the subscription.
+    this.subscription.once('pipe', (call) => {
+      this.#call = call as Writable;
+    });
   }
 
   /** Returns the next event that has arrived; `undefined` if there is none. */
@@ -63,16 +79,41 @@ export class EventStoreDbGroupSource extends ServerSubscription<PersistentSubscr
     await this.#sent(this.subscription.nack('park', reason, message));
   }
 
+  /** Ends the subscription once the server has been sent all answers. */
   override close(): void {
     this.ended.resolve();
-    const leftMs = this.#sentAtMs + SEND_MS - performance.now();
-    if (leftMs > 0) setTimeout(() => super.close(), leftMs).unref();
+    const hasMore = this.#hasAnswered && this.error === undefined;
+    if (hasMore) void this.#deliverAnswers().finally(() => super.close());
     else super.close();
+  }
+
+  /**
+   * The driver (6.2.1) ends a subscription by cancelling its call, which drops the answers that are not written yet, and
+   * those that the server has received and not read. So they are written first, and then the server answers a question
+   * on the same connection. Never rejects.
+   */
+  async #deliverAnswers(): Promise<void> {
+    const signal = AbortSignal.timeout(LAST_ANSWERS_MS);
+    const late = once(signal, 'abort');
+    while (this.#sending.size > 0 && !signal.aborted)
+      await Promise.race([Promise.allSettled(this.#sending), late]);
+    try {
+      if (this.#call === undefined) return;
+      const written = once(this.#call, 'finish', { signal });
+      this.#call.end();
+      await written;
+      await statusOf(this.#connection, this.#group, signal);
+    } catch {
+      // The connection has broken, or is slow: the server sends the events again.
+    }
   }
 
   /** Does not rely on the driver's promise, which in 6.2.1 never settles if the connection breaks during a write. */
   async #sent(sending: Promise<void>): Promise<void> {
-    this.#sentAtMs = performance.now();
+    this.#hasAnswered = true;
+    this.#sending.add(sending);
+    const settled = (): void => void this.#sending.delete(sending);
+    sending.then(settled, settled);
     try {
       await Promise.race([sending, this.ended.promise]);
     } catch (error) {

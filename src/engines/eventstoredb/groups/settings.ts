@@ -49,12 +49,14 @@ export async function ensureGroup(
   }
 }
 
-/** Does `PersistentSubscriptions.status`. */
+/** Does `PersistentSubscriptions.status`. With a signal it tries only once. */
 export async function statusOf(
   connection: EventStoreDbConnection,
   group: string,
+  signal?: AbortSignal,
 ): Promise<GroupStatus | undefined> {
-  const info = await connection.use((client) => infoAt(client, group));
+  const options = signal === undefined ? {} : { retryForMs: 0, signal };
+  const info = await connection.use((client) => infoAt(client, group), options);
   if (info === undefined) return undefined;
   const { lastCheckpointedEventPosition: checkpoint, parkedMessageCount } = info.stats;
   return { position: toSafe(checkpoint?.commit ?? 0n), parked: toSafe(parkedMessageCount) };

@@ -7,24 +7,28 @@ export class CuttablePort {
   port = 0;
   readonly #server: Server;
   readonly #target: number;
+  readonly #host: string;
   /** Each connection with its counterpart. */
   readonly #pairs = new Set<readonly [Socket, Socket]>();
   #isFrozen = false;
 
-  private constructor(target: number) {
+  private constructor(target: number, host: string) {
     this.#target = target;
+    this.#host = host;
     this.#server = createServer((socket) => this.#join(socket));
   }
 
-  /** Listens on 127.0.0.1. Port 0 takes a free port. */
+  /** Listens on 127.0.0.1. Port 0 takes a free port. The target is on `host`, by default this machine. */
   static async open({
     port,
     target,
+    host = '127.0.0.1',
   }: {
     readonly port: number;
     readonly target: number;
+    readonly host?: string;
   }): Promise<CuttablePort> {
-    const front = new CuttablePort(target);
+    const front = new CuttablePort(target, host);
     front.#server.listen(port, '127.0.0.1');
     await once(front.#server, 'listening');
     front.port = (front.#server.address() as AddressInfo).port;
@@ -56,7 +60,7 @@ export class CuttablePort {
   }
 
   #join(near: Socket): void {
-    const far = connect(this.#target, '127.0.0.1');
+    const far = connect(this.#target, this.#host);
     const pair = [near, far] as const;
     this.#pairs.add(pair);
     const end = (): void => {

@@ -77,7 +77,6 @@ export class Groups {
         call.emit('error', error);
       }
     });
-    call.once('end', () => call.end());
   }
 
   #join(call: SubscriptionCall, options: persistent.ReadReq.Options): Group {
@@ -85,7 +84,7 @@ export class Groups {
     const [name = '<unknown>'] = call.metadata.get('connection-name').map(String);
     const client = { call, name, bufferSize: options.getBufferSize(), inFlight: 0 };
     const leave = (): void => group.remove(client);
-    call.once('cancelled', leave).once('end', leave);
+    call.once('cancelled', leave); // a consumer that sends nothing more still receives, as on the real server
     const confirmation = new persistent.ReadResp.SubscriptionConfirmation();
     confirmation.setSubscriptionId(`$all::${options.getGroupName()}`);
     call.write(new persistent.ReadResp().setSubscriptionConfirmation(confirmation));
