@@ -77,6 +77,10 @@ export function errorOfThread(error: unknown): unknown {
   return new FuelError(code as ErrorCode, error.message, { cause: error });
 }
 
+/** What to do about a URL that can't be read because of its user name or password. */
+export const ENCODE_CREDENTIALS =
+  'in its user name and password write @ : / ? # % and spaces as %40 %3A %2F %3F %23 %25 %20';
+
 /**
  * The error for a connection string that its driver rejects. It quotes the driver's message, unless that contains a
  * part of the password.
@@ -85,11 +89,10 @@ export function refusedConnectionString(
   { setting, url }: { readonly setting: string; readonly url: string },
   reason: unknown,
 ): FuelError {
-  const said = reason instanceof Error ? reason.message : String(reason);
-  const [, password = ''] = /:\/\/[^:]*:(.*)@/s.exec(url) ?? [];
-  const isTold = password.split(/[:@/]/).some((part) => part !== '' && said.includes(part));
-  const why = isTold
-    ? 'the driver cannot read it; in a password @ : / % are written as %40 %3A %2F %25'
-    : said.replace(/\.$/, '');
-  return new FuelError('CONFIG_INVALID', `${setting}: ${why}`);
+  const said = (reason instanceof Error ? reason.message : String(reason)).replace(/\.$/, '');
+  const [, password] = /:\/\/[^:]*:(.*)@/s.exec(url) ?? [];
+  const isTold = password?.split(/[:@/?#%]/).some((part) => part !== '' && said.includes(part)) ?? false;
+  const why = isTold ? 'the driver cannot read it' : said;
+  const advice = password === undefined ? '' : `: ${ENCODE_CREDENTIALS}`;
+  return new FuelError('CONFIG_INVALID', `${setting}: ${why}${advice}`);
 }

@@ -165,3 +165,29 @@ test('PostgreSQL and MongoDB are not selected both: the tables would be in one o
     message: expect.stringMatching(told),
   });
 });
+
+describe('a URL whose password has to be encoded', () => {
+  test.each([
+    { name: 'EVENTSTORE_URL', url: 'esdb://fuel:p%deper@es:2113' },
+    { name: 'EVENTSTORE_URL', url: 'esdb://fuel:a?peper@es:2113?tls=false' },
+    { name: 'MONGODB_URL', url: 'mongodb://fuel:p%deper@mongo:27017/fuel' },
+    { name: 'MONGODB_URL', url: 'mongodb://fuel:a/peper@mongo:27017/fuel' },
+    { name: 'POSTGRES_URL', url: 'postgres://fuel:p%deper@pg:5432/fuel' },
+    { name: 'POSTGRES_URL', url: 'postgres://fuel:a#peper@pg:5432/fuel' },
+    { name: 'FUEL_SMTP_URL', url: 'smtp://fuel:a/peper@mail:587' },
+  ])(
+    'is refused with the name $name and what to write, without the password: $url',
+    async ({ name, url }) => {
+      const refused = await (async () => {
+        const { assertSettings } = registry.servers.find(({ setting }) => setting === name) ?? {};
+        await assertSettings?.(registry.loadConfig({ [name]: url }, 'command'));
+        return registry.loadConfig({ [name]: url }, 'command');
+      })().catch((error: unknown) => error);
+      expect(refused).toMatchObject({ code: 'CONFIG_INVALID' });
+      const { message } = refused as FuelError;
+      expect(message).toContain(name);
+      expect(message).toMatch(/write @ : \/ \? # % and spaces as %40 %3A %2F %3F %23 %25 %20/);
+      expect(message).not.toMatch(/eper/);
+    },
+  );
+});

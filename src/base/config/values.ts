@@ -1,5 +1,6 @@
 import { isEmail } from '../../domain/values/primitives.ts';
 import { trimmed } from '../../domain/values/search-text.ts';
+import { ENCODE_CREDENTIALS } from '../errors.ts';
 import { parseRange } from './ip-address.ts';
 import { sealKeysIn } from './seal-keys.ts';
 
@@ -96,11 +97,14 @@ export function masterKey(text: string): Buffer {
   return key;
 }
 
-export const url = (...protocols: readonly string[]) =>
-  textThat(
-    (text) => protocols.includes(URL.parse(text)?.protocol ?? ''),
-    `must be a URL that starts with ${protocols.map((name) => `${name}//`).join(' or ')}`,
-  );
+export function url(...protocols: readonly string[]): (text: string) => string {
+  const schemes = protocols.map((name) => `${name}//`);
+  return (value) => {
+    if (protocols.includes(URL.parse(text(value))?.protocol ?? '')) return value;
+    const advice = value.includes('@') ? `; ${ENCODE_CREDENTIALS}` : '';
+    throw new Error(`must be a URL that starts with ${schemes.join(' or ')}${advice}`);
+  };
+}
 
 /** Like `url`, for a URL that is not a secret and is shown. */
 export function urlWithoutCredentials(...protocols: readonly string[]): (text: string) => string {

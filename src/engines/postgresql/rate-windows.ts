@@ -3,6 +3,7 @@ import { type RateWindows, WINDOW_SECONDS } from '../../pull/edge/rate-windows/r
 import { createSharedRateWindows } from '../../pull/edge/rate-windows/shared.ts';
 import type { PostgresConnection } from './driver/connection.ts';
 import { schemaOf } from './driver/schema.ts';
+import { inMs } from './driver/values.ts';
 
 /** The API must answer 503 within 2 s while PostgreSQL is unavailable. */
 const ANSWER_MS = 1_200;
@@ -51,5 +52,5 @@ function counting(windows: string): string {
       counted = ${before} < $2::bigint,
       hits = CASE WHEN ${before} < $2::bigint THEN ${before} + 1 ELSE ${before} END,
       ends_at = CASE WHEN ${isOver} THEN ${end} ELSE is_now.ends_at END
-    RETURNING counted, hits, EXTRACT(epoch FROM ends_at - now())::float8 * 1000 AS "leftMs"`;
+    RETURNING counted, hits, ${inMs('ends_at - now()')} AS "leftMs"`;
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { toKnownError } from '../../../src/engines/postgresql/driver/errors.ts';
 import { openPostgresTables } from '../../../src/engines/postgresql/tables/tables.ts';
 import { type StorePlan, tablePlan } from '../../../src/tables/plan.ts';
@@ -35,11 +35,19 @@ describeWithPostgres('a connection to PostgreSQL', () => {
     await expect.poll(() => connection.use(1_000, (run) => run({ sql }))).toEqual([{ n: 0 }]);
   });
 
+  test('begins no statement that nobody waits for by the time it is connected', async () => {
+    const connection = postgresql();
+    const work = vi.fn(async () => undefined);
+    await expect(connection.use(0, work)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    await connection.ping();
+    expect(work).not.toHaveBeenCalled();
+  });
+
   test('rolls back what fails, and keeps the connection for what follows', async () => {
     const connection = postgresql();
     const pid = { sql: 'SELECT pg_backend_pid() AS pid' };
     const before = await connection.use(1_000, (run) => run(pid));
-    const failing = connection.transaction(1_000, async (run) => {
+    const failing = connection.transaction({ withinMs: 1_000 }, async (run) => {
       await run({ sql: 'CREATE TABLE pg_temp.left_behind (id int)' });
       throw new RangeError('own');
     });
@@ -58,7 +66,7 @@ describeWithPostgres('a connection to PostgreSQL', () => {
       await run({ sql: `INSERT INTO ${schema}.counts VALUES (1, 0), (2, 0)` });
     });
     const both = ([first, second]: readonly [number, number]) =>
-      connection.transaction(20_000, async (run) => {
+      connection.transaction({ withinMs: 20_000 }, async (run) => {
         const sql = `UPDATE ${schema}.counts SET n = n + 1 WHERE id = $1`;
         await run({ sql, values: [first] });
         await sleep(200);
@@ -73,11 +81,35 @@ describeWithPostgres('a connection to PostgreSQL', () => {
     ['postgres://nobody@HOST/postgres', /^POSTGRES_URL: role "nobody" does not exist/],
     ['postgres://fuel@HOST/nowhere', /^POSTGRES_URL: database "nowhere" does not exist/],
     ['postgres://fuel@HOST/postgres?sslmode=verify-full', /SSL/],
+    ['postgres://fuel@HOST/postgres?options=-c', /^POSTGRES_URL: -c requires a value|^POSTGRES_URL: .*-c/],
+    ['postgres://fuel@HOST/postgres?options=-c nonsense=on', /^POSTGRES_URL: unrecognized .* "nonsense"/],
   ])('is told what is wrong with %s', async (url, told) => {
     const { host } = new URL(postgresUrl());
     const connection = postgresql(freshSchema(), url.replace('HOST', host));
     await expect(connection.ping()).rejects.toMatchObject({ message: expect.stringMatching(told) });
   });
+});
+
+describeWithPostgres('POSTGRES_URL', () => {
+  test.each(['50%', '%zz', '100%25', 'a b', "it's"])('may have the password %s', async (password) => {
+    const url = postgresUrl().replace('fuel@', `fuel:${password}@`);
+    await postgresql(freshSchema(), url).ping();
+  });
+
+  test.each(['-c work_mem=3MB -c jit=on', '-c%20work_mem%3D3MB%20-c%20jit%3Don'])(
+    'may have the options %s, which prevail, though settings are added',
+    async (options) => {
+      const connection = postgresql(
+        freshSchema(),
+        `${postgresUrl()}?options=${options}&application_name=own`,
+      );
+      const names = ['work_mem', 'jit', 'enable_seqscan', 'application_name'];
+      const shown = names.map((name) => `current_setting('${name}') AS ${name}`).join(', ');
+      expect(await connection.use(5_000, (run) => run({ sql: `SELECT ${shown}` }))).toEqual([
+        { work_mem: '3MB', jit: 'on', enable_seqscan: 'off', application_name: 'own' },
+      ]);
+    },
+  );
 });
 
 describe('an error of PostgreSQL', () => {

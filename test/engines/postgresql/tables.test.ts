@@ -1,5 +1,6 @@
 import { vi } from 'vitest';
-import { PostgresConnection, type Sql } from '../../../src/engines/postgresql/driver/connection.ts';
+import { PostgresConnection } from '../../../src/engines/postgresql/driver/connection.ts';
+import type { Sql } from '../../../src/engines/postgresql/driver/session.ts';
 import { openPostgresTables } from '../../../src/engines/postgresql/tables/tables.ts';
 import { tablesContract } from '../../contracts/tables.contract.ts';
 import {

@@ -114,11 +114,14 @@ class MongoTables implements TablesEngine {
   }
 
   async destroy() {
-    await this.#use(async (db) => {
-      for (const { name } of this.#plan.tables) await db.collection(name).drop();
-      await versionsIn(db).deleteOne({ _id: this.#plan.name });
-    });
-    await this.close();
+    try {
+      await this.#use(async (db) => {
+        for (const { name } of this.#plan.tables) await db.collection(name).drop();
+        await versionsIn(db).deleteOne({ _id: this.#plan.name });
+      });
+    } finally {
+      await this.close();
+    }
   }
 
   /** Leaves the connection open for its owner. */

@@ -1,10 +1,11 @@
 import pg, { type PoolClient } from 'pg';
-import { FuelError, refusedConnectionString } from '../../../base/errors.ts';
-import type { AnyRow } from '../../../tables/plan.ts';
+import { FuelError } from '../../../base/errors.ts';
 import { inTime } from '../../tables/server-store.ts';
-import { isConflict, isOfConnection, toKnownError, whileConnecting } from './errors.ts';
+import { toKnownError, whileConnecting } from './errors.ts';
 import { Notifications } from './notifications.ts';
-import { types } from './values.ts';
+import { type Run, Session } from './session.ts';
+import { type Limits, sessionConfig } from './settings.ts';
+import { inMs, types } from './values.ts';
 
 export const TITLE = 'PostgreSQL';
 /** The limit for getting a connection. It is short, so that a page request is answered within 2 s in any case. */
@@ -15,34 +16,12 @@ const MAX_CONNECTIONS = 10;
 const IDLE_MS = 30_000;
 /** How often work that conflicts with another transaction is tried. The second try usually succeeds. */
 const MAX_TRIES = 5;
-/**
- * PostgreSQL has no hints. The first settings leave it no plan but the named index in its order. The others end a
- * statement whose client is gone, and make the server write values as the driver reads them.
- */
-const SETTINGS = [
-  ...['seqscan', 'bitmapscan', 'sort', 'incremental_sort', 'hashjoin', 'mergejoin'].map(
-    (way) => `enable_${way}=off`,
-  ),
-  ...['jit=off', 'max_parallel_workers_per_gather=0', 'client_connection_check_interval=1s'],
-  ...['datestyle=ISO', 'timezone=UTC', 'bytea_output=hex', 'extra_float_digits=1'],
-]
-  .map((each) => `-c ${each}`)
-  .join(' ');
-
 export interface PostgresOptions {
   /** `postgres://…` or `postgresql://…`, with credentials and TLS. */
   readonly url: string;
   /** The schema of the tables. */
   readonly schema: string;
 }
-
-export interface Sql {
-  readonly sql: string;
-  readonly values?: readonly unknown[];
-}
-
-/** Runs one statement, and returns its rows. */
-export type Run = (statement: Sql) => Promise<AnyRow[]>;
 
 /** The connections of one thread, which the adapters share. Each is made when it is first needed, and has no state. */
 export class PostgresConnection {
@@ -56,10 +35,9 @@ export class PostgresConnection {
   constructor({ url, schema }: PostgresOptions) {
     this.schema = schema;
     const config = {
-      ...{ connectionString: withSettings(url), application_name: 'fuel', types, keepAlive: true },
+      ...{ application_name: 'fuel', ...sessionConfig(url), types, keepAlive: true },
       ...{ max: MAX_CONNECTIONS, connectionTimeoutMillis: CONNECT_MS, idleTimeoutMillis: IDLE_MS },
     };
-    assertTaken(url, config);
     this.#pool = new pg.Pool(config);
     this.#pool.on('error', () => undefined); // an idle connection was cut, and the next use makes another one
     this.#pool.on('connect', (client) => client.on('error', () => undefined)); // the statement rejects anyway
@@ -69,37 +47,30 @@ export class PostgresConnection {
   /**
    * Runs statements on one connection. Rejects with `STORE_UNAVAILABLE` if no server has done them within `withinMs`,
    * `STORE_CLOSED` after `close`, `ITEM_REFUSED` for values that can't be stored, `CONFIG_INVALID` for what only the
-   * operator can change, and otherwise with the driver's own errors. After a conflict it does the work again.
+   * operator can change, and otherwise with the driver's own errors. Work that met a conflict, or a limit of a session
+   * that does not have our settings, is done again in a transaction that has them.
    */
-  async use<T>(withinMs: number, work: (run: Run) => Promise<T>): Promise<T> {
-    return inTime(TITLE, withinMs, this.#use(withinMs, work));
+  use<T>(withinMs: number, work: (run: Run) => Promise<T>): Promise<T> {
+    return this.#repeated(withinMs, (session, isAgain) =>
+      isAgain ? session.transaction({ withinMs }, work) : work(session.run),
+    );
   }
 
   /** Runs statements like `use`, but commits them together, or none if the work rejects. */
-  transaction<T>(withinMs: number, work: (run: Run) => Promise<T>): Promise<T> {
-    return this.use(withinMs, async (run) => {
-      await run({ sql: 'BEGIN' });
-      try {
-        const result = await work(run);
-        await run({ sql: 'COMMIT' });
-        return result;
-      } catch (error) {
-        await run({ sql: 'ROLLBACK' }).catch(() => undefined); // if the connection is cut, the server rolls back itself
-        throw error;
-      }
-    });
+  transaction<T>(limits: Limits, work: (run: Run) => Promise<T>): Promise<T> {
+    return this.#repeated(limits.withinMs, (session) => session.transaction(limits, work));
   }
 
-  /** Resolves when the server answers and takes writes, within 2 s either way. */
+  /** Resolves when the server answers and takes transactions that write, within 2 s either way. */
   async ping(): Promise<void> {
     const sql = `SELECT current_setting('transaction_read_only') AS read_only`;
-    const [answer] = await this.use(ANSWER_MS, (run) => run({ sql }));
+    const [answer] = await this.transaction({ withinMs: ANSWER_MS }, (run) => run({ sql }));
     if (answer?.read_only !== 'off') throw noWrites();
   }
 
   /** Returns the version and the clock of the server. Rejects like `use`. */
   async describe(): Promise<{ readonly version: string; readonly clockMs: number }> {
-    const sql = `SELECT current_setting('server_version') AS version, clock_timestamp() AS now`;
+    const sql = `SELECT current_setting('server_version') AS version, ${inMs('clock_timestamp()')} AS now`;
     const [{ version, now } = {}] = await this.use(ANSWER_MS, (run) => run({ sql }));
     return { version: String(version).split(' ')[0] ?? '', clockMs: Number(now) };
   }
@@ -109,32 +80,43 @@ export class PostgresConnection {
     if (this.#isClosed) return;
     this.#isClosed = true;
     await this.notifications.close();
-    for (const client of this.#busy) void (client as unknown as pg.Client).end();
+    for (const client of this.#busy) cut(client);
     await this.#pool.end();
   }
 
-  async #use<T>(withinMs: number, work: (run: Run) => Promise<T>): Promise<T> {
+  /** Once the time is over it cuts the connection, and the server ends the statement. */
+  async #repeated<T>(
+    withinMs: number,
+    attempt: (session: Session, isAgain: boolean) => Promise<T>,
+  ): Promise<T> {
+    const over = new AbortController();
+    try {
+      return await inTime(TITLE, withinMs, this.#attempts(over.signal, attempt));
+    } finally {
+      over.abort();
+    }
+  }
+
+  async #attempts<T>(
+    over: AbortSignal,
+    attempt: (session: Session, isAgain: boolean) => Promise<T>,
+  ): Promise<T> {
     for (let tries = 1; ; tries++) {
       if (this.#isClosed) throw closed();
       const client = await this.#connect();
-      let isBroken = false;
-      const run: Run = async ({ sql: text, values = [] }) => {
-        try {
-          const statement = { text, values: [...values], query_timeout: withinMs };
-          return (await client.query<AnyRow>(statement)).rows;
-        } catch (error) {
-          isBroken ||= isOfConnection(error);
-          throw error;
-        }
-      };
+      const session = new Session(client);
+      const onOver = (): void => cut(client);
+      over.addEventListener('abort', onOver);
       try {
-        return await work(run);
+        over.throwIfAborted(); // it may have taken the whole time to connect
+        return await attempt(session, tries > 1);
       } catch (error) {
         if (this.#isClosed) throw closed(error);
-        if (!isConflict(error) || tries === MAX_TRIES) throw toKnownError(error);
+        if (tries === MAX_TRIES || over.aborted || !session.canRepeatAfter(error)) throw toKnownError(error);
       } finally {
+        over.removeEventListener('abort', onOver);
         this.#busy.delete(client);
-        client.release(isBroken);
+        client.release(session.isBroken);
       }
     }
   }
@@ -150,18 +132,9 @@ export class PostgresConnection {
   }
 }
 
-/** Adds the settings to the connection string. The operator's own options come last, so that they prevail. */
-function withSettings(url: string): string {
-  const [, given = ''] = /[?&]options=([^&]*)/.exec(url) ?? [];
-  return `${url}${url.includes('?') ? '&' : '?'}options=${encodeURIComponent(SETTINGS)}%20${given}`;
-}
-
-function assertTaken(url: string, config: pg.ClientConfig): void {
-  try {
-    new pg.Client(config);
-  } catch (error) {
-    throw refusedConnectionString({ setting: 'POSTGRES_URL', url }, error);
-  }
+/** Ends the statement that is under way. */
+function cut(client: PoolClient): void {
+  void (client as unknown as pg.Client).end();
 }
 
 function noWrites(): FuelError {

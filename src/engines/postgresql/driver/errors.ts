@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import { FuelError } from '../../../base/errors.ts';
+import { errorKind, FuelError } from '../../../base/errors.ts';
 
 /**
  * SQLSTATEs, or their first characters, after which another server, or this one later, takes the same statement: a
@@ -12,9 +12,20 @@ const REFUSED = ['22', '23', '54'];
 const SETTINGS = ['28', '3D000', '42501'];
 /** SQLSTATEs for a conflict with another transaction, which has ended by then. */
 const CONFLICT = ['40001', '40P01'];
+/** SQLSTATEs for a limit of the session: a statement, a lock, or a transaction took too long. */
+const LIMIT = ['57014', '55P03', '25P04'];
 /** The driver's messages for a broken connection. These errors have no code. */
 const CUT =
   /^(?:Connection terminated|timeout exceeded when|Client (?:has encountered|was closed)|Query read timeout|Cannot use a pool)/;
+
+/** What PgBouncer says where it is set so that it can't work, and what to set. */
+const MISSET = [
+  {
+    said: /unsupported startup parameter/,
+    remedy: 'set ignore_startup_parameters = options in pgbouncer.ini',
+  },
+  { said: /statement pooling mode/, remedy: 'set pool_mode = transaction in pgbouncer.ini' },
+];
 
 /** True if there is no such schema, or no such table in it. */
 export function isOfMissing(error: unknown): boolean {
@@ -25,30 +36,40 @@ export function isConflict(error: unknown): boolean {
   return error instanceof DatabaseError && has(error, CONFLICT);
 }
 
+export function isOfLimit(error: unknown): boolean {
+  return error instanceof DatabaseError && has(error, LIMIT);
+}
+
 /** True if the connection can't be used for another statement, or may still be running one. */
 export function isOfConnection(error: unknown): boolean {
-  return !(error instanceof DatabaseError) || has(error, ['08', '57P']);
+  return !(error instanceof DatabaseError) || has(error, ['08', '57P', '25P03', '25P04']);
 }
 
 /** Classifies an error of the driver for `errorKind`: unavailable, refused, or the error itself. */
 export function toKnownError(error: unknown): unknown {
   if (!(error instanceof DatabaseError)) return isCut(error) ? unavailable(error as Error) : error;
-  if (/unsupported startup parameter/.test(error.message)) return withoutOptions(error);
+  const misset = MISSET.find(({ said }) => said.test(error.message));
+  if (misset !== undefined) return invalid(error, misset.remedy);
   if (has(error, UNAVAILABLE)) return unavailable(error);
   const said = { cause: error };
   if (has(error, REFUSED))
     return new FuelError('ITEM_REFUSED', `PostgreSQL does not take it: ${error.message}`, said);
-  if (has(error, SETTINGS)) return new FuelError('CONFIG_INVALID', `POSTGRES_URL: ${error.message}`, said);
-  return error;
+  return has(error, SETTINGS) ? invalid(error) : error;
 }
 
 /** Classifies an error while connecting. If it is not the server's answer, the server is unavailable. */
 export function whileConnecting(error: unknown): unknown {
-  return error instanceof DatabaseError ? toKnownError(error) : unavailable(error as Error);
+  if (!(error instanceof DatabaseError)) return unavailable(error as Error);
+  const known = toKnownError(error);
+  // What the server says to nothing but the options of POSTGRES_URL.
+  return known === error || errorKind(known) === 'refused' ? invalid(error) : known;
 }
 
-export function unavailable(cause: Error): FuelError {
-  return new FuelError('STORE_UNAVAILABLE', `PostgreSQL cannot be reached: ${cause.message}`, { cause });
+function unavailable(cause: Error): FuelError {
+  const isLate = /time-?out/i.test(cause.message);
+  const other = isLate ? 'has not answered in time' : 'cannot be reached';
+  const what = cause instanceof DatabaseError ? 'answers' : other;
+  return new FuelError('STORE_UNAVAILABLE', `PostgreSQL ${what}: ${cause.message}`, { cause });
 }
 
 function has({ code = '' }: DatabaseError, states: readonly string[]): boolean {
@@ -60,7 +81,8 @@ function isCut(error: unknown): boolean {
   return error instanceof Error && ('syscall' in error || CUT.test(error.message));
 }
 
-function withoutOptions(cause: Error): FuelError {
-  const remedy = 'set ignore_startup_parameters = options in pgbouncer.ini';
-  return new FuelError('CONFIG_INVALID', `POSTGRES_URL: ${cause.message}: ${remedy}`, { cause, remedy });
+function invalid(cause: Error, remedy?: string): FuelError {
+  const message = `POSTGRES_URL: ${cause.message}`;
+  if (remedy === undefined) return new FuelError('CONFIG_INVALID', message, { cause });
+  return new FuelError('CONFIG_INVALID', `${message}: ${remedy}`, { cause, remedy });
 }

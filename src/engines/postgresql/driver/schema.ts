@@ -1,8 +1,10 @@
 import pg from 'pg';
 import { FuelError } from '../../../base/errors.ts';
 import { PREPARE_MS, ServerStore, type StoreVersion } from '../../tables/server-store.ts';
-import { type PostgresConnection, type Run, TITLE } from './connection.ts';
+import { type PostgresConnection, TITLE } from './connection.ts';
 import { isOfMissing } from './errors.ts';
+import type { Run } from './session.ts';
+import type { Limits } from './settings.ts';
 
 /** The topic that is locked while tables are made or dropped. */
 export const SCHEMA = 'schema';
@@ -52,11 +54,11 @@ async function makeTables(connection: PostgresConnection, plan: SchemaPlan): Pro
 /** Runs a transaction that excludes all others on the same topic. */
 export function alone<T>(
   connection: PostgresConnection,
-  { on, withinMs }: { readonly on: string; readonly withinMs: number },
+  { on, ...limits }: Limits & { readonly on: string },
   work: (run: Run) => Promise<T>,
 ): Promise<T> {
   const values = [`fuel ${connection.schema} ${on}`];
-  return connection.transaction(withinMs, async (run) => {
+  return connection.transaction(limits, async (run) => {
     await run({ sql: 'SELECT pg_advisory_xact_lock(hashtext($1))', values });
     return work(run);
   });

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { Kind, Value } from '../../../tables/plan.ts';
+import { type Kind, kindOf, type TablePlan, type Value } from '../../../tables/plan.ts';
 
 pg.defaults.parseInputDatesAsUTC = true;
 
@@ -22,6 +22,7 @@ const ENDLESS: Readonly<Partial<Record<Kind, readonly [least: string, greatest: 
   integer: [`${-(2n ** 63n)}`, `${2n ** 63n - 1n}`],
 };
 
+/** Times are sent in the form of ISO 8601, which the server reads alike whatever its settings are. */
 export function toStored(kind: Kind, value: Value): unknown {
   if (typeof value === 'string') return value.replaceAll('\u0001', MARK).replaceAll('\0', NUL);
   if (typeof value !== 'number') return value;
@@ -29,15 +30,30 @@ export function toStored(kind: Kind, value: Value): unknown {
   return kind === 'time' ? new Date(value) : value;
 }
 
-const { INT8, TEXT, TIMESTAMPTZ } = pg.types.builtins;
-const toDate = pg.types.getTypeParser(TIMESTAMPTZ) as (text: string) => Date;
+/**
+ * Returns the list that selects columns, in a form that depends on no setting: `DateStyle` and the like, of which every
+ * role, database and pooler may have another, say how the server writes times. So it sends them as whole milliseconds.
+ */
+export function readable(table: TablePlan, columns: readonly string[]): string {
+  return columns
+    .map((column) =>
+      kindOf(table, column) === 'time' ? `${inMs(`"${column}"`)} AS "${column}"` : `"${column}"`,
+    )
+    .join(', ');
+}
+
+/** Returns the milliseconds of a time since 1970. */
+export function inMs(time: string): string {
+  return `(extract(epoch FROM ${time}) * 1000)::bigint`;
+}
+
+const { INT8, TEXT } = pg.types.builtins;
 const READERS: Readonly<Record<number, (text: string) => unknown>> = {
   [INT8]: Number,
-  [TIMESTAMPTZ]: (text) => toDate(text).getTime(),
   [TEXT]: (text) => text.replaceAll(NUL, '\0').replaceAll(MARK, '\u0001'),
 };
 
-/** How the driver parses the values that the server sends as text. */
+/** How the driver parses the values that the server sends as text. It knows both forms of `bytea`. */
 export const types: pg.CustomTypesConfig = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     READERS[oid] ?? pg.types.getTypeParser(oid, format as 'text'),

@@ -9,8 +9,8 @@ import {
 import { groupOf, type Selected } from '../../../tables/selected.ts';
 import type { Wanted } from '../../tables/as-tables.ts';
 import { haveValues, inOrder, quoted, whereAll } from '../../tables/sql.ts';
-import type { Sql } from '../driver/connection.ts';
-import { TYPES, toStored } from '../driver/values.ts';
+import type { Sql } from '../driver/session.ts';
+import { readable, TYPES, toStored } from '../driver/values.ts';
 
 /** Returns the name of a table, with its schema. */
 export function tableIn(schema: string, { name }: Pick<TablePlan, 'name'>): string {
@@ -45,19 +45,22 @@ export class Reading {
   /** Reads the first rows of one run, in its order. */
   run(found: Selected, { columns, limit }: Wanted): Sql {
     const terms = found.equals.map(([column, [value = null]]) => this.#value(column, value));
-    return this.#sql(this.#rows(found, { columns: quoted(columns), terms, limit }));
+    const rows = this.#rows(found, { columns: quoted(columns), terms, limit });
+    return this.#sql(`SELECT ${this.#readable(columns)} FROM (${rows}) AS found`);
   }
 
   byKey(keys: readonly Value[], columns: readonly string[]): Sql {
     const { key } = this.#table;
     const isAsked = `"${key}" = ANY(${this.#list(key, keys)})`;
-    return this.#sql(`SELECT ${quoted(columns)} FROM ${this.#from} WHERE ${isAsked}`);
+    return this.#sql(`SELECT ${this.#readable(columns)} FROM ${this.#from} WHERE ${isAsked}`);
   }
 
   /** Reads up to `block` rows of each run, and returns the first ones of these in the order of the selection. */
   runs(found: Selected, { columns, limit, block }: Wanted & { readonly block: number }): Sql {
     const rows = this.#ofRuns(found, quoted(columns), block);
-    return this.#sql(`SELECT found.* ${rows} ORDER BY ${inOrder(found.order, found)} LIMIT ${limit}`);
+    return this.#sql(
+      `SELECT ${this.#readable(columns)} ${rows} ORDER BY ${inOrder(found.order, found)} LIMIT ${limit}`,
+    );
   }
 
   count(found: Selected, max: number): Sql {
@@ -75,7 +78,7 @@ export class Reading {
       this.#rows(part, { columns: quoted(columns), terms, limit: 1, after: ofLast });
     return this.#sql(`WITH RECURSIVE firsts AS ((${first(found)}) UNION ALL
       SELECT next.* FROM firsts AS last CROSS JOIN LATERAL (${first(found, [`last."${of}"`])}) AS next)
-      SELECT * FROM firsts`);
+      SELECT ${this.#readable(columns)} FROM firsts`);
   }
 
   /** Reads the first row of each of these groups. */
@@ -83,8 +86,9 @@ export class Reading {
     const [of = ''] = found.order;
     const part = groupOf(found, null);
     const equals = [...found.equals, [of, groups] as const];
-    const columns = quoted(columnsOfIndex(this.#table, found.index));
-    return this.#sql(`SELECT found.* ${this.#ofRuns({ ...part, equals }, columns, 1)}`);
+    const columns = columnsOfIndex(this.#table, found.index);
+    const rows = this.#ofRuns({ ...part, equals }, quoted(columns), 1);
+    return this.#sql(`SELECT ${this.#readable(columns)} ${rows}`);
   }
 
   /** Returns the `FROM` with up to `limit` rows of each run. */
@@ -132,6 +136,10 @@ export class Reading {
     const where = whereAll([...side('>', from), ...side('<', to), ...haveValues(present)]);
     return `SELECT ${part.columns} FROM ${this.#from}${where}
       ORDER BY ${inOrder([...lead, ...order], found)} LIMIT ${part.limit}`;
+  }
+
+  #readable(columns: readonly string[]): string {
+    return readable(this.#table, columns);
   }
 
   #value(column: string, value: Value): string {

@@ -4,15 +4,19 @@ import type { Tables, Write } from '../../../tables/tables.ts';
 import { allDone, asTables, type TablesEngine, type Wanted } from '../../tables/as-tables.ts';
 import type { ServerStore } from '../../tables/server-store.ts';
 import { createIndexes } from '../../tables/sql.ts';
-import type { PostgresConnection, Run, Sql } from '../driver/connection.ts';
+import type { PostgresConnection } from '../driver/connection.ts';
 import { isOfMissing } from '../driver/errors.ts';
 import { alone, SCHEMA, schemaOf, versionsIn } from '../driver/schema.ts';
+import type { Run, Sql } from '../driver/session.ts';
+import { inMs } from '../driver/values.ts';
 import { ToldChanges } from './changes.ts';
 import { createTable, Reading, tableIn } from './sql.ts';
 import { writeAtOnce } from './write.ts';
 
 /** The limit for building indexes. A retry after it waits for the same build. */
 const INDEXES_MS = 3_600_000;
+/** How long the removal of tables waits for who reads them. Every other reader waits behind it. */
+const DROP_LOCK_MS = 250;
 /** How many rows of each run are read first. More are read only if most of the first rows belong to one run. */
 const LEAST_OF_RUN = 8;
 
@@ -82,7 +86,7 @@ class PostgresTables implements TablesEngine {
     if (!allOrNone) return this.#use(work);
     const { withinMs } = this.#plan;
     return this.#schema.use(withinMs, () =>
-      this.#connection.transaction(withinMs, async (run) => allDone(await work(run))),
+      this.#connection.transaction({ withinMs }, async (run) => allDone(await work(run))),
     );
   }
 
@@ -93,18 +97,21 @@ class PostgresTables implements TablesEngine {
   }
 
   async now() {
-    const [row] = await this.#use((run) => run({ sql: 'SELECT clock_timestamp() AS now' }));
+    const [row] = await this.#use((run) => run({ sql: `SELECT ${inMs('clock_timestamp()')} AS now` }));
     return row?.now as number;
   }
 
   async destroy() {
     const { schema } = this.#connection;
     const { name, tables, withinMs } = this.#plan;
-    await this.#alone({ on: SCHEMA, withinMs }, async (run) => {
-      for (const table of tables) await run({ sql: `DROP TABLE IF EXISTS ${tableIn(schema, table)}` });
-      await run({ sql: `DELETE FROM ${versionsIn(schema)} WHERE name = $1`, values: [name] });
-    });
-    await this.close();
+    try {
+      await this.#alone({ on: SCHEMA, withinMs, lockMs: DROP_LOCK_MS }, async (run) => {
+        for (const table of tables) await run({ sql: `DROP TABLE IF EXISTS ${tableIn(schema, table)}` });
+        await run({ sql: `DELETE FROM ${versionsIn(schema)} WHERE name = $1`, values: [name] });
+      });
+    } finally {
+      await this.close();
+    }
   }
 
   /** Leaves the connection open for its owner. */
@@ -119,15 +126,19 @@ class PostgresTables implements TablesEngine {
     { index }: Selected,
     statement: (reading: Reading) => Sql,
   ): Promise<AnyRow[]> {
-    try {
-      return await this.#use(async (run) => {
-        await this.#assertIndex(run, table, index);
-        return run(statement(new Reading(this.#connection.schema, table)));
-      });
-    } catch (error) {
-      if (isOfMissing(error)) return [];
-      throw error;
-    }
+    const { withinMs } = this.#plan;
+    const reading = async (run: Run): Promise<AnyRow[]> => {
+      await this.#assertIndex(run, table, index);
+      return run(statement(new Reading(this.#connection.schema, table)));
+    };
+    return this.#schema.use(withinMs, async () => {
+      try {
+        return await this.#connection.use(withinMs, reading);
+      } catch (error) {
+        if (isOfMissing(error)) return []; // a reader makes no tables that another process has dropped
+        throw error;
+      }
+    });
   }
 
   /** Throws if the index is not made yet: PostgreSQL would read the whole table. */

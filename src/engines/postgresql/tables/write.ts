@@ -1,7 +1,7 @@
 import { kindOf, type Value } from '../../../tables/plan.ts';
 import type { Write } from '../../../tables/tables.ts';
 import { quoted } from '../../tables/sql.ts';
-import type { Run } from '../driver/connection.ts';
+import type { Run } from '../driver/session.ts';
 import { TYPES, toStored } from '../driver/values.ts';
 import { Reading, tableIn } from './sql.ts';
 

@@ -31,7 +31,7 @@ export class PgBouncer {
 
   async start({ server, settings = [] }: { readonly server: string; readonly settings?: readonly string[] }) {
     this.#port = await lastingPort();
-    const { port } = new URL(server);
+    const { port, username } = new URL(server);
     const config = join(this.#folder, 'pgbouncer.ini');
     const own = [
       'auth_type = any',
@@ -40,7 +40,7 @@ export class PgBouncer {
       'unix_socket_dir =',
       'max_client_conn = 100',
     ];
-    const target = `postgres = host=127.0.0.1 port=${port} dbname=postgres user=fuel`;
+    const target = `postgres = host=127.0.0.1 port=${port} dbname=postgres user=${username}`;
     const lines = ['[databases]', target, '[pgbouncer]', `listen_port = ${this.#port}`, ...own, ...settings];
     writeFileSync(config, `${lines.join('\n')}\n`);
     const as = process.getuid?.() === 0 ? NOBODY : {};
