@@ -65,6 +65,8 @@ export function factReads({ config, clock, engines, find, store, directory, proc
         },
         { glance: process !== undefined },
       ),
+    /** Generations of the view that are no longer served and not removed yet. */
+    formerViews: async () => (await find('view'))?.leaving() ?? [],
     processes: async () => (await coordination()).live(PROCESS_MAX_AGE_MS),
     trustedAtMs: async () => trustedTime(await coordination()),
     lists: async () => accountLists({ directory: await directory(), environment: config.FUEL_ENVIRONMENT }),

@@ -1,6 +1,6 @@
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import { type FollowerStatus, roleOf } from '../answers/follower.ts';
-import { act, type Check, notice, type Problem } from './check.ts';
+import { act, type Check, notice, type Problem, right } from './check.ts';
 
 /** A lag that neither a replaced projector nor an import causes. */
 const MAX_LAG_SECONDS = 60;
@@ -55,6 +55,19 @@ export const FOLLOWER_CHECKS: readonly Check[] = [
           }),
         ),
       };
+    },
+  },
+  {
+    name: 'former-views',
+    stores: 'required',
+    async find(facts) {
+      const left = await facts.formerViews();
+      if (left.length === 0) return right('');
+      const tables = left.map((number) => `transactions_${number}`).join(', ');
+      const detail = `a former view could not be removed yet, because something reads it: ${tables}`;
+      const remedy = 'nothing while a backup runs: the projector removes it afterwards';
+      const told = { id: 'former-views', words: ['projection', 'status'], do: remedy };
+      return { detail: '', problems: [notice(detail, told)] };
     },
   },
   {

@@ -1,7 +1,7 @@
 import { RENDERING_VERSION } from '../../../projections/transactions.ts';
-import { FuelError } from '../../base/errors.ts';
+import { FuelError, isUnavailable } from '../../base/errors.ts';
 import type { RowOf } from '../../tables/plan.ts';
-import { type OpenTables, put, type Tables } from '../../tables/tables.ts';
+import { drop, type OpenTables, put, type Tables } from '../../tables/tables.ts';
 import type { BuildPlace, Checkpoint } from './checkpoint.ts';
 import {
   type GenerationTables,
@@ -67,18 +67,24 @@ export class Generations {
     if (known !== undefined) return known;
     const opened = this.#openStore(number, rendering);
     if (!(await this.isStillInUse(number))) return undefined;
-    await this.#closeLeft(await this.inUse());
+    await this.closeLeft();
     return opened;
   }
 
   /**
-   * Says whether a generation is served or being built. If it is not, anything that was written to it meanwhile is removed,
-   * since a server makes missing tables again.
+   * Says whether a generation is served or being built. If it is not, it is to be removed once more, with anything that was
+   * written to it meanwhile, since a server makes missing tables again.
    */
   async isStillInUse(number: number): Promise<boolean> {
-    const use = await this.inUse();
-    if (madeIn(use, number) !== undefined) return true;
-    if (number <= use.last) await this.#remove(number);
+    for (;;) {
+      const row = await this.#read();
+      const use = inUseIn(row);
+      if (madeIn(use, number) !== undefined) return true;
+      if (number > use.last) return false;
+      const leaving = [...new Set([...use.leaving, number])];
+      if (leaving.length === use.leaving.length || (await this.#write({ ...use, leaving }, row))) break;
+    }
+    await this.removeLeaving();
     return false;
   }
 
@@ -110,15 +116,25 @@ export class Generations {
     return this.#write({ ...use, served: built, built: undefined, leaving }, row);
   }
 
-  /** Removes the generations that are no longer in use. */
-  async removeLeaving(): Promise<void> {
+  /**
+   * Removes the generations that are no longer in use. Returns those that could not be removed now, such as while a backup
+   * reads them. A later call removes them.
+   */
+  async removeLeaving(): Promise<readonly number[]> {
     for (;;) {
       const row = await this.#read();
       const use = inUseIn(row);
-      if (use.leaving.length === 0) return;
-      for (const number of use.leaving) await this.#remove(number);
-      if (await this.#write({ ...use, leaving: [] }, row)) return;
+      const left: number[] = [];
+      for (const number of use.leaving) if (!(await this.#isRemoved(number))) left.push(number);
+      if (left.length === use.leaving.length) return left;
+      if (await this.#write({ ...use, leaving: left }, row)) return left;
     }
+  }
+
+  /** Removes the row of a transaction from a generation that is no longer in use. */
+  async removeRow(number: number, id: number): Promise<void> {
+    const { tables, rows } = this.#openStore(number, RENDERING_VERSION);
+    await tables.write([drop(rows, id)]);
   }
 
   async close(): Promise<void> {
@@ -137,7 +153,8 @@ export class Generations {
   }
 
   /** Closes the stores of generations that are no longer in use: a removed file takes its space while it is open. */
-  async #closeLeft(use: InUse): Promise<void> {
+  async closeLeft(): Promise<void> {
+    const use = await this.inUse();
     for (const [number, { tables }] of this.#opened) {
       if (number > use.last || madeIn(use, number) !== undefined) continue;
       this.#opened.delete(number);
@@ -145,11 +162,20 @@ export class Generations {
     }
   }
 
-  /** Removes a generation of any rendering, since the names of its tables do not depend on it. */
-  async #remove(number: number): Promise<void> {
+  /**
+   * Removes a generation of any rendering, since the names of its tables do not depend on it. Returns false if its store
+   * does not allow that now: the view that is served does not depend on it.
+   */
+  async #isRemoved(number: number): Promise<boolean> {
     const { tables } = this.#openStore(number, RENDERING_VERSION);
     this.#opened.delete(number);
-    await tables.destroy();
+    try {
+      await tables.destroy();
+      return true;
+    } catch (error) {
+      if (isUnavailable(error)) return false;
+      throw error;
+    }
   }
 
   /** `change` returns the generations in use with the new one, or the generation to take instead of a new one. */

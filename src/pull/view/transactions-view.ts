@@ -56,6 +56,8 @@ export interface ParkedPage {
  *   without loading them, since metrics read the number often.
  * - `checkpoint` returns that of the served view or of the one being built, by whichever process, and `undefined` if there
  *   is none.
+ * - `leaving` returns the generations that are no longer served and could not be removed yet, such as while a backup reads
+ *   them. They are removed later.
  */
 export interface ViewReads {
   page(query: PageQuery): Promise<ViewPage>;
@@ -65,6 +67,7 @@ export interface ViewReads {
   parked(page?: ParkedPage): Promise<ParkedTransactionEvent[]>;
   countParked(): Promise<number>;
   checkpoint(of?: 'served' | 'built'): Promise<Checkpoint | undefined>;
+  leaving(): Promise<readonly number[]>;
 }
 
 /** The place that the view has reached once changes are applied. */
@@ -85,7 +88,7 @@ export interface AppliedTo extends Pick<Checkpoint, 'generation' | 'position'> {
  * - `reset` serves an empty view, with the next generation and at position 0, instead of the present one.
  * - `startBuild` continues the build if it is usable: of the same store and rendering. Otherwise the build is dropped, and
  *   another one begins at position 0, which is complete at `servesFrom`.
- * - `serveBuild` serves the built generation instead of the present one, which is removed. All processes see it within a
+ * - `serveBuild` serves the built generation instead of the present one, which is removed as soon as possible. All processes see it within a
  *   second, and each page is of one of the two. It returns true for a generation that is served already, and false, with
  *   nothing changed, for one that was dropped, is not complete, or is behind the served one.
  */

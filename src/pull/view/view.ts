@@ -1,6 +1,7 @@
 import type { RowState, TransactionRow } from '../../../projections/transactions.ts';
 import type { Clock } from '../../base/clock.ts';
-import { FuelError, isUnavailable } from '../../base/errors.ts';
+import { FuelError } from '../../base/errors.ts';
+import { world } from '../../base/world.ts';
 import { MAX_PARKED_READ } from '../../event-store/event-store.ts';
 import type { OpenTables } from '../../tables/tables.ts';
 import type { ViewChange } from '../record/project-event.ts';
@@ -23,6 +24,8 @@ import type { AppliedTo, PageQuery, ParkedPage, TransactionsView, ViewPage } fro
 
 /** The number of times that a page is read again because the view was replaced meanwhile. */
 const MAX_READS = 3;
+/** How often a writer tries again to remove a generation that could not be removed. */
+const REMOVES_EVERY_MS = 30_000;
 type PickMade = (use: InUse) => Made | undefined;
 
 /** The transactions view in the tables of an engine. `open` is called for each generation when it is first used. */
@@ -39,6 +42,8 @@ class TablesView implements TransactionsView {
   /** The position that a generation has at least reached: it never moves back. */
   #reached: Pick<Checkpoint, 'generation' | 'position'> | undefined;
 
+  #removesAtMs = 0;
+
   constructor(open: OpenTables, clock: Clock) {
     this.#clock = clock;
     this.#generations = new Generations(open, 'patient');
@@ -53,13 +58,12 @@ class TablesView implements TransactionsView {
       const generation = isUsable ? known : await this.#servable(); // another may be served by now
       this.#paged = generation;
       const [page] = await Promise.allSettled([findPage(generation, query)]);
-      if (page.status === 'rejected' && isUnavailable(page.reason)) throw page.reason;
       if ((await this.#pages.inUse()).served?.generation === generation.number) {
         if (page.status === 'fulfilled') return page.value;
         throw page.reason;
       }
       this.#paged = undefined;
-      await this.#pages.isStillInUse(generation.number); // closes what has left
+      await this.#pages.closeLeft();
     }
     throw new FuelError('STORE_UNAVAILABLE', 'the transactions view is replaced again and again');
   }
@@ -107,6 +111,7 @@ class TablesView implements TransactionsView {
     { generation, position, anchor }: AppliedTo,
   ): Promise<readonly ParkedTransactionEvent[] | 'reset'> {
     const numbered = (use: InUse) => madeIn(use, generation);
+    await this.#removeLeaving();
     const isReached = this.#reached?.generation === generation && this.#reached.position >= position;
     if (isReached && changes.length === 0) {
       // So it is each second while nothing happens: one read says that the generation is still in use.
@@ -140,7 +145,11 @@ class TablesView implements TransactionsView {
     const { built } = await this.#generations.inUse();
     if (built !== undefined) await this.#in((use) => madeIn(use, built.generation), replace);
     await this.#in(served, replace);
-    await this.#generations.removeLeaving();
+    for (const left of await this.#generations.removeLeaving()) await this.#generations.removeRow(left, id);
+  }
+
+  async leaving(): Promise<readonly number[]> {
+    return (await this.#generations.inUse()).leaving;
   }
 
   async reset(storeId: string, servesFrom: number): Promise<Checkpoint> {
@@ -181,6 +190,13 @@ class TablesView implements TransactionsView {
 
   #checkpointOf(pick: PickMade): Promise<Checkpoint | undefined> {
     return this.#in(pick, async (from, made) => (await readProgress(from, made)).checkpoint);
+  }
+
+  /** Removes now and then what an earlier removal has left, since nothing else may ever change the generations. */
+  async #removeLeaving(): Promise<void> {
+    if (world.elapsedMs() < this.#removesAtMs) return;
+    this.#removesAtMs = world.elapsedMs() + REMOVES_EVERY_MS;
+    await this.#generations.removeLeaving();
   }
 
   /** Starts to count the applied events. A view that is complete while empty gets its indexes at once. */

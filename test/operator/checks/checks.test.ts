@@ -81,6 +81,8 @@ describe('doctor and the overview judge alike', () => {
     ['parked-events', { followers: followers({ transactions: { parked: 2 } }) }, 'act'],
     ['parked-events', { followers: followers({ deliveries: { parked: 1 } }) }, 'act'],
     ['parked-events', { followers: followers({ deliveries: { parked: 1 } }), disk: FULL }, 'act'],
+    ['former-views', { formerViews: [] }, 'nothing'],
+    ['former-views', { formerViews: [3] }, 'look'],
     ['lag', { followers: followers({ notices: { lag_seconds: 60 } }) }, 'nothing'],
     ['lag', { followers: followers({ notices: { lag_seconds: 61, lag_events: null } }) }, 'act'],
     ['lag', { followers: followers({ notices: { lag_seconds: 61 } }), disk: FULL }, 'nothing'],

@@ -12,6 +12,7 @@ const WELL: Values = {
   disk: undefined,
   readiness: undefined,
   followers: [],
+  formerViews: [],
   processes: [],
   trustedAtMs: undefined,
   lists: { accounts: [], unreadable: [], webhooks: [], disabled: [] },

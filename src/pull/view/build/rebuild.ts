@@ -127,9 +127,11 @@ async function servedView(
 }
 
 async function positionOf(view: TransactionsView, generation: number): Promise<Position> {
-  const checkpoint = await view.checkpoint('built');
-  if (checkpoint?.generation === generation) return continuesAfter(checkpoint);
-  throw new FuelError('REFUSED', 'the view that was being built was dropped, or is served by now');
+  for (const of of ['built', 'served'] as const) {
+    const checkpoint = await view.checkpoint(of);
+    if (checkpoint?.generation === generation) return continuesAfter(checkpoint);
+  }
+  throw new FuelError('REFUSED', 'the view that was being built was dropped');
 }
 
 /** Refuses to replace the view while the log has a damaged event: the served view may be all that is left of it. */
