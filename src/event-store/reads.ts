@@ -1,3 +1,5 @@
+import type { Clock } from '../base/clock.ts';
+import { DAY_MS } from '../domain/values/date-time.ts';
 import type { EventStore, SubscribeOptions, SubscriptionBatch } from './event-store.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 
@@ -33,8 +35,15 @@ export async function* readToEnd(
   }
 }
 
-/** When the newest event was recorded, if there is one. */
-export async function newestEventMs(store: Pick<EventStore, 'readBackwards'>): Promise<number | undefined> {
+/** The most that a clock may be ahead of the newest event: in a day, a running service records something. */
+const MAX_AHEAD_MS = DAY_MS;
+
+/**
+ * Returns the time by which the age of stored things is judged: now, or a day after the newest event if that is earlier. So a
+ * clock that is far ahead makes nothing old.
+ */
+export async function timeForAges(store: Pick<EventStore, 'readBackwards'>, clock: Clock): Promise<number> {
   const { events } = await store.readBackwards({ prefixes: [], limit: 1 });
-  return events[0]?.recordedAtMs;
+  const [newest] = events;
+  return Math.min(clock.now(), (newest?.recordedAtMs ?? Number.POSITIVE_INFINITY) + MAX_AHEAD_MS);
 }

@@ -9,9 +9,7 @@ import type { DiskState } from '../base/disk/disk.ts';
 import { urlHost } from '../base/listen.ts';
 import type { Log } from '../base/log.ts';
 import { retryWhileUnavailable } from '../base/retry.ts';
-import { TrustedClock } from '../base/time/trusted-clock.ts';
 import { world } from '../base/world.ts';
-import { newestEventMs } from '../event-store/reads.ts';
 import { assertCheckpoint } from '../event-store/store-identity.ts';
 import { VIEW_NAME } from '../pull/view/projector.ts';
 import { claimDeliveryLog } from '../push/delivery-log.ts';
@@ -191,7 +189,6 @@ async function startParts(
   const has = (role: Role): boolean => roles.includes(role);
   const [store, coordination, standing] = [engines.store(), engines.coordination(), new Standing()];
   const directories = ['main', ...(has('webhooks') ? ['webhooks'] : [])];
-  const trusted = new TrustedClock({ clock, coordination, newestEventMs: () => newestEventMs(store), log });
   const report = parts.add(
     'process report',
     new ProcessReport({ coordination, store, clock, log, id: holder, roles, directories, standing }),
@@ -226,7 +223,7 @@ async function startParts(
     // This role waits for the mail server most of the time, so it needs no thread.
     const mailer = createMailer(config);
     const operatorEmail = config.FUEL_OPERATOR_EMAIL ?? null;
-    const notifier = { ...figures, holder, trusted, mailer, operatorEmail, givenUp: metrics.noticesGivenUp };
+    const notifier = { ...figures, holder, mailer, operatorEmail, givenUp: metrics.noticesGivenUp };
     const work = (stopping: AbortSignal) => runNotifier({ ...notifier, signal: stopping });
     parts.add(
       'notices',
@@ -243,7 +240,7 @@ async function startParts(
   const conditions = { live, maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE, store, standing };
   if (has('api')) await Promise.race([whenReady(conditions, signal), parts.failed]);
   signal.throwIfAborted();
-  const answering = { config, engines, directory, metrics, trusted, log, clock };
+  const answering = { config, engines, directory, metrics, log, clock };
   const api = has('api')
     ? parts.add('API', await startApi({ ...answering, availability: () => accessState(conditions) }))
     : undefined;

@@ -1,6 +1,7 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { silentLog } from '../../src/base/log.ts';
 import { deliveryId } from '../../src/push/message/envelope.ts';
-import { purgeEnded } from '../../src/push/retention.ts';
+import { purgeEnded, startRetention } from '../../src/push/retention.ts';
 import { PREFIX } from '../support/accounts/account-samples.ts';
 import {
   answered,
@@ -14,10 +15,11 @@ import { settle } from '../support/deliveries/fake-scheduler.ts';
 import { countByState } from '../support/deliveries/listed.ts';
 import { PushMachine, READY } from '../support/deliveries/push.ts';
 import { openPushStores } from '../support/deliveries/push-stores.ts';
-import { FakeClock } from '../support/fake-clock.ts';
+import { record } from '../support/event-store/store-events.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 
 test('what ended longer ago than the retention is removed, in batches, and what is pending never', async () => {
   const m = new PushMachine(temporaryFolder());
@@ -36,7 +38,12 @@ test('what ended longer ago than the retention is removed, in batches, and what 
   await m.scheduler.jump(10 * DAY_MS);
   m.sender.answer = () => ({ outcome: SUCCESS, afterMs: 5 });
   const purge = (retentionMs: number) =>
-    purgeEnded({ queue: m.queue, clock: m.scheduler, retentionMs, signal: new AbortController().signal });
+    purgeEnded({
+      queue: m.queue,
+      nowMs: m.scheduler.now(),
+      retentionMs,
+      signal: new AbortController().signal,
+    });
   expect(await purge(11 * DAY_MS)).toBe(0);
   expect(await purge(9 * DAY_MS)).toBe(130);
   expect(await countByState(m.queue)).toMatchObject({ pending: 1, delivered: 0 });
@@ -55,7 +62,7 @@ test('what ended exactly the retention ago is kept, what ended a millisecond ear
   }
   clock.advance(DAY_MS);
   const { signal } = new AbortController();
-  expect(await purgeEnded({ queue, clock, retentionMs: DAY_MS, signal })).toBe(1);
+  expect(await purgeEnded({ queue, nowMs: clock.now(), retentionMs: DAY_MS, signal })).toBe(1);
   expect(await queue.find(newDelivery(0).id)).toBeDefined();
 });
 
@@ -63,7 +70,7 @@ test('a withdrawal is forgotten a day after nothing from before it is enqueued a
   const { clock, openQueue } = openPushStores();
   const queue = openQueue();
   const { signal } = new AbortController();
-  const purge = () => purgeEnded({ queue, clock, retentionMs: 9 * DAY_MS, signal });
+  const purge = () => purgeEnded({ queue, nowMs: clock.now(), retentionMs: 9 * DAY_MS, signal });
   const stateAfter = async (ms: number, n: number) => {
     await queue.change({ kind: 'withdraw', transactionIds: [n] }, clock.now());
     clock.advance(ms);
@@ -73,6 +80,36 @@ test('a withdrawal is forgotten a day after nothing from before it is enqueued a
   };
   expect(await stateAfter(10 * DAY_MS, 1)).toBe('withdrawn');
   expect(await stateAfter(10 * DAY_MS + 1, 2)).toBe('pending');
+});
+
+test('a clock that is far ahead at the hour of the removal removes nothing, until an event confirms it', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+  const stopping = new AbortController();
+  onTestFinished(() => {
+    stopping.abort();
+    vi.useRealTimers();
+  });
+  const { clock, store, openQueue } = openPushStores();
+  const queue = openQueue();
+  await record(store, 'account-1', 'newest');
+  await queue.enqueue([newDelivery(1)]);
+  const claims = await claimFrom(queue, claimOptions(clock.now()));
+  await queue.report(claims.map((claim) => delivered(claim, clock.now())));
+  clock.advance(100 * DAY_MS);
+  const removals: string[] = [];
+  const change: typeof queue.change = async (wanted, nowMs) => {
+    const done = await queue.change(wanted, nowMs);
+    removals.push(`${wanted.kind}: ${done}`);
+    return done;
+  };
+  startRetention({
+    ...{ store, clock, queue: { change }, retentionMs: 90 * DAY_MS },
+    ...{ log: silentLog, signal: stopping.signal },
+  });
+  await vi.advanceTimersByTimeAsync(HOUR_MS);
+  await record(store, 'account-1', 'at that time');
+  await vi.advanceTimersByTimeAsync(HOUR_MS);
+  expect(removals).toEqual(['purge: 0', 'purge: 1']);
 });
 
 test('a service that stops removes no further batch', async () => {
@@ -87,7 +124,7 @@ test('a service that stops removes no further batch', async () => {
   };
   const removed = await purgeEnded({
     queue,
-    clock: new FakeClock(),
+    nowMs: 0,
     retentionMs: DAY_MS,
     signal: stopping.signal,
   });
@@ -103,7 +140,7 @@ test('between two batches the store is left to others for a moment', async () =>
     },
   };
   const { signal } = new AbortController();
-  await purgeEnded({ queue, clock: new FakeClock(), retentionMs: DAY_MS, signal });
+  await purgeEnded({ queue, nowMs: 0, retentionMs: DAY_MS, signal });
   const [first = 0, , last = 0] = begun;
   expect(last - first).toBeGreaterThan(35);
 });

@@ -6,11 +6,6 @@ const HOUR_MS = 3_600_000;
 const AT_MS = 23 * 60_000;
 
 interface Hourly {
-  /**
-   * Says if the clock may decide what is too old. Also called at the start, so that a later change of the clock is
-   * noticed.
-   */
-  readonly trusted: { look(): Promise<boolean> };
   readonly log: Log;
   readonly signal: AbortSignal;
 }
@@ -18,15 +13,11 @@ interface Hourly {
 /**
  * Calls `remove` every hour until the signal aborts. `what` names the removed things in the log: `ended deliveries`.
  */
-export function removeHourly(
-  what: string,
-  remove: () => Promise<number>,
-  { trusted, log, signal }: Hourly,
-): void {
+export function removeHourly(what: string, remove: () => Promise<number>, { log, signal }: Hourly): void {
   let timer: NodeJS.Timeout;
   const run = async (): Promise<void> => {
     try {
-      const removed = (await trusted.look()) ? await remove() : 0;
+      const removed = await remove();
       if (removed > 0) log.info({ removed }, `${what} removed after their retention`);
     } catch (error) {
       if (!signal.aborted) log.warn({ err: error }, `${what} could not be removed; trying next hour`);
@@ -38,6 +29,5 @@ export function removeHourly(
     if (!signal.aborted) timer = world.setTimeout(() => void run(), delayMs);
   };
   plan();
-  trusted.look().catch(() => undefined); // it is called again before the first removal
   signal.addEventListener('abort', () => world.clearTimeout(timer), { once: true });
 }

@@ -86,6 +86,7 @@ export function checksOf(servers: readonly Engine[]): readonly Check[] {
     ...servers.map(serverCheck),
     {
       name: 'clocks',
+      madeBy: 'doctor',
       settings: servers.map(({ setting }) => setting),
       remedy: 'chronyc tracking, on every machine',
       find: checkClocks,

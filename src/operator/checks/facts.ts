@@ -3,7 +3,6 @@ import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import { PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
 import { readDisk } from '../../base/disk/disk.ts';
-import { trustedTime } from '../../base/time/trusted-clock.ts';
 import { readThroughSoon } from '../../engines/sqlite/embedded-files.ts';
 import type { Damage, EventStore } from '../../event-store/event-store.ts';
 import { damagedEvents } from '../../pull/view/parked-events.ts';
@@ -68,7 +67,6 @@ export function factReads({ config, clock, engines, find, store, directory, proc
     /** Generations of the view that are no longer served and not removed yet. */
     formerViews: async () => (await find('view'))?.leaving() ?? [],
     processes: async () => (await coordination()).live(PROCESS_MAX_AGE_MS),
-    trustedAtMs: async () => trustedTime(await coordination()),
     lists: async () => accountLists({ directory: await directory(), environment: config.FUEL_ENVIRONMENT }),
     backlog: async () => (await find('queue'))?.backlog({ nowMs: clock.now(), limit: MAX_BACKLOG_COUNTED }),
     /** Webhooks that fail and are not switched off, the longest streak first. */

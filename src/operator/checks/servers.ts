@@ -1,6 +1,4 @@
 import { FuelError, isUnavailable } from '../../base/errors.ts';
-import { aheadMs } from '../../base/time/trusted-clock.ts';
-import { formatDateTime } from '../../domain/values/date-time.ts';
 import { createPresigner, type PhotoStore } from '../../pull/images/presign.ts';
 import { verifyMailServer } from '../../push/notices/mailer.ts';
 import type { Server, ServerKind } from '../../service/engines/engines.ts';
@@ -99,29 +97,14 @@ type EngineWithClock = Pick<ServerKind & Server, 'title' | 'clockStepMs' | 'desc
  */
 const MAX_SKEW_MS = 2_000;
 
-/** Checks that this machine's clock is not far ahead; doctor also compares the engines' clocks with it. */
-export async function checkClocks(
-  facts: Pick<Facts, 'clock' | 'trustedAtMs' | 'process'> & {
-    readonly engines: { readonly remote: readonly EngineWithClock[] };
-  },
-): Promise<Finding> {
-  const { clock, process, engines } = facts;
-  const nowMs = clock.now();
-  const trustedAtMs = await facts.trustedAtMs().catch((error: unknown) => {
-    if (process !== undefined) throw error;
-    return undefined; // other checks of doctor say why
-  });
-  if (trustedAtMs !== undefined && aheadMs(nowMs, trustedAtMs) > 0) {
-    const text = `the clock says ${formatDateTime(nowMs)}, but the service last knew ${formatDateTime(trustedAtMs)}: nothing is removed by its age`;
-    const remedy =
-      'set the clock (timedatectl status); if it is right, because the service was stopped that long, removal continues ' +
-      'once the service has run for a day';
-    return wrong(text, remedy, { id: 'clock-ahead' });
-  }
-  return process === undefined ? compareClocks(engines.remote, () => clock.now()) : right('');
-}
-
-async function compareClocks(engines: readonly EngineWithClock[], now: () => number): Promise<Finding> {
+/** Compares the engines' clocks with this machine's. */
+export async function checkClocks({
+  clock,
+  engines: { remote: engines },
+}: Pick<Facts, 'clock'> & {
+  readonly engines: { readonly remote: readonly EngineWithClock[] };
+}): Promise<Finding> {
+  const now = (): number => clock.now();
   if (engines.length === 0) return right('the embedded stores use the clock of this machine');
   const skews = await Promise.all(engines.map((engine) => skewOf(engine, now)));
   const named = skews.map(

@@ -33,8 +33,6 @@ interface DispatcherOptions extends AttemptTerms {
   readonly elapsed: Clock;
   /** Called with the number of webhooks whose due deliveries wait for their receivers. */
   readonly onWaiting: (webhooks: number) => void;
-  /** The clock that decides for how long a webhook has failed. */
-  readonly trusted: Clock;
 }
 
 /**
@@ -244,7 +242,7 @@ export class Dispatcher {
   ): Promise<void> {
     if (health?.failedInARow === 0) this.#health.recovered(prefix);
     else if (health !== undefined && report.kind === 'failed' && report.attempt !== null) {
-      const off = await this.#health.failed({ prefix, accountId }, health, this.#options.trusted.now());
+      const off = await this.#health.failed({ prefix, accountId }, health, this.#options.scheduler.now());
       const before = this.#options.directory.position + 1; // deliveries of later events are ended by its own event
       if (off !== undefined)
         this.#accounts.add({ kind: 'end lane', prefix, reason: disabledReason(off), before });

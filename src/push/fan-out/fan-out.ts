@@ -6,6 +6,7 @@ import type { Environment } from '../../domain/account-events.ts';
 import { batchesOf, jsonBytes } from '../../event-store/batch-bytes.ts';
 import { isRewritten, recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore, GroupEvent } from '../../event-store/event-store.ts';
+import { timeForAges } from '../../event-store/reads.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { judgeEvent } from '../../pull/record/project-event.ts';
 import type { NewDelivery } from '../queue/delivery.ts';
@@ -29,8 +30,6 @@ export interface FanOutOptions {
   /** Stores deliveries durably, and may start their first attempts at once. */
   readonly accept: (deliveries: readonly NewDelivery[]) => Promise<void>;
   readonly clock: Clock;
-  /** Decides which events are older than the retention: a clock that is ahead for a moment must not drop deliveries. */
-  readonly trusted: Clock;
   readonly environment: Environment;
   readonly retentionMs: number;
 }
@@ -62,7 +61,7 @@ export class FanOut {
     const results: FanOutResult[] = [];
     const shown: { event: GroupEvent; row: TransactionRow }[] = [];
     const withdrawn: number[] = [];
-    const { store, queue, clock } = this.#options;
+    const { store, queue, clock, retentionMs } = this.#options;
     await this.#redacted.look();
     const later = events.flatMap(({ event: { revision, stream } }) => (revision > 0 ? [stream] : []));
     const read = later.length === 0 ? [] : await store.readStreams(later);
@@ -88,9 +87,13 @@ export class FanOut {
       await queue.change({ kind: 'withdraw', transactionIds: withdrawn }, clock.now());
     const last = shown.reduce((most, { event }) => Math.max(most, event.event.position), 0);
     await this.#options.directoryAt?.(last);
+    const isOld = ({ event: { event } }: (typeof shown)[number]): boolean =>
+      isPastRetention(recordedAtMs(event), { retentionMs, nowMs: clock.now() });
+    // A clock that is ahead must not drop deliveries.
+    const agesMs = shown.some(isOld) ? await timeForAges(store, clock) : clock.now();
     const deliveries: NewDelivery[] = [];
     for (const { event, row } of shown) {
-      const owed = await this.#owedBy(event.event, row);
+      const owed = await this.#owedBy(event.event, row, agesMs);
       if ('unreadable' in owed) {
         results.push(waitFor(event, owed.unreadable));
         continue;
@@ -108,10 +111,14 @@ export class FanOut {
     for (const some of batchesOf(deliveries, ACCEPTED)) await this.#options.accept(some);
   }
 
-  async #owedBy(event: RecordedEvent, row: TransactionRow): Promise<readonly NewDelivery[] | Unreadable> {
-    const { clock, trusted, ...context } = this.#options;
-    if (isPastRetention(recordedAtMs(event), { ...context, nowMs: trusted.now() })) return [];
-    const decided = await decideAsOf(event, row, { ...context, clock: trusted });
+  async #owedBy(
+    event: RecordedEvent,
+    row: TransactionRow,
+    agesMs: number,
+  ): Promise<readonly NewDelivery[] | Unreadable> {
+    const { clock, ...context } = this.#options;
+    if (isPastRetention(recordedAtMs(event), { ...context, nowMs: agesMs })) return [];
+    const decided = await decideAsOf(event, row, { ...context, clock: { now: () => agesMs } });
     if ('unreadable' in decided) return decided;
     const nowMs = clock.now();
     return decided.owed.map((owed) => newDelivery({ event, row, owed, nowMs }));

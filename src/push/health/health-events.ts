@@ -3,9 +3,10 @@ import { readAccountEvent } from '../../accounts/directory/apply-to-directory.ts
 import type { Clock } from '../../base/clock.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
+import { timeForAges } from '../../event-store/reads.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import type { WebhookHealth } from '../queue/delivery.ts';
-import type { HealthJudgement } from './health.ts';
+import { type HealthJudgement, judgeHealth } from './health.ts';
 
 export interface HealthVerdict {
   readonly prefix: string;
@@ -15,7 +16,8 @@ export interface HealthVerdict {
   readonly health: WebhookHealth;
 }
 
-export type AppendHealthEvent = (verdict: HealthVerdict) => Promise<void>;
+/** Resolves with false, with nothing recorded, if only a clock that is far ahead makes the streak that long. */
+export type AppendHealthEvent = (verdict: HealthVerdict) => Promise<boolean>;
 
 const AUTHOR = { actor: 'system', command: 'dispatcher' };
 
@@ -28,6 +30,7 @@ export function createHealthEvents(store: EventStore, clock: Clock): AppendHealt
   const writer: AccountWriter = { store, clock, author: AUTHOR };
   return async (verdict) => {
     const { prefix, accountId, judgement, health: evidence } = verdict;
+    if (judgeHealth(evidence, await timeForAges(store, clock))?.kind !== judgement.kind) return false;
     const of = { accountId, prefix, evidence };
     if (judgement.kind === 'switch off')
       await changeAccount(writer, accountId, [{ type: 'DisableWebhook', ...of, reason: judgement.reason }]);
@@ -35,6 +38,7 @@ export function createHealthEvents(store: EventStore, clock: Clock): AppendHealt
       const isDone = (recorded: readonly RecordedEvent[]): boolean => isWarned(recorded, verdict);
       await changeAccount({ ...writer, isDone }, accountId, [{ type: 'WarnWebhook', ...of }]);
     }
+    return true;
   };
 }
 

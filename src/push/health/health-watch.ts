@@ -67,7 +67,11 @@ export class HealthWatch {
     };
     if (off) lanes.setBlocked(prefix, true);
     try {
-      await append(verdict);
+      const isLong = await append(verdict);
+      if (!isLong) {
+        if (off) lanes.setBlocked(prefix, false);
+        return false;
+      }
       if (off) this.#last.delete(prefix);
       else this.#warned.add(prefix);
       log.warn(evidence, off ? 'webhook switched off' : 'webhook keeps failing');

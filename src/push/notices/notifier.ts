@@ -13,6 +13,7 @@ import { decodeStrict, recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore, SubscriptionBatch } from '../../event-store/event-store.ts';
 import { follow } from '../../event-store/follow.ts';
 import { newEvent } from '../../event-store/new-event.ts';
+import { timeForAges } from '../../event-store/reads.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { readSkipped, type SkippedEvents } from '../../event-store/skipped-events.ts';
 import {
@@ -46,8 +47,6 @@ interface NotifierOptions {
   readonly mailer: Mailer;
   readonly operatorEmail: string | null;
   readonly clock: Clock;
-  /** The clock that decides which events are too old. It is right even if `clock` is far ahead. */
-  readonly trusted: Clock & { look(): Promise<unknown> };
   readonly log: Log;
   /** Counts notices that nobody will get. */
   readonly givenUp: { inc(): void };
@@ -61,9 +60,8 @@ interface NotifierOptions {
  * rejects with other errors of the subscription.
  */
 export async function runNotifier(options: NotifierOptions): Promise<void> {
-  const { store, coordination, holder, trusted, log, signal } = options;
+  const { store, coordination, holder, log, signal } = options;
   const notifier = new Notifier(options);
-  await trusted.look().catch(() => undefined); // without it, the notifier starts with what is known already
   await follow({
     ...{ component: 'notices', store, streams: [ACCOUNT_STREAMS], log, signal },
     lease: { coordination, lease: NOTICES, holder, ttlMs: LEASE_MS },
@@ -117,8 +115,9 @@ class Notifier {
   }
 
   async take({ events, checkpoint }: SubscriptionBatch, until: AbortSignal): Promise<void> {
+    const nowMs = await this.#timeForAges(events);
     for (const event of events) {
-      if (isNoticeType(event.type) && !isOld(event, this.#options.trusted))
+      if (isNoticeType(event.type) && !isOld(event, nowMs))
         this.#waiting.set(event.position, { event, before: this.#place, failures: 0, dueAtMs: 0 });
       this.#place = { position: event.position, anchor: anchorOf([event]) ?? this.#place.anchor };
     }
@@ -172,17 +171,17 @@ class Notifier {
 
   /** Like `#tryToNotify`, but rejects with anything that calls for a retry. */
   async #notify(waiting: WaitingEvent, until: AbortSignal): Promise<boolean> {
-    const { operatorEmail, store, clock, trusted } = this.#options;
+    const { operatorEmail, store } = this.#options;
     const { event } = waiting;
-    if (isOld(event, trusted)) return this.#giveUp(waiting);
-    if (isOld(event, clock)) return this.#waitForClock(waiting);
+    const nowMs = await this.#timeForAges([event]);
+    if (isOld(event, nowMs)) return this.#giveUp(waiting);
     const skipped = await readSkipped(store);
     const read = readAccountEvent(event, skipped);
     if (!read.ok) throw new Error(`the event cannot be read: ${read.reason}`);
     if (!isNoticeType(read.event.type)) return true; // skipped by the operator
     const account = await this.#account(event, skipped);
     const recorded = await this.#recorded(account.now.id, event.id);
-    for (const notice of noticesFor(read, account, { operatorEmail, nowMs: clock.now() })) {
+    for (const notice of noticesFor(read, account, { operatorEmail, nowMs })) {
       if (until.aborted) return false;
       if (recorded.has(notice.audience)) continue;
       const mail = `${event.id} ${notice.audience}`;
@@ -204,13 +203,12 @@ class Notifier {
     return true;
   }
 
-  /** The event may be too old to be mailed. That is known once the clock is trusted. */
-  #waitForClock(waiting: WaitingEvent): false {
-    const { clock, log } = this.#options;
-    waiting.dueAtMs = clock.now() + MAX_RETRY_MS;
-    const { position } = waiting.event;
-    log.warn({ position }, 'a notice waits: the clock is far ahead of the time known last');
-    return false;
+  /** Returns the time by which the age of these events is judged. It reads the log only if one of them seems old. */
+  async #timeForAges(events: readonly RecordedEvent[]): Promise<number> {
+    const { store, clock } = this.#options;
+    const nowMs = clock.now();
+    const seemsOld = (event: RecordedEvent): boolean => isNoticeType(event.type) && isOld(event, nowMs);
+    return events.some(seemsOld) ? timeForAges(store, clock) : nowMs;
   }
 
   async #send(notice: Notice): Promise<void> {
@@ -261,6 +259,6 @@ class Notifier {
   }
 }
 
-function isOld(event: RecordedEvent, clock: Clock): boolean {
-  return clock.now() - recordedAtMs(event) > NOTICE_MAX_AGE_MS;
+function isOld(event: RecordedEvent, nowMs: number): boolean {
+  return nowMs - recordedAtMs(event) > NOTICE_MAX_AGE_MS;
 }

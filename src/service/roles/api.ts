@@ -6,6 +6,7 @@ import { FuelError } from '../../base/errors.ts';
 import { FIRST_PASSED_SOCKET, type ListenPlace, passedSockets, urlHost } from '../../base/listen.ts';
 import type { Log } from '../../base/log.ts';
 import { removeHourly } from '../../base/time/hourly.ts';
+import { timeForAges } from '../../event-store/reads.ts';
 import { type EdgeOptions, MAX_UNPROVEN_KEYS } from '../../pull/admission.ts';
 import { BASE_PATH, createApi } from '../../pull/app.ts';
 import { createCursors } from '../../pull/cursor.ts';
@@ -32,8 +33,6 @@ export interface ApiParts {
   readonly directory: AccessDirectory;
   readonly availability: () => 'ready' | 'unavailable';
   readonly metrics: Metrics;
-  /** Says if the clock may decide what is too old. */
-  readonly trusted: { look(): Promise<boolean> };
   readonly log: Log;
   readonly clock: Clock;
 }
@@ -49,7 +48,7 @@ export interface RunningApi {
  * the same port. Resolves when it listens.
  */
 export async function startApi(parts: ApiParts): Promise<RunningApi> {
-  const { config, engines, metrics, trusted, log, clock } = parts;
+  const { config, engines, metrics, log, clock } = parts;
   const files = config.FUEL_TLS === 'terminated' ? undefined : await certificateFiles(config, log);
   const pem = files && readCertificate(files);
   if (pem !== undefined) metrics.certificateEnd.set(certificateEnd(pem) / 1000);
@@ -78,8 +77,8 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
       metrics.certificateEnd.set(certificateEnd(renewed) / 1000);
     });
   const stopped = new AbortController();
-  const trim = () => journal.trim(clock.now() - requestLogMs(config));
-  removeHourly('requests of keys', trim, { trusted, log, signal: stopped.signal });
+  const trim = async () => journal.trim((await timeForAges(engines.store(), clock)) - requestLogMs(config));
+  removeHourly('requests of keys', trim, { log, signal: stopped.signal });
   const host = urlHost('fd' in place ? address : place.host);
   return {
     url: `${files === undefined ? 'http' : 'https'}://${host}:${port}${BASE_PATH}`,

@@ -6,8 +6,6 @@ import { assertSecretsReadable } from '../../accounts/store-binding.ts';
 import { steadyClock, systemScheduler } from '../../base/clock.ts';
 import { retentionMs } from '../../base/config/config.ts';
 import { aborted } from '../../base/pause.ts';
-import { TrustedClock } from '../../base/time/trusted-clock.ts';
-import { newestEventMs } from '../../event-store/reads.ts';
 import { configuredPresigner } from '../../pull/images/presign.ts';
 import { Dispatcher } from '../../push/dispatch/dispatcher.ts';
 import { watchLateDeliveries } from '../../push/dispatch/late-deliveries.ts';
@@ -41,7 +39,7 @@ export async function webhooks(run: Context, started: Started): Promise<void> {
   const until = AbortSignal.any([run.signal, ended.signal]);
   const following = new AbortController(); // ends last, since attempts are judged by the directory until they end
   const parts = createParts(run, { ...started, sender, following: following.signal });
-  const { directory, masterKeys, dispatcher, live, fanOut, trusted } = parts;
+  const { directory, masterKeys, dispatcher, live, fanOut } = parts;
   const { config, engines, log } = run;
   const onState = (missing: string | undefined): void => run.report({ kind: 'ready', missing });
   const directoryEnded = live.run();
@@ -51,11 +49,10 @@ export async function webhooks(run: Context, started: Started): Promise<void> {
     if (!until.aborted) {
       await assertSecretsReadable(engines.store(), directory, { masterKeys, log });
       dispatcher.start();
-      await trusted.look().catch(() => undefined); // fan-out uses it; it is called again before each removal
       startRetention({
+        store: engines.store(),
         queue: engines.queue(),
         clock: systemScheduler,
-        trusted,
         log,
         retentionMs: retentionMs(config),
         signal: until,
@@ -103,12 +100,6 @@ function createParts(
   const store = engines.store();
   const queue = engines.queue();
   const environment = config.FUEL_ENVIRONMENT;
-  const trusted = new TrustedClock({
-    clock: systemScheduler,
-    coordination: engines.coordination(),
-    newestEventMs: () => newestEventMs(store),
-    log,
-  });
   const reach = new DirectoryReach();
   const directoryAt = (position: number) => reach.reach(position);
   const requestFor = createRequests(masterKeys, configuredPresigner(config));
@@ -125,7 +116,6 @@ function createParts(
     retryDelayMs: (delivery) => retryDelayMs(config.FUEL_WEBHOOK_RETRY_DELAYS, delivery),
     appendHealthEvent: createHealthEvents(store, systemScheduler),
     scheduler: systemScheduler,
-    trusted,
     log,
     holder,
     owners: new HostOwners({ coordination: engines.coordination(), holder, clock: steadyClock }),
@@ -139,7 +129,6 @@ function createParts(
     directoryAt: engines.embedded.includes('store') ? undefined : directoryAt,
     accept: (deliveries) => dispatcher.accept(deliveries),
     clock: systemScheduler,
-    trusted,
     environment,
     retentionMs: retentionMs(config),
   });
@@ -156,5 +145,5 @@ function createParts(
       report({ kind: 'moved', position });
     },
   });
-  return { directory, masterKeys, dispatcher, fanOut, live, trusted };
+  return { directory, masterKeys, dispatcher, fanOut, live };
 }

@@ -16,15 +16,14 @@ function start() {
   });
   const lines: Record<string, unknown>[] = [];
   const calls: number[] = [];
-  const state = { failing: false, left: 0, waitsFor: Promise.resolve(), trusted: true };
+  const state = { failing: false, left: 0, waitsFor: Promise.resolve() };
   const remove = async () => {
     calls.push(Date.now());
     if (state.failing) throw unavailable();
     await state.waitsFor;
     return state.left;
   };
-  const trusted = { look: async () => state.trusted };
-  removeHourly('things', remove, { trusted, log: memoryLog(lines), signal: stopping.signal });
+  removeHourly('things', remove, { log: memoryLog(lines), signal: stopping.signal });
   return { stopping, lines, calls, state, pass: (ms: number) => vi.advanceTimersByTimeAsync(ms) };
 }
 
@@ -40,16 +39,6 @@ test('an hourly removal runs once in each hour, and ends with the service', asyn
   expect(vi.getTimerCount()).toBe(0); // a timer would keep the process alive
   await pass(3 * HOUR_MS);
   expect(calls).toHaveLength(3);
-});
-
-test('an hourly removal removes nothing while the clock is not trusted', async () => {
-  const { calls, state, pass } = start();
-  state.trusted = false;
-  await pass(2 * HOUR_MS);
-  expect(calls).toEqual([]);
-  state.trusted = true;
-  await pass(HOUR_MS);
-  expect(calls).toHaveLength(1);
 });
 
 test('an hourly removal that fails is reported and tried again in the next hour', async () => {

@@ -95,8 +95,6 @@ describe('doctor and the overview judge alike', () => {
     ['accounts', { lists: listsOf({ unreadable: [7] }) }, 'act'],
     ['webhooks', { lists: listsOf({ disabled: [PREFIX] }) }, 'look'],
     ['webhooks', { failing: [STREAK] }, 'look'],
-    ['clocks', { trustedAtMs: NOW_MS - DAY_MS }, 'nothing'],
-    ['clocks', { trustedAtMs: NOW_MS - DAY_MS - 1 }, 'act'],
   ])('%s of %j: %s', async (name, facts, severity) => {
     expect((await doctorSays(name, facts)).ok).toBe(severity !== 'act');
     const others = facts.disk === FULL && name !== 'disk-space' ? ['act'] : [];

@@ -72,8 +72,6 @@ describe('the clocks', () => {
       checkClocks({
         clock: { now: () => NOW_MS },
         engines: { remote },
-        trustedAtMs: async () => undefined,
-        process: undefined,
       }),
     );
 

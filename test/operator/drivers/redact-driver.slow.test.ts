@@ -84,7 +84,7 @@ describe.each(engines)('on %s', (_, openOther) => {
       const history = new AccountHistory({ store, directory: new Directory() });
       const accept = async (deliveries: Parameters<typeof queue.enqueue>[0]) =>
         void (await queue.enqueue(deliveries));
-      const terms = { clock, trusted: clock, environment: 'staging', retentionMs: 90 * DAY_MS } as const;
+      const terms = { clock, environment: 'staging', retentionMs: 90 * DAY_MS } as const;
       const fanOut = new FanOut({ store, queue, history, accept, ...terms });
       return (await fanOut.handle(events.map((event) => ({ event, retryCount: 0 })))).map(({ kind }) => kind);
     };

@@ -116,7 +116,6 @@ describe.each(engines)('an event of %s that nests deeper than anything needs', (
       history: new AccountHistory({ store, directory: new Directory() }),
       accept: async (deliveries) => void accepted.push(...deliveries),
       clock,
-      trusted: clock,
       environment: 'staging',
       retentionMs: Number.MAX_SAFE_INTEGER,
     });

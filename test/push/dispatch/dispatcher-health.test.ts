@@ -27,17 +27,17 @@ async function recorded(m: PushMachine): Promise<readonly string[]> {
 }
 
 describe('a webhook that fails', () => {
-  test('is not switched off by a clock that is far ahead and not trusted', async () => {
+  test('is not switched off by a clock that is far ahead of the newest event', async () => {
     const m = await pushMachine();
     await deliver(m, 503, [1]);
     const aheadMs = 4 * 86_400 * SECOND_MS;
-    m.trusted = { now: () => m.scheduler.now() - aheadMs };
-    await m.scheduler.advance(aheadMs);
-    await deliver(m, 503, [2]);
+    await m.scheduler.jump(aheadMs);
+    await m.scheduler.advance(60 * SECOND_MS);
+    expect(m.sender.sent.length).toBeGreaterThan(1);
     expect(await recorded(m)).toEqual([]);
-    m.trusted = undefined;
-    await deliver(m, 503, [3]);
-    expect(await recorded(m)).toEqual(['WebhookDisabled']);
+    await m.confirm(3); // recorded at that time, so the clock is right
+    await deliver(m, 503, [2]);
+    expect(await recorded(m)).toContain('WebhookDisabled');
   });
 });
 

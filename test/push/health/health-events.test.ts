@@ -20,7 +20,11 @@ async function start() {
       prefix,
       accountId: 7,
       judgement,
-      health: { failedInARow: 25, failingSinceMs, lastAnswers: ['503', 'timeout: no answer'] },
+      health: {
+        failedInARow: judgement.kind === 'warn' ? 25 : 50,
+        failingSinceMs,
+        lastAnswers: ['503', 'timeout: no answer'],
+      },
     });
   const recorded = async () =>
     (await stores.store.readStream('account-7')).filter(({ type }) => /Failing|Disabled/.test(type));

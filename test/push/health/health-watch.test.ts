@@ -16,12 +16,14 @@ function watching() {
   const switchOffs: string[] = [];
   const lines: Record<string, unknown>[] = [];
   const underWay: Promise<void>[] = [];
-  const store = { failing: false, waiting: undefined as Promise<void> | undefined };
+  const store = { failing: false, onlyByClock: false, waiting: undefined as Promise<void> | undefined };
   const watch = new HealthWatch({
     async append({ prefix, judgement }: HealthVerdict) {
       await store.waiting;
       if (store.failing) throw unavailable();
+      if (store.onlyByClock) return false;
       appended.push(`${judgement.kind} ${prefix}`);
+      return true;
     },
     log: memoryLog(lines),
     lanes: {
@@ -114,6 +116,17 @@ describe('a switch-off', () => {
     expect(appended).toEqual(['switch off aaaaaaaaaa']);
     expect(switchOffs).toEqual(['started aaaaaaaaaa', 'recorded aaaaaaaaaa']);
     expect(lines).toMatchObject([{ level: 40, failed_in_a_row: 50, msg: 'webhook switched off' }]);
+  });
+
+  test('that only a clock makes due frees the lane, and is judged again at the next failure', async () => {
+    const { appended, switchOffs, store, lines, fail } = watching();
+    store.onlyByClock = true;
+    await fail(50);
+    expect(switchOffs).toEqual(['started aaaaaaaaaa', 'failed aaaaaaaaaa']);
+    expect(lines).toEqual([]);
+    store.onlyByClock = false;
+    await fail(51);
+    expect(appended).toEqual(['switch off aaaaaaaaaa']);
   });
 
   test('is recorded once, also when further failures come while it is being recorded', async () => {

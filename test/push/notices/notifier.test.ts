@@ -65,16 +65,11 @@ describe('the notifier', () => {
     expect(recipients()).toEqual([CONTACTS, [OPERATOR]]);
   });
 
-  test('mails an event that only a clock that is not trusted makes old once that is set right', async () => {
-    const { smtp, run, record, clock, distrust, logged } = await withServer();
+  test('mails an event that only a clock that is far ahead makes old', async () => {
+    const { smtp, run, record, clock } = await withServer();
     await record(DISABLED);
     clock.advance(100 * DAY_MS);
-    distrust(100 * DAY_MS);
     run();
-    await logged('a notice waits');
-    expect(smtp.mails).toEqual([]);
-    clock.advance(-100 * DAY_MS);
-    distrust(0);
     await smtp.received(2);
   });
 

@@ -24,7 +24,7 @@ async function started(listenOn = '127.0.0.1:0') {
   const lines: Record<string, unknown>[] = [];
   const metrics = createMetrics();
   const api = await startApi({
-    ...{ config, engines, metrics, directory: new Directory(), trusted: { look: async () => true } },
+    ...{ config, engines, metrics, directory: new Directory() },
     ...{ log: memoryLog(lines), clock: systemClock, availability: () => 'unavailable' },
   });
   onTestFinished(() => api.stop());

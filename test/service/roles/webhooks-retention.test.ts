@@ -23,7 +23,7 @@ describe('the retention of the delivery log', () => {
     itIs(nowMs - 9.9 * DAY_MS);
     await m.record(502);
     itIs(nowMs - 0.5 * DAY_MS);
-    await m.record(503); // otherwise the clock would be far ahead of the newest event and not trusted
+    await m.record(503); // the clock counts for at most a day after the newest event
     itIs(nowMs);
     m.start();
     await m.settled('delivered', 2);

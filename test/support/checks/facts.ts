@@ -14,7 +14,6 @@ const WELL: Values = {
   followers: [],
   formerViews: [],
   processes: [],
-  trustedAtMs: undefined,
   lists: { accounts: [], unreadable: [], webhooks: [], disabled: [] },
   backlog: undefined,
   failing: [],

@@ -81,8 +81,6 @@ class ScriptedSender implements Sender {
 /** A machine whose stores outlive the processes that are started and killed on it. */
 export class PushMachine {
   readonly scheduler = new FakeScheduler();
-  /** How far the clock is ahead of the trusted one. */
-  aheadMs = 0;
   readonly store: SqliteEventStore;
   readonly queue: DeliveryQueue;
   readonly sender: ScriptedSender;
@@ -91,8 +89,6 @@ export class PushMachine {
   onCommit: CommitWatcher = (_name, _args, commit) => commit();
   /** Why no request can be signed, if none can. */
   unsigned: string | undefined;
-  /** The correct time, if the clock is far ahead. */
-  trusted: { now(): number } | undefined;
   #directory = new Directory();
   readonly #reach = new DirectoryReach();
   #dispatcher: Dispatcher | undefined;
@@ -149,7 +145,6 @@ export class PushMachine {
       },
       retryDelayMs: ({ attemptNumber }) => RETRY_DELAYS_MS[attemptNumber - 1],
       appendHealthEvent: createHealthEvents(store as EventStore, scheduler),
-      trusted: { now: () => (this.trusted ?? scheduler).now() },
       scheduler,
       log,
       holder: 'test',
@@ -173,8 +168,7 @@ export class PushMachine {
   ): FanOut {
     const { store, scheduler: clock } = this;
     const history = new AccountHistory({ store, directory: this.#directory });
-    const trusted = { now: () => clock.now() - this.aheadMs };
-    const terms = { clock, trusted, environment: 'staging', retentionMs: RETENTION_MS } as const;
+    const terms = { clock, environment: 'staging', retentionMs: RETENTION_MS } as const;
     return new FanOut({ store, queue, history, accept, directoryAt, ...terms });
   }
 

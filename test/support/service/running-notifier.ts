@@ -63,7 +63,6 @@ export async function startNotifier({ smtpUrl }: { readonly smtpUrl?: string } =
     await record(opened(), contactsSet(...CONTACTS), keyIssued({ label: 'ERP' }), webhookSet());
   };
   await recordAccount();
-  let distrustedMs = 0;
   let givenUp = 0;
   const ends: (() => Promise<void>)[] = [];
   onTestFinished(async () => {
@@ -82,7 +81,6 @@ export async function startNotifier({ smtpUrl }: { readonly smtpUrl?: string } =
       coordination: (through.coordination ?? same)(coordination),
       mailer: { send, close: () => undefined },
       ...{ holder, operatorEmail: OPERATOR, clock, log: memoryLog(lines) },
-      trusted: { now: () => clock.now() - distrustedMs, look: async () => true },
       givenUp: { inc: () => void givenUp++ },
       signal: stopping.signal,
     });
@@ -120,10 +118,6 @@ export async function startNotifier({ smtpUrl }: { readonly smtpUrl?: string } =
     async sent(): Promise<unknown[]> {
       const events = await store.readStream('notices-7');
       return events.map(({ data }) => (data as { audience: string }).audience);
-    },
-    /** Sets the clock this far ahead, so that it is not trusted. */
-    distrust(ms: number): void {
-      distrustedMs = ms;
     },
     givenUp: () => givenUp,
     /** Removes the checkpoint, as after damage to `control.db` or on a copied store. */
