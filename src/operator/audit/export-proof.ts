@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { assertOwn } from '../../base/config/own-files.ts';
 import { FuelError } from '../../base/errors.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { noticesStream } from '../../domain/operations-events.ts';
@@ -57,6 +58,7 @@ export async function exportProof(
       `the checkpoint has ${older.checkpoint.size} events, and the newest seal ${size}`,
     );
   await mkdir(folder, { recursive: true, mode: 0o700 });
+  assertOwn(folder, 'folder');
   if ((await readdir(folder)).length > 0)
     throw new FuelError('REFUSED', `${folder} is not empty: name a new folder`);
   const paths = new InclusionPaths();

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
@@ -117,6 +117,16 @@ test('whose checkpoint another key signed is refused', async () => {
   writeFileSync(path, readFileSync(path, 'utf8').replace(/\n8\n/, '\n9\n'));
   await expect(checkExport(folder, key)).rejects.toMatchObject({ code: 'REFUSED' });
   if (hasPython) expect(python(folder).status).toBe(1);
+});
+
+test('is refused in a folder that others may write to, and writes nothing there', async () => {
+  const { options } = await exported();
+  const folder = temporaryFolder();
+  chmodSync(folder, 0o777);
+  await expect(exportProof({ ...options, folder })).rejects.toThrow(
+    `users other than its owner may use ${folder}`,
+  );
+  expect(readdirSync(folder)).toEqual([]);
 });
 
 test('is refused if the folder has files, or nothing is sealed', async () => {
