@@ -108,7 +108,7 @@ function endOf(from: string, target: string): string {
 }
 
 /**
- * Gets a page. Retries 429 after `Retry-After`, and 5xx and broken connections with growing waits. Others are final.
+ * Gets a page. Retries 429 after `Retry-After`, and 408, 5xx and broken connections with growing waits. Others are final.
  */
 async function get({ from, to, cursor }: Window, options: SyncOptions): Promise<Page | 'cursor refused'> {
   const { baseUrl, apiKey, fetch: send = fetch, wait = sleep } = options;
@@ -127,7 +127,7 @@ async function get({ from, to, cursor }: Window, options: SyncOptions): Promise<
       const refusal = readRefusal(text);
       if (answer.status === 400 && cursor !== null && refusal.fields?.cursor) return 'cursor refused';
       problem = describe(answer.status, refusal);
-      if (answer.status !== 429 && answer.status < 500) throw new SyncError(problem);
+      if (answer.status !== 408 && answer.status !== 429 && answer.status < 500) throw new SyncError(problem);
       waitMs = Number(answer.headers.get('Retry-After') ?? 0) * 1000 || waitMs;
     } catch (error) {
       if (error instanceof SyncError) throw error;

@@ -215,9 +215,9 @@ describe('a sync', () => {
     expect(service.waitsMs).toEqual([7_000]);
   });
 
-  test('asks again later and later on 5xx and broken connections, and gives up in the end', async () => {
+  test('asks again later and later on 408, 5xx and broken connections, and gives up in the end', async () => {
     const service = new FakeService();
-    service.failures.push(refusal(503, {}), new Response('<html>', { status: 502 }));
+    service.failures.push(refusal(408, {}), new Response('<html>', { status: 502 }));
     service.failures.push(...Array.from({ length: 10 }, () => null));
     await expect(service.sync(openLedger(), { from: 0, to: 5 })).rejects.toThrow(
       'gave up after 8 tries: no answer from https://api.example.com/api/v1/integration: ECONNRESET',
