@@ -31,7 +31,7 @@ interface Rules {
 
 /** Returns the rules of a schema of an event or of the document. Amounts are texts in one and numbers in the other. */
 function rulesOf(given: Schema): Rules {
-  const branches = (given.anyOf as readonly Schema[] | undefined) ?? [given];
+  const branches = ((given.anyOf ?? given.oneOf) as readonly Schema[] | undefined) ?? [given];
   const schemas = branches.map(withoutReference);
   const types = schemas.flatMap((schema) => schema.type as string | string[]);
   const schema = schemas.find(({ type }) => type !== 'null') ?? {};

@@ -24,6 +24,7 @@ type Sources = { readonly sources: unknown };
 
 const ajv = new Ajv2020({ allErrors: true, passContext: true, strictTypes: false, strictRequired: false });
 (addFormats as unknown as (target: Ajv2020) => void)(ajv);
+ajv.addFormat('decimal', true); // it is for generators of clients; x-decimals is checked
 ajv.addKeyword({
   keyword: 'x-decimals',
   type: 'number',
