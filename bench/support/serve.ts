@@ -27,6 +27,7 @@ export async function startServe(options: {
       FUEL_DATA_DIR: options.dataDir,
       FUEL_LISTEN: '127.0.0.1:0',
       FUEL_OPS_LISTEN: '127.0.0.1:0',
+      FUEL_STOP_DELAY: '0s',
       ...options.env,
     },
     outputFile: logFile,

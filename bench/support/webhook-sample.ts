@@ -64,6 +64,7 @@ export async function setUpWebhooks(
     ...place.env,
     FUEL_DATA_DIR: dataDir,
     FUEL_LISTEN: '127.0.0.1:0',
+    FUEL_STOP_DELAY: '0s',
     FUEL_OPS_LISTEN: '127.0.0.1:0',
     FUEL_WEBHOOK_ALLOW_PRIVATE: 'true',
     FUEL_WEBHOOK_CA: receivers.caFile,

@@ -45,7 +45,7 @@ export function apiMetrics(registry: Registry) {
     }),
     connectionsTurnedAway: new Counter({
       name: 'fuel_connections_turned_away_total',
-      help: 'Connections closed unanswered: peer_limit, total_limit, not_a_proxy.',
+      help: 'Connections closed unanswered: peer_limit, network_limit, total_limit, handshake_rate, not_a_proxy.',
       labelNames: ['reason'],
       registers,
     }),

@@ -12,7 +12,8 @@ import {
   requireHost,
 } from './admission.ts';
 import { type RequestState, refuse, type Step } from './answers.ts';
-import { keepProvenConnections } from './proven-connections.ts';
+import { takeTurns } from './key-turns.ts';
+import { keepProvenConnections, type ProvenConnections } from './proven-connections.ts';
 import { type RequestLogOptions, requestLog } from './request-log.ts';
 import { listTransactions, type TransactionsOptions } from './transactions.ts';
 
@@ -26,6 +27,8 @@ export interface ApiOptions extends TransactionsOptions, RequestLogOptions {
   readonly edge: EdgeOptions;
   /** True if a trusted proxy in front ends TLS and says so in each request. */
   readonly tlsTerminated: boolean;
+  /** The connections on which the requests arrive. */
+  readonly connections: ProvenConnections;
   /** A different time limit, for tests. */
   readonly unprovenIdleMs?: number;
 }
@@ -44,6 +47,7 @@ export function createApi(options: ApiOptions): RequestListener {
   if (edge.kind === 'external') app.use(externalEdge(edge.tokens, options));
   app.use(requireAvailability(options.availability));
   if (options.tlsTerminated) app.use(requireForwardedHttps);
+  app.use(takeTurns());
   if (edge.kind === 'embedded') app.use(embeddedEdge(edge.windows));
   app.use(route);
   app.use(listTransactions(options));

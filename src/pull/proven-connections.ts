@@ -7,6 +7,12 @@ const UNPROVEN_IDLE_MS = 5_000;
 /** Node waits this much longer than it announces, so that no request is sent just when the connection closes. */
 const MARGIN_MS = 1_000;
 
+/** Knows on which connections a key has been accepted. */
+export interface ProvenConnections {
+  prove(socket: Socket): void;
+  isProven(socket: Socket): boolean;
+}
+
 /**
  * Keeps connections open for callers with a key. A connection on which no key has been accepted yet is closed soon, or
  * at once after an unknown path; a 401 closes any connection. Those of trusted proxies are left alone: several callers
@@ -14,21 +20,21 @@ const MARGIN_MS = 1_000;
  */
 export function keepProvenConnections({
   proxies,
+  connections,
   unprovenIdleMs = UNPROVEN_IDLE_MS,
 }: {
   readonly proxies: readonly string[];
+  readonly connections: ProvenConnections;
   readonly unprovenIdleMs?: number;
 }): Step {
   const trusts = trustedProxies(proxies);
-  const proven = new WeakSet<Socket>();
   return async (ctx, next) => {
     const { socket } = ctx.req;
-    // This is noted before the answer, since a pipelined request may be answered before this one.
-    ctx.state.keyAccepted = () => void proven.add(socket);
+    ctx.state.keyAccepted = () => connections.prove(socket);
     await next();
     if (trusts(socket.remoteAddress ?? '') || ctx.res.hasHeader('Connection')) return;
-    if (isLast(ctx.state.code, proven.has(socket))) ctx.set('Connection', 'close');
-    else if (!proven.has(socket) && ctx.res.shouldKeepAlive) endSoon(ctx, unprovenIdleMs);
+    if (isLast(ctx.state.code, connections.isProven(socket))) ctx.set('Connection', 'close');
+    else if (!connections.isProven(socket) && ctx.res.shouldKeepAlive) endSoon(ctx, unprovenIdleMs);
   };
 }
 

@@ -29,6 +29,7 @@ async function machine() {
   const env = {
     FUEL_DATA_DIR: join(temporaryFolder(), 'data'),
     FUEL_LISTEN: '127.0.0.1:0',
+    FUEL_STOP_DELAY: '0s',
     FUEL_OPS_LISTEN: `127.0.0.1:${await lastingPort()}`,
     FUEL_LOG_LEVEL: 'fatal', // for the threads, which write to standard output
     FUEL_MASTER_KEY: FIRST,

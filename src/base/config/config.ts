@@ -47,6 +47,7 @@ const core = {
   FUEL_WEBHOOK_CA: optional(read.text),
   FUEL_DELIVERY_RETENTION_DAYS: setting('90', read.positiveInteger),
   FUEL_REQUEST_LOG_DAYS: setting('30', read.positiveInteger),
+  FUEL_STOP_DELAY: setting('2s', read.duration),
   FUEL_LOG_LEVEL: setting('info', read.oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent')),
 } as const;
 

@@ -51,6 +51,7 @@ export async function startMock({ seed, toMs, port }: MockOptions): Promise<Mock
       FUEL_DATA_DIR: folder,
       FUEL_LISTEN: `${HOST}:${port}`,
       FUEL_OPS_LISTEN: `${HOST}:0`,
+      FUEL_STOP_DELAY: '0s',
       FUEL_LOG_LEVEL: 'silent',
     };
     const config = loadConfig(settings, 'serve');

@@ -7,7 +7,6 @@ import {
   parseRange,
 } from '../../base/config/ip-address.ts';
 
-const NETWORK_BITS = 64;
 const FORWARDED = /^(?:\[([\da-f:.]+)\]|([\d.]+))(?::(\d{1,5}))?$/i;
 const MAX_PORT = 65_535;
 
@@ -34,9 +33,9 @@ export function clientAddress(
   // A socket that is already closed has no peer.
   let address = parseAddress(request.socket.remoteAddress);
   if (address === undefined || !trusts(address.toString())) return address;
-  const header = [request.headers['x-forwarded-for'] ?? ''].flat().join(',');
-  const hops = header.split(',').map((hop) => hop.trim());
-  for (const hop of hops.filter((text) => text !== '').reverse()) {
+  const header = request.headers['x-forwarded-for'];
+  const hops = header === undefined ? [] : [header].flat().join(',').split(',');
+  for (const hop of hops.map((text) => text.trim()).reverse()) {
     address = forwardedAddress(hop);
     if (address === undefined) onUnreadable(hop);
     if (address === undefined || !trusts(address.toString())) return address;
@@ -51,16 +50,31 @@ function forwardedAddress(text: string): IpAddress | undefined {
   return parseAddress(ipv6 ?? ipv4 ?? text);
 }
 
+/** A peer and the networks that it is in, by name, for counting connections. */
+export interface Peer {
+  readonly peer: string;
+  readonly networks: readonly string[];
+}
+
 /**
- * Returns the name of the peer whose connections are counted together: an IPv4 address, or the /64 of an IPv6 address,
- * since a provider's customer has at least a /64. An IPv4-mapped IPv6 address counts as the IPv4 address. Returns
- * `undefined` for anything else.
+ * Returns the peer whose connections are counted together, and the networks in which they are counted too: an IPv4
+ * address in its /24, or the /64 of an IPv6 address, since a provider's customer has at least a /64, in its /56 and
+ * /48. An IPv4-mapped IPv6 address counts as the IPv4 address. Anything else is one peer without a name.
  */
-export function peerOf(address: string | undefined): string | undefined {
+export function peerOf(address: string | undefined): Peer {
   const parsed = parseAddress(address);
-  if (parsed === undefined || !('parts' in parsed)) return parsed?.toString();
-  const network = parsed.parts.slice(0, NETWORK_BITS / 16).map((part) => part.toString(16));
-  return `${network.join(':')}::/${NETWORK_BITS}`;
+  if (parsed === undefined) return { peer: '', networks: [] };
+  if (!('parts' in parsed)) {
+    const text = parsed.toString();
+    return { peer: text, networks: [`${text.slice(0, text.lastIndexOf('.'))}.0/24`] };
+  }
+  const [first = 0, second = 0, third = 0, fourth = 0] = parsed.parts;
+  const named = (parts: readonly number[], bits: number): string =>
+    `${parts.map((part) => part.toString(16)).join(':')}::/${bits}`;
+  return {
+    peer: named([first, second, third, fourth], 64),
+    networks: [named([first, second, third, fourth & 0xff00], 56), named([first, second, third], 48)],
+  };
 }
 
 /**

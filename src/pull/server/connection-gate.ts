@@ -1,68 +1,105 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { LRUCache } from 'lru-cache';
 import { parseAddress } from '../../base/config/ip-address.ts';
 import { world } from '../../base/world.ts';
 import { peerOf, trustedProxies } from '../edge/addresses.ts';
+import type { Connections } from './connections.ts';
 
 const BETWEEN_LINES_MS = 1_000;
+/** How many handshakes of a peer may begin at once after a while without any. */
+const AT_ONCE = 16;
+/** A handshake that would have to wait longer is refused. One that waits holds a connection. */
+const MAX_WAIT_MS = 2_000;
+/** A forgotten peer may begin `AT_ONCE` handshakes again. */
+const MAX_PACED_PEERS = 20_000;
 
 /** Why a connection was turned away. */
-export type TurnedAway = 'peer_limit' | 'total_limit' | 'not_a_proxy';
+export type TurnedAway = 'peer_limit' | 'network_limit' | 'total_limit' | 'handshake_rate' | 'not_a_proxy';
 
 interface GateOptions {
+  readonly connections: Connections;
   /** The CIDR ranges of trusted proxies. */
   readonly proxies: readonly string[];
   /** True if only the proxies may connect. */
   readonly onlyProxies: boolean;
   readonly maxConnections: number;
   readonly maxPerPeer: number;
+  readonly maxPerNetwork: number;
   readonly maxPerProxy: number;
+  readonly handshakesPerSecond: number;
   readonly onTurnedAway: (reason: TurnedAway, address: string | undefined) => void;
 }
 
 /**
- * Limits the connections of each peer, so that no peer can take all of them. A new connection is checked before the
- * server's other listeners see it, so that one that is turned away costs no handshake.
+ * Limits the connections of each peer and of each network, so that nobody can take all of them, and paces their
+ * handshakes. A new connection is checked before the server's other listeners see it, so that one that is turned away
+ * costs no handshake.
  */
 export function guardConnections(server: Server, options: GateOptions): void {
   const { onTurnedAway } = options;
   const check = createCheck(options);
   const listeners = server.listeners('connection') as ((this: Server, socket: Socket) => void)[];
+  const begin = (socket: Socket): void => {
+    for (const listener of listeners) listener.call(server, socket);
+  };
   server.removeAllListeners('connection');
   server.on('connection', (socket: Socket) => {
-    const reason = check(socket);
-    if (reason === undefined) {
-      for (const listener of listeners) listener.call(server, socket);
-      return;
-    }
-    onTurnedAway(reason, socket.remoteAddress);
+    const verdict = check(socket);
+    if (verdict === 0) return begin(socket);
+    if (typeof verdict === 'number') return beginLater(socket, verdict, begin);
+    onTurnedAway(verdict, socket.remoteAddress);
     // An orderly shutdown would wait for the other side.
     socket.resetAndDestroy();
   });
 }
 
-function createCheck({ proxies, onlyProxies, maxConnections, maxPerPeer, maxPerProxy }: GateOptions) {
-  const trusts = trustedProxies(proxies);
-  const openOf = new Map<string, number>();
-  let open = 0;
-  return (socket: Socket): TurnedAway | undefined => {
+function beginLater(socket: Socket, waitMs: number, begin: (socket: Socket) => void): void {
+  const ignore = (): void => undefined;
+  socket.on('error', ignore); // `close` follows
+  const timer = world.setTimeout(() => {
+    socket.off('error', ignore);
+    begin(socket);
+  }, waitMs);
+  socket.once('close', () => world.clearTimeout(timer));
+}
+
+/** Makes a function that returns after how many milliseconds a handshake may begin, or why it may not. */
+function createCheck(options: GateOptions): (socket: Socket) => TurnedAway | number {
+  const { connections, maxConnections, maxPerNetwork } = options;
+  const trusts = trustedProxies(options.proxies);
+  const waitOf = createPace(options.handshakesPerSecond);
+  return (socket) => {
     // A socket that is already closed has no address. These are counted together.
     const address = parseAddress(socket.remoteAddress)?.toString();
     const isProxy = address !== undefined && trusts(address);
-    if (onlyProxies && !isProxy) return 'not_a_proxy';
-    const peer = (isProxy ? address : peerOf(address)) ?? '';
-    const ofPeer = openOf.get(peer) ?? 0;
-    if (ofPeer >= (isProxy ? maxPerProxy : maxPerPeer)) return 'peer_limit';
-    if (open >= maxConnections) return 'total_limit';
-    openOf.set(peer, ofPeer + 1);
-    open += 1;
-    socket.once('close', () => {
-      const left = (openOf.get(peer) ?? 1) - 1;
-      if (left === 0) openOf.delete(peer);
-      else openOf.set(peer, left);
-      open -= 1;
-    });
-    return undefined;
+    if (options.onlyProxies && !isProxy) return 'not_a_proxy';
+    const { peer, networks } = isProxy ? { peer: address, networks: [] } : peerOf(address);
+    if (connections.countOf(peer) >= (isProxy ? options.maxPerProxy : options.maxPerPeer))
+      return 'peer_limit';
+    const waitMs = isProxy ? 0 : waitOf(peer);
+    if (waitMs > MAX_WAIT_MS) return 'handshake_rate';
+    for (const network of networks) {
+      const isFull = connections.countOf(network) >= maxPerNetwork;
+      if (isFull && !connections.endOldestUnproven(network)) return 'network_limit';
+    }
+    if (connections.size >= maxConnections && !connections.endOldestUnproven()) return 'total_limit';
+    connections.add(socket, [peer, ...networks], isProxy);
+    return waitMs;
+  };
+}
+
+/** Makes a function that spreads the handshakes of a peer over time, and returns how long the next one has to wait. */
+function createPace(perSecond: number): (peer: string) => number {
+  const betweenMs = 1_000 / perSecond;
+  /** When the next handshake of a peer is due, if its peer had made them evenly. */
+  const due = new LRUCache<string, number>({ max: MAX_PACED_PEERS });
+  return (peer) => {
+    const nowMs = world.elapsedMs();
+    const dueMs = Math.max(due.get(peer) ?? 0, nowMs - AT_ONCE * betweenMs);
+    const waitMs = Math.max(0, dueMs - nowMs);
+    if (waitMs <= MAX_WAIT_MS) due.set(peer, dueMs + betweenMs);
+    return waitMs;
   };
 }
 

@@ -23,6 +23,8 @@ export interface ServerOptions {
   /** The CIDR ranges of trusted proxies. */
   readonly proxies: readonly string[];
   readonly log: Log;
+  /** The server's own connections, if others need to know them too. */
+  readonly connections?: Connections;
   /** Called for each connection that is turned away. */
   readonly onTurnedAway?: (reason: TurnedAway) => void;
   /** Different limits, for tests. */
@@ -34,6 +36,8 @@ export interface PublicServer {
   listen(place: ListenPlace): Promise<AddressInfo>;
   /** Uses this certificate for new connections. Open connections keep theirs. */
   reload(pem: Certificate): void;
+  /** Goes on as before, but makes each connection close after its answer. */
+  drain(): void;
   /**
    * Stops accepting connections, answers the requests in progress and those that arrive on open connections within half
    * a second, and closes each connection after its answer. Destroys what is still open after `graceMs`.
@@ -52,14 +56,18 @@ const LIMITS = {
   connectionsCheckingInterval: 1_000,
   /** It is longer than the 60 s of common load balancers, which must be the first to close an idle connection. */
   keepAliveTimeout: 65_000,
-  /** 0 means no limit: requests pipelined beyond one would get Node's empty 503. The rate limit bounds a key anyway. */
-  maxRequestsPerSocket: 0,
+  /** A connection on which nothing moves for this long is closed, also while its client does not read an answer. */
+  timeout: 30_000,
   /** A TLS connection takes about 50 KB, so these take at most 100 MB. */
   maxConnections: 2_000,
   /** The connections of one IPv4 address or IPv6 /64: more than a customer needs, and too few to shut out others. */
   maxPerPeer: 64,
+  /** The connections of one IPv4 /24, IPv6 /56 or IPv6 /48. Beyond it, the oldest without an accepted key ends. */
+  maxPerNetwork: 256,
   /** The connections of one trusted proxy, which serves many customers. */
   maxPerProxy: 1_000,
+  /** The handshakes of one peer, since each takes a millisecond or two of the thread that answers all others. */
+  handshakesPerSecond: 32,
   /** A connection that does not become TLS in this time is closed. */
   handshakeTimeout: 10_000,
 };
@@ -79,14 +87,15 @@ export function createServer({ pem, log, onTurnedAway, ...options }: ServerOptio
   const http = { ...limits, requireHostHeader: false };
   const server: Server =
     pem === undefined ? createHttpServer(http) : createHttpsServer({ ...http, ...secureTerms(pem) });
-  server.maxRequestsPerSocket = limits.maxRequestsPerSocket;
-  const connections = new Connections(server);
+  server.timeout = limits.timeout;
+  const { connections = new Connections() } = options;
   const turnedAway = summedLine((counts, peer) => {
     log.warn({ turned_away: counts, last_peer: peer }, 'connections were turned away');
   });
   // The guard is installed last, so that it runs before all other listeners for connections.
   guardConnections(server, {
     ...limits,
+    connections,
     proxies: options.proxies,
     onlyProxies: pem === undefined,
     onTurnedAway(reason, address) {
@@ -96,7 +105,7 @@ export function createServer({ pem, log, onTurnedAway, ...options }: ServerOptio
   });
   // `close` calls this, but Node counts a connection as idle while a slow client is still reading its answer.
   server.closeIdleConnections = () => undefined;
-  server.on('request', options.handler);
+  connections.answerInTurn(server, options.handler);
   // Expectations other than 100-continue are ignored. Node would answer them with an empty 417.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.on('connect', (request, socket) => answerConnect(server, request, socket as Socket));
@@ -108,10 +117,14 @@ export function createServer({ pem, log, onTurnedAway, ...options }: ServerOptio
       if (server instanceof TlsServer) server.setSecureContext(secureTerms(next));
     },
     listen: (place) => listen(server, place),
+    drain: () => connections.drain(),
     async stop(graceMs) {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       connections.drain();
-      const silent = world.setTimeout(() => connections.closeSilent(), Math.min(LAST_REQUEST_MS, graceMs));
+      await world.nextTurn(); // accepts the connections that wait in the listener's queue, which its end would reset
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      // The turn reads the requests that have arrived, so that no connection is closed with one.
+      const closeSilent = () => world.setImmediate(() => connections.closeSilent());
+      const silent = world.setTimeout(closeSilent, Math.min(LAST_REQUEST_MS, graceMs));
       const cutOff = world.setTimeout(() => connections.destroyAll(), graceMs);
       await closed;
       world.clearTimeout(silent);

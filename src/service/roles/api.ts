@@ -6,6 +6,7 @@ import { FuelError } from '../../base/errors.ts';
 import { FIRST_PASSED_SOCKET, type ListenPlace, passedSockets, urlHost } from '../../base/listen.ts';
 import type { Log } from '../../base/log.ts';
 import { removeHourly } from '../../base/time/hourly.ts';
+import { world } from '../../base/world.ts';
 import { timeForAges } from '../../event-store/reads.ts';
 import { type EdgeOptions, MAX_UNPROVEN_KEYS } from '../../pull/admission.ts';
 import { BASE_PATH, createApi } from '../../pull/app.ts';
@@ -19,6 +20,7 @@ import {
   readCertificate,
   watchCertificate,
 } from '../../pull/server/certificate.ts';
+import { Connections } from '../../pull/server/connections.ts';
 import { createServer } from '../../pull/server/server.ts';
 import type { Engines } from '../engines/engines.ts';
 import type { Metrics } from '../ops/metrics.ts';
@@ -40,6 +42,7 @@ export interface ApiParts {
 export interface RunningApi {
   /** The base URL of the API. */
   readonly url: string;
+  /** Serves on for `FUEL_STOP_DELAY` while its clients and load balancers go elsewhere, and then ends. */
   stop(): Promise<void>;
 }
 
@@ -55,9 +58,10 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
   const proxies = config.FUEL_TRUSTED_PROXIES ?? [];
   const journal = engines.requests();
   const requests = new RequestRecorder({ journal, clock, log, dropped: metrics.requestsNotKept });
+  const connections = new Connections();
   const handler = createApi({
     ...parts,
-    requests,
+    ...{ requests, connections },
     environment: config.FUEL_ENVIRONMENT,
     edge: edgeOptions(config, engines),
     proxies,
@@ -67,7 +71,7 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
     cursors: createCursors(openMasterKeys(config).deriveKeys(CURSOR_PURPOSE)),
   });
   const onTurnedAway = (reason: string): void => metrics.connectionsTurnedAway.inc({ reason });
-  const server = createServer({ handler, pem, proxies, log, onTurnedAway });
+  const server = createServer({ handler, pem, proxies, log, onTurnedAway, connections });
   const place = listenPlace(config);
   const { address, port } = await server.listen(place);
   const watch =
@@ -83,6 +87,8 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
   return {
     url: `${files === undefined ? 'http' : 'https'}://${host}:${port}${BASE_PATH}`,
     async stop() {
+      server.drain();
+      await world.sleep(config.FUEL_STOP_DELAY);
       watch?.stop();
       stopped.abort();
       await server.stop(GRACE_MS);

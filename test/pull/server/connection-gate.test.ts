@@ -2,6 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { TurnedAway } from '../../../src/pull/server/connection-gate.ts';
+import { Connections } from '../../../src/pull/server/connections.ts';
 import { createServer, type ServerOptions } from '../../../src/pull/server/server.ts';
 import { memoryLog, testCertificate } from '../../support/service/api.ts';
 import { until } from '../../support/waiting.ts';
@@ -108,22 +109,54 @@ describe('one peer', () => {
   });
 });
 
-test('a connection beyond the total limit is counted too', async () => {
-  const { port, turnedAway } = await startServer({ limits: { maxConnections: 2 } });
-  for (const number of [1, 2, 3]) await silent(port, `127.0.0.${number}`);
-  await until(() => turnedAway.length === 1);
-  expect(turnedAway).toEqual(['total_limit']);
+test('when all connections are taken, the oldest without an accepted key makes room for a new one', async () => {
+  const connections = new Connections();
+  const { port, turnedAway } = await startServer({ connections, limits: { maxConnections: 2 } });
+  const [oldest, next] = [await silent(port, '127.0.1.1'), await silent(port, '127.0.2.1')];
+  await until(() => connections.size === 2);
+  expect(await ask(port, [], '127.0.3.1')).toContain('200 OK');
+  if (!oldest.closed) await first(oldest, 'close');
+  expect([next.closed, turnedAway]).toEqual([false, []]);
 });
 
-test('a place in the total is free again when a connection closes, and its peer loses none by a refusal', async () => {
-  const { port, turnedAway } = await startServer({ limits: { maxConnections: 1, maxPerPeer: 2 } });
-  for (let count = 0; count < 4; count++) {
-    const sockets: Socket[] = [];
-    await until(async () => (await ask(port, sockets)) !== '');
-    expect(await ask(port)).toBe(''); // the one before is still open
-    for (const socket of sockets) socket.destroy();
-  }
-  expect(new Set(turnedAway)).toEqual(new Set(['total_limit']));
+test('a connection on which a key was accepted is not closed for a new one, which is turned away', async () => {
+  const connections = new Connections();
+  const { port, turnedAway } = await startServer({
+    connections,
+    handler: (request, response) => {
+      connections.prove(request.socket);
+      response.end('done');
+    },
+    limits: { maxConnections: 1 },
+  });
+  const sockets: Socket[] = [];
+  expect(await ask(port, sockets, '127.0.1.1')).toContain('200 OK');
+  expect(await ask(port, [], '127.0.2.1')).toBe('');
+  expect(turnedAway).toEqual(['total_limit']);
+  for (const socket of sockets) socket.destroy();
+  await until(async () => (await ask(port, [], '127.0.2.1')) !== '');
+});
+
+test('many silent peers of one network leave the others their connections, and one of them that has a key too', async () => {
+  const connections = new Connections();
+  const { port } = await startServer({ connections, limits: { maxPerPeer: 8, maxPerNetwork: 16 } });
+  const peers = Array.from({ length: 32 }, (_, number) => `127.0.1.${number + 1}`);
+  for (const peer of peers) await Promise.all(Array.from({ length: 8 }, () => silent(port, peer)));
+  await until(() => connections.countOf('127.0.1.0/24') === 16);
+  expect(await ask(port, [], '127.0.2.1')).toContain('200 OK');
+  expect(await ask(port, [], '127.0.1.200')).toContain('200 OK');
+});
+
+test('the handshakes of one peer are spread over time, and beyond two seconds refused; others do not wait', async () => {
+  const { port, turnedAway } = await startServer({ limits: { handshakesPerSecond: 0.5 } });
+  const all = Promise.all(Array.from({ length: 30 }, () => ask(port)));
+  const startedAtMs = performance.now();
+  expect(await ask(port, [], '127.0.0.2')).toContain('200 OK');
+  expect(performance.now() - startedAtMs).toBeLessThan(30_000);
+  const answered = (await all).filter((text) => text.includes('200 OK')).length;
+  expect(answered + turnedAway.length).toBe(30);
+  expect(answered).toBeGreaterThanOrEqual(16);
+  expect(new Set(turnedAway)).toEqual(new Set(['handshake_rate']));
 });
 
 test('an address that is not a trusted proxy is counted and logged where only those may connect', async () => {

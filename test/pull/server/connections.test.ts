@@ -29,29 +29,17 @@ async function startServer(handler: RequestListener, limits: ServerOptions['limi
   return { server, port };
 }
 
-/**
- * Starts a server whose answers end when the test says so, in the order of the requests. `begin` writes a first part.
- */
+/** Starts a server whose answers end when the test says so. `begin` writes a first part. */
 async function startHeldServer(begin: (response: ServerResponse, number: number) => void) {
   const responses: ServerResponse[] = [];
-  const { promise: arrived, resolve } = Promise.withResolvers<void>();
-  let awaited = 1;
-  const started = await startServer((_request, response) => {
-    begin(response, responses.push(response));
-    if (responses.length === awaited) resolve();
-  });
+  const started = await startServer((_request, response) => begin(response, responses.push(response)));
   return {
     ...started,
-    arrived: (count = 1) => {
-      awaited = count;
-      return arrived;
-    },
-    /** Ends the answer with this number; by default all of them. */
-    release: (number?: number) => {
-      for (const response of number === undefined ? responses : responses.slice(number - 1, number)) {
-        response.end('done');
-      }
-    },
+    /** Resolves when the handler has been called this many times. */
+    arrived: (count = 1) => until(() => responses.length >= count),
+    begun: () => responses.length,
+    /** Ends the answer with this number, or the only one. */
+    release: (number = 1) => void responses[number - 1]?.end('done'),
   };
 }
 
@@ -80,12 +68,11 @@ describe('a stop', () => {
       if (number === 1) beginPart(response);
     });
     const { socket, received } = await openConnection(port);
-    const both = arrived(2);
     socket.write(REQUEST + REQUEST);
-    await both;
+    await arrived();
     const stopped = server.stop(GRACE_MS);
     release(1);
-    for (let text = ''; !text.endsWith('done'); ) text += String(await once(socket, 'data'));
+    await arrived(2);
     release(2);
     const text = await received;
     expect(text.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2);
@@ -98,16 +85,31 @@ describe('a stop', () => {
       if (number === 1) beginPart(response);
     });
     const { socket, received } = await openConnection(port);
-    const both = arrived(2);
     socket.write(REQUEST);
     await once(socket, 'data');
     const stopped = server.stop(GRACE_MS);
     socket.write(REQUEST);
-    await both;
-    release();
+    release(1);
+    await arrived(2);
+    release(2);
     const [, first = '', second = ''] = (await received).split('HTTP/1.1 ');
     expect(first).toContain('Connection: keep-alive');
     expect(second).toContain('Connection: close');
+    await stopped;
+  });
+
+  test('announces it in the last of several answers that wait, so that none of them is lost', async () => {
+    const { server, port, arrived, release } = await startHeldServer(() => undefined);
+    const { socket, received } = await openConnection(port);
+    socket.write(REQUEST.repeat(3));
+    await arrived();
+    const stopped = server.stop(GRACE_MS);
+    for (let number = 1; number <= 3; number++) {
+      await arrived(number);
+      release(number);
+    }
+    const ends = (await received).match(/Connection: \S+/g);
+    expect(ends).toEqual(['Connection: keep-alive', 'Connection: keep-alive', 'Connection: close']);
     await stopped;
   });
 
@@ -174,7 +176,95 @@ test('the answer to a request that could not be parsed is complete, and announce
   expect(headers.get('content-length')).toBe(String(Buffer.byteLength(body)));
 });
 
+describe('a drain', () => {
+  test('serves new and kept connections on, each of which closes with its next answer', async () => {
+    const { server, port } = await startServer((_request, response) => void response.end('done'));
+    const kept = await openConnection(port);
+    kept.socket.write(REQUEST);
+    await once(kept.socket, 'data');
+    server.drain();
+    const fresh = await openConnection(port);
+    for (const { socket } of [fresh, kept]) socket.write(REQUEST);
+    for (const { received } of [fresh, kept]) expect(await received).toMatch(/Connection: close.*done$/s);
+    expect((await openConnection(port)).socket.readyState).toBe('open');
+  });
+
+  test('keeps a connection for one more request whose answer had begun before it', async () => {
+    const { server, port, arrived, release } = await startHeldServer(beginPart);
+    const { socket, received } = await openConnection(port);
+    socket.write(REQUEST);
+    await arrived();
+    server.drain();
+    release();
+    for (let text = ''; !text.endsWith('done'); ) text += String(await once(socket, 'data'));
+    socket.write(REQUEST);
+    await arrived(2);
+    release(2);
+    expect((await received).match(/half, done/g)).toHaveLength(2);
+  });
+});
+
 describe('a connection', () => {
+  test('answers one request at a time, in their order, however many its client sends', async () => {
+    let underWay = 0;
+    let most = 0;
+    let answered = 0;
+    const { port } = await startServer(async (request, response) => {
+      most = Math.max(most, ++underWay);
+      await new Promise((resolve) => setImmediate(resolve));
+      response.prependOnceListener('finish', () => {
+        underWay -= 1;
+        answered += 1;
+      });
+      response.end(`(${request.url})`);
+    });
+    const { socket, received } = await openConnection(port);
+    const paths = Array.from({ length: 2_000 }, (_, number) => `/${number}`);
+    const last = 'GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+    const padding = `X-Padding: ${'x'.repeat(150)}`; // so that a chunk has no more than may wait
+    socket.write(
+      paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n${padding}\r\n\r\n`).join('') + last,
+    );
+    const bodies = (await received).match(/(?<=\()[^)]*/g);
+    expect(bodies).toEqual([...paths, '/last']);
+    await until(() => answered === 2_001);
+    expect(most).toBe(1);
+  });
+
+  test('is not read further while a request waits, so that what its client sends takes no memory', async () => {
+    const { port, arrived, begun } = await startHeldServer(() => undefined);
+    const { socket } = await openConnection(port);
+    socket.on('error', () => undefined);
+    onTestFinished(() => void socket.destroy());
+    const padded = `GET / HTTP/1.1\r\nHost: x\r\nX-Padding: ${'x'.repeat(1_000)}\r\n\r\n`;
+    const isTaken = new Promise((resolve) => socket.write(padded.repeat(20_000), resolve));
+    await arrived();
+    const outcome = await Promise.race([isTaken, new Promise((resolve) => setTimeout(resolve, 300, 'held'))]);
+    expect([outcome, begun()]).toEqual(['held', 1]);
+  });
+
+  test('whose client sends requests by the thousand in one piece is closed', async () => {
+    const { port } = await startHeldServer(() => undefined);
+    const { socket, received } = await openConnection(port);
+    socket.write('GET / HTTP/1.1\r\n\r\n'.repeat(5_000));
+    expect(await received).toBe('');
+  });
+
+  test('is closed when its client has read nothing of an answer for the longest time', async () => {
+    const { port } = await startServer(
+      (_request, response) => void response.end(Buffer.alloc(64 * 1024 * 1024)),
+      { timeout: 200 },
+    );
+    const socket = connect({ port, host: '127.0.0.1' });
+    onTestFinished(() => void socket.destroy());
+    const closed = new Promise((resolve) => socket.on('error', () => undefined).once('close', resolve));
+    socket.pause().write(REQUEST);
+    await new Promise((resolve) => setTimeout(resolve, 1_000)); // it reads nothing for five times as long
+    socket.resume();
+    await closed;
+    expect(socket.bytesRead).toBeLessThan(64 * 1024 * 1024);
+  });
+
   test('that sends something else than HTTP during its answer does not change that answer', async () => {
     const { port, arrived } = await startHeldServer(beginPart);
     const { socket, received } = await openConnection(port);
@@ -227,9 +317,12 @@ test('nothing is kept of a connection that ends in its handshake', async () => {
   const collect = runInNewContext('gc') as () => void;
   const server = createHttpsServer(await testCertificate());
   onTestFinished(() => void server.close());
-  const connections = new Connections(server);
+  const connections = new Connections();
   const sockets: WeakRef<Socket>[] = [];
-  server.on('connection', (socket: Socket) => void sockets.push(new WeakRef(socket)));
+  server.on('connection', (socket: Socket) => {
+    sockets.push(new WeakRef(socket));
+    connections.add(socket, ['peer'], false);
+  });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   for (let count = 1; count <= 3; count++) {
@@ -242,5 +335,5 @@ test('nothing is kept of a connection that ends in its handshake', async () => {
     collect();
     return sockets.every((socket) => socket.deref() === undefined);
   });
-  connections.destroyAll();
+  expect([connections.size, connections.countOf('peer')]).toEqual([0, 0]);
 });

@@ -17,7 +17,10 @@ import { until } from '../../support/waiting.ts';
 
 /** Starts the role `api` in this process, on this address. */
 async function started(listenOn = '127.0.0.1:0') {
-  const env = { FUEL_DATA_DIR: temporaryFolder(), FUEL_LISTEN: listenOn, FUEL_LOG_LEVEL: 'silent' };
+  const env = {
+    ...{ FUEL_DATA_DIR: temporaryFolder(), FUEL_LISTEN: listenOn },
+    ...{ FUEL_STOP_DELAY: '0s', FUEL_LOG_LEVEL: 'silent' },
+  };
   const config = loadConfig(env, 'serve');
   const engines = await openEngines(config, systemClock);
   onTestFinished(() => engines.close());

@@ -12,6 +12,7 @@ import { createCursors } from '../../../src/pull/cursor.ts';
 import { createMemoryRateWindows } from '../../../src/pull/edge/rate-windows/memory.ts';
 import { createPresigner } from '../../../src/pull/images/presign.ts';
 import type { ViewChange } from '../../../src/pull/record/project-event.ts';
+import { Connections } from '../../../src/pull/server/connections.ts';
 import { createServer, type ServerOptions } from '../../../src/pull/server/server.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import { makeCertificate, type TestCertificate } from '../certificate.ts';
@@ -115,8 +116,9 @@ export async function startTestApi(
   const { generation } = await view.reset('store', 0);
   const logLines: Record<string, unknown>[] = [];
   const log = memoryLog(logLines);
+  const connections = new Connections();
   const handler = createApi({
-    environment,
+    ...{ environment, connections },
     directory,
     availability: () => 'ready',
     edge: {
@@ -136,7 +138,7 @@ export async function startTestApi(
   });
   const { tlsTerminated = false, proxies = [], limits } = overrides;
   const pem = tlsTerminated ? undefined : (overrides.pem ?? (await testCertificate()));
-  const server = createServer({ handler, pem, proxies, log, ...(limits && { limits }) });
+  const server = createServer({ handler, pem, proxies, log, connections, ...(limits && { limits }) });
   const address = await server.listen({ host: '127.0.0.1', port: 0 });
   const agent = new Agent({ connect: { rejectUnauthorized: false } });
   let stopped: Promise<void> | undefined;

@@ -37,6 +37,7 @@ function environment(dataDir: string, env: Env): Env {
     FUEL_DATA_DIR: dataDir,
     FUEL_LISTEN: '127.0.0.1:0',
     FUEL_OPS_LISTEN: '127.0.0.1:0',
+    FUEL_STOP_DELAY: '0s',
     ...withEngines(dataDir, env),
   };
 }
