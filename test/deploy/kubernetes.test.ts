@@ -16,7 +16,6 @@ interface Container {
   readonly env?: readonly { readonly name: string; readonly value: string }[];
   readonly resources: { readonly limits: { readonly memory: string } };
   readonly securityContext: unknown;
-  readonly lifecycle?: unknown;
   readonly livenessProbe: { readonly httpGet: { readonly path: string; readonly port: string } };
   readonly readinessProbe: { readonly httpGet: { readonly path: string; readonly port: string } };
 }
@@ -61,9 +60,11 @@ describe('deploy/kubernetes/fuel.yaml', () => {
     expect(deployments.find(({ name }) => name === 'fuel-projector')?.spec.replicas).toBe(2);
   });
 
-  it('waits before an end by a program of the image, which Kubernetes before 1.30 takes too', () => {
-    const api = deployments.find(({ name }) => name === 'fuel-api')?.container;
-    expect(api?.lifecycle).toEqual({ preStop: { exec: { command: ['sleep', '5'] } } });
+  it('lets the API serve on while new connections still arrive, and end within the time that a pod has', () => {
+    const api = deployments.find(({ name }) => name === 'fuel-api');
+    const delay = api?.container.env?.find(({ name }) => name === 'FUEL_STOP_DELAY')?.value;
+    expect(delay).toBe('5s');
+    expect(api?.spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(5 + 10);
   });
 
   it.each(deployments)('gives $name settings that its role starts with', ({ container }) => {

@@ -96,7 +96,7 @@ function createPace(perSecond: number): (peer: string) => number {
   const due = new LRUCache<string, number>({ max: MAX_PACED_PEERS });
   return (peer) => {
     const nowMs = world.elapsedMs();
-    const dueMs = Math.max(due.get(peer) ?? 0, nowMs - AT_ONCE * betweenMs);
+    const dueMs = Math.max(due.get(peer) ?? -Infinity, nowMs - AT_ONCE * betweenMs);
     const waitMs = Math.max(0, dueMs - nowMs);
     if (waitMs <= MAX_WAIT_MS) due.set(peer, dueMs + betweenMs);
     return waitMs;

@@ -40,6 +40,9 @@ export class Connections {
   add(socket: Socket, groups: readonly string[], isProven: boolean): void {
     const endpoint = endpointOf(socket);
     const connection: Connection = { socket, groups, isProven, answers: new Set() };
+    // A reset connection whose `close` is still to come: its client may use the port again at once.
+    const former = this.#open.get(endpoint);
+    if (former !== undefined) this.#remove(endpoint, former);
     this.#open.set(endpoint, connection);
     for (const group of groups) this.#counts.set(group, this.countOf(group) + 1);
     socket.once('close', () => this.#remove(endpoint, connection));

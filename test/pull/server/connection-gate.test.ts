@@ -150,9 +150,8 @@ test('many silent peers of one network leave the others their connections, and o
 test('the handshakes of one peer are spread over time, and beyond two seconds refused; others do not wait', async () => {
   const { port, turnedAway } = await startServer({ limits: { handshakesPerSecond: 0.5 } });
   const all = Promise.all(Array.from({ length: 30 }, () => ask(port)));
-  const startedAtMs = performance.now();
-  expect(await ask(port, [], '127.0.0.2')).toContain('200 OK');
-  expect(performance.now() - startedAtMs).toBeLessThan(30_000);
+  const other = ask(port, [], '127.0.0.2');
+  expect(await Promise.race([other, all.then(() => 'later than all others')])).toContain('200 OK');
   const answered = (await all).filter((text) => text.includes('200 OK')).length;
   expect(answered + turnedAway.length).toBe(30);
   expect(answered).toBeGreaterThanOrEqual(16);

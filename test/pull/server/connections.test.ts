@@ -1,12 +1,7 @@
 import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
-import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:net';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { Connections } from '../../../src/pull/server/connections.ts';
 import { createServer, type ServerOptions } from '../../../src/pull/server/server.ts';
 import { memoryLog, testCertificate } from '../../support/service/api.ts';
 import { openConnection, parseAnswer } from '../../support/service/raw-connection.ts';
@@ -310,30 +305,4 @@ describe('a connection', () => {
     expect(Number(/Keep-Alive: timeout=(\d+)/.exec(String(answer))?.[1])).toBe(65);
     socket.destroy();
   });
-});
-
-test('nothing is kept of a connection that ends in its handshake', async () => {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
-  const server = createHttpsServer(await testCertificate());
-  onTestFinished(() => void server.close());
-  const connections = new Connections();
-  const sockets: WeakRef<Socket>[] = [];
-  server.on('connection', (socket: Socket) => {
-    sockets.push(new WeakRef(socket));
-    connections.add(socket, ['peer'], false);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  for (let count = 1; count <= 3; count++) {
-    const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
-    client.on('error', () => undefined);
-    await until(() => sockets.length === count);
-    client.destroy();
-  }
-  await until(async () => {
-    collect();
-    return sockets.every((socket) => socket.deref() === undefined);
-  });
-  expect([connections.size, connections.countOf('peer')]).toEqual([0, 0]);
 });
