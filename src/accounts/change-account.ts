@@ -4,6 +4,7 @@ import { world } from '../base/world.ts';
 import type { Account } from '../domain/account.ts';
 import { type AccountCommand, decideAll } from '../domain/account-commands.ts';
 import { type AccountEvent, accountStream } from '../domain/account-events.ts';
+import { reasonOf } from '../domain/decision.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
 import type { RecordedEvent } from '../event-store/recorded-event.ts';
@@ -50,6 +51,21 @@ export async function changeAccount(
     if (result?.kind === 'erased') throw new FuelError('REFUSED', `account ${accountId} was erased`);
   }
   throw new FuelError('REFUSED', `account ${accountId} is being changed by others all the time: try again`);
+}
+
+/**
+ * Records that a key is switched off although its account can't be read, so that nothing stands in the way of an operator who
+ * has to stop a key. It counts once the account can be read again; until then nothing of the account is served.
+ */
+export async function switchOffUnread(
+  { store, clock, author }: AccountWriter,
+  command: Extract<AccountCommand, { type: 'SwitchKeyOff' }>,
+): Promise<void> {
+  const { accountId, prefix } = command;
+  const data = { account_id: accountId, prefix, ...reasonOf(command) };
+  const event = { type: 'KeySwitchedOff', data } as const;
+  const stream = accountStream(accountId);
+  await store.append([{ stream, expected: 'any', events: [newEvent(event, author, clock.now())] }]);
 }
 
 /** Returns what `changeAccount` would record now. Throws `REFUSED` in the same cases. */

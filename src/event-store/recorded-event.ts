@@ -72,6 +72,32 @@ export function isDamaged({ data, metadata }: Pick<RecordedEvent, 'data' | 'meta
   return [data, metadata].some((part) => part instanceof Unreadable && part.isDamage);
 }
 
+/** The prefix of the streams in which EventStoreDB keeps the settings of other streams. */
+export const SETTINGS_STREAMS = '$$';
+const HIDING_SETTINGS = /"\$(?:tb|maxCount|maxAge)"/;
+
+/** Returns the stream whose events these settings hide or will hide; `undefined` for all other events. */
+export function streamHiddenBy({ stream, data }: Pick<RecordedEvent, 'stream' | 'data'>): string | undefined {
+  if (!stream.startsWith(SETTINGS_STREAMS)) return undefined;
+  const settings = data instanceof Uint8Array ? storedText(data) : JSON.stringify(data);
+  return HIDING_SETTINGS.test(settings) ? stream.slice(SETTINGS_STREAMS.length) : undefined;
+}
+
+/** The first event that a stream still shows; none if it shows nothing. */
+export interface FirstShown {
+  readonly stream: string;
+  readonly revision: number | undefined;
+}
+
+/** Says that the first events of a stream are missing, and what to do. */
+export function missingBefore({ stream, revision }: FirstShown): string {
+  const which = revision === undefined ? '' : ` before revision ${revision}`;
+  return (
+    `the events of ${stream}${which} are missing: if $maxCount, $maxAge or $tb is set in the ` +
+    `metadata of that stream, remove it; if they were deleted, restore the event store from its backup`
+  );
+}
+
 /**
  * The type of the event that marks the end of an erased stream; its revision is `ERASED_REVISION`. Only an engine that
  * keeps erased events until its log is cleaned up has such events.

@@ -1,11 +1,7 @@
 import type { EventStore } from '../event-store/event-store.ts';
 import type { Gaps } from '../event-store/operations.ts';
 import { readToEnd } from '../event-store/reads.ts';
-import { type Position, storedText, textOfRef } from '../event-store/recorded-event.ts';
-
-/** The prefix of EventStoreDB's metadata streams, and the settings there that hide events of a stream. */
-const METADATA = '$$';
-const HIDES = /"\$(?:tb|maxCount|maxAge)"/;
+import { type Position, SETTINGS_STREAMS, streamHiddenBy, textOfRef } from '../event-store/recorded-event.ts';
 
 /**
  * Returns the first event, as `stream@revision`, that its stream no longer shows although no erasure names it.
@@ -22,11 +18,12 @@ export async function firstHidden(
   }: { deleted: Iterable<string>; after: Position; signal?: AbortSignal | undefined },
 ): Promise<string | undefined> {
   const streams = new Set(deleted);
-  const all = { prefixes: [METADATA], after, unparsed: true, signal };
+  const all = { prefixes: [SETTINGS_STREAMS], after, unparsed: true, signal };
   for await (const { events } of readToEnd(store, all))
-    for (const { stream, data } of events)
-      if (data instanceof Uint8Array && HIDES.test(storedText(data)))
-        streams.add(stream.slice(METADATA.length));
+    for (const event of events) {
+      const hidden = streamHiddenBy(event);
+      if (hidden !== undefined) streams.add(hidden);
+    }
   for (const stream of streams) {
     if (stream.startsWith('$') || gaps.isErased(stream)) continue;
     let revision = 0;

@@ -9,7 +9,14 @@ import { type AccountDraft, nextDraft } from '../../domain/account-evolve.ts';
 import { decodeStrict, recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
-import type { RecordedEvent } from '../../event-store/recorded-event.ts';
+import {
+  type FirstShown,
+  missingBefore,
+  type Position,
+  type RecordedEvent,
+  SETTINGS_STREAMS,
+  streamHiddenBy,
+} from '../../event-store/recorded-event.ts';
 import { isSkipped, NONE_SKIPPED, type SkippedEvents } from '../../event-store/skipped-events.ts';
 import type { Directory, DirectoryEvent, ReadAccountEvent } from './fold/directory.ts';
 import type { DirectoryAccount } from './fold/directory-entry.ts';
@@ -44,6 +51,8 @@ export function foldRecorded(
   history: readonly RecordedEvent[],
   skipped: SkippedEvents,
 ): { readonly account: Account | undefined } | { readonly fault: string } {
+  const [first] = history;
+  if (first !== undefined && first.revision > 0) return { fault: missingBefore(first) };
   let account: AccountDraft | undefined;
   for (const recorded of history) {
     const { stream, revision, type } = recorded;
@@ -53,6 +62,28 @@ export function foldRecorded(
     account = next;
   }
   return { account };
+}
+
+/** The streams that a directory follows: those of accounts, and those with the settings by which a server hides their events. */
+export const DIRECTORY_STREAMS: readonly string[] = [
+  ACCOUNT_STREAMS,
+  `${SETTINGS_STREAMS}${ACCOUNT_STREAMS}`,
+];
+
+/**
+ * Returns the first event that an account's stream still shows, if these settings hide the ones before it. Reads one event if
+ * the settings can hide any, otherwise none.
+ */
+export async function firstShown(
+  store: Pick<EventStore, 'readStream'>,
+  settings: RecordedEvent,
+): Promise<(FirstShown & { readonly position: Position }) | undefined> {
+  const stream = streamHiddenBy(settings);
+  if (stream === undefined) return undefined;
+  const [first] = await store.readStream(stream, { limit: 1 });
+  return first?.revision === 0
+    ? undefined
+    : { stream, revision: first?.revision, position: settings.position };
 }
 
 /** Converts a recorded event to the form that the directory applies. */

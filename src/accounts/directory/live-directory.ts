@@ -5,11 +5,17 @@ import { world } from '../../base/world.ts';
 import { ACCOUNT_STREAMS, type AccountEvent, accountStream } from '../../domain/account-events.ts';
 import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
-import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
+import {
+  type Position,
+  type RecordedEvent,
+  SETTINGS_STREAMS,
+  streamHiddenBy,
+} from '../../event-store/recorded-event.ts';
 import { NONE_SKIPPED, readSkipped, skippedBy, withSkipped } from '../../event-store/skipped-events.ts';
 import { type Anchor, anchorOf, storeIdentity } from '../../event-store/store-identity.ts';
-import { directoryEvent, restoreDirectory } from './apply-to-directory.ts';
+import { DIRECTORY_STREAMS, directoryEvent, firstShown, restoreDirectory } from './apply-to-directory.ts';
 import type { Directory } from './fold/directory.ts';
+import type { DirectoryAccount } from './fold/directory-entry.ts';
 import { DirectorySaver } from './rows/saver.ts';
 import { type SharedRows, sharedRows } from './rows/shared-rows.ts';
 import type { DirectoryContent, StoredDirectory } from './rows/stored-directory.ts';
@@ -99,14 +105,15 @@ export class LiveDirectory {
   async #follow(available: () => void): Promise<void> {
     const { store, directory, monotonic = sinceBoot, log, signal, onMoved } = this.#options;
     const batches = store.subscribe({
-      prefixes: [ACCOUNT_STREAMS, OPERATIONS_STREAM],
+      prefixes: [...DIRECTORY_STREAMS, OPERATIONS_STREAM],
       after: directory.position,
       signal,
     });
     for await (const batch of batches) {
       for (const event of batch.events) {
         if (event.stream.startsWith(ACCOUNT_STREAMS)) this.#apply(event);
-        else await this.#skip(event);
+        else if (event.stream === OPERATIONS_STREAM) await this.#skip(event);
+        else await this.#changeSettings(event);
       }
       directory.advance(batch.position);
       this.#checkpoint = batch.checkpoint;
@@ -154,33 +161,53 @@ export class LiveDirectory {
   }
 
   #apply(recorded: RecordedEvent): void {
-    const { directory, onEvent, log } = this.#options;
+    const { directory, onEvent } = this.#options;
     const { decoded, ...place } = directoryEvent(recorded, this.#skipped);
     const unreadable = directory.apply({ decoded, ...place });
     this.#anchor = anchorOf([recorded]) ?? this.#anchor;
     if (decoded.ok) onEvent?.(decoded.event, { position: place.position, atMs: decoded.atMs });
-    if (unreadable === undefined) return;
-    log.error(
-      { account: unreadable.id, ...unreadable.unreadable },
-      'account unreadable: nothing of it is served',
-    );
+    this.#report(unreadable);
+  }
+
+  #report(closed: DirectoryAccount | undefined): void {
+    if (closed === undefined) return;
+    const { log } = this.#options;
+    log.error({ account: closed.id, ...closed.unreadable }, 'account unreadable: nothing of it is served');
+  }
+
+  /** Closes an account of whose events a server hides some, and folds it again once the server shows them all. */
+  async #changeSettings(settings: RecordedEvent): Promise<void> {
+    const { store, directory, log } = this.#options;
+    const hidden = streamHiddenBy(settings);
+    const shown = await firstShown(store, settings);
+    if (shown !== undefined) this.#report(directory.close(shown));
+    if (hidden !== undefined) return;
+    const stream = settings.stream.slice(SETTINGS_STREAMS.length);
+    if (await this.#refold(stream, settings.position))
+      log.info({ stream }, 'an account is judged by all of its events again');
   }
 
   /** Folds an account again without the event that the operator has skipped. */
   async #skip(operation: RecordedEvent): Promise<void> {
     const place = skippedBy(operation);
     if (place === undefined) return;
-    const { store, directory, log, onEvent } = this.#options;
     this.#skipped = withSkipped(this.#skipped, place);
-    const account = Iterator.from(directory.accounts()).find(({ id }) => accountStream(id) === place.stream);
-    if (account === undefined || account.unreadable === null) return;
-    const events = (await store.readStream(place.stream))
-      .filter(({ position }) => position <= operation.position)
+    if (await this.#refold(place.stream, operation.position))
+      this.#options.log.info(place, 'an event was skipped: its account is judged without it');
+  }
+
+  /** Folds an unreadable account again, by the events of its stream up to a position. Returns false if it is readable. */
+  async #refold(stream: string, upTo: Position): Promise<boolean> {
+    const { store, directory, onEvent } = this.#options;
+    const account = Iterator.from(directory.accounts()).find(({ id }) => accountStream(id) === stream);
+    if (account === undefined || account.unreadable === null) return false;
+    const events = (await store.readStream(stream))
+      .filter(({ position }) => position <= upTo)
       .map((recorded) => directoryEvent(recorded, this.#skipped));
     directory.refold(account.id, events);
     for (const { position, decoded } of events)
       if (decoded.ok) onEvent?.(decoded.event, { position, atMs: decoded.atMs });
-    log.info({ account: account.id, ...place }, 'an event was skipped: its account is judged without it');
+    return true;
   }
 
   /** The rows that other threads of the process start from; `undefined` if there has been no event yet. */

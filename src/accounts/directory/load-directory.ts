@@ -6,7 +6,7 @@ import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts, readToEnd } from '../../event-store/reads.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { readSkipped, type SkippedEvents } from '../../event-store/skipped-events.ts';
-import { applyToDirectory, restoreDirectory } from './apply-to-directory.ts';
+import { applyToDirectory, DIRECTORY_STREAMS, firstShown, restoreDirectory } from './apply-to-directory.ts';
 import { Directory, type DirectoryKey } from './fold/directory.ts';
 import type { DirectoryAccount } from './fold/directory-entry.ts';
 import type { StoredDirectory } from './rows/stored-directory.ts';
@@ -21,8 +21,12 @@ export async function loadDirectory(store: EventStore, stored?: StoredDirectory)
   const skipped = await readSkipped(store);
   const loading = await reachable(stored?.load(store, systemClock));
   if (loading?.kind === 'loaded') await restoreDirectory(directory, loading.loaded, { store, skipped });
-  for await (const batch of readToEnd(store, { prefixes: [ACCOUNT_STREAMS], after: directory.position })) {
-    for (const event of batch.events) applyToDirectory(directory, event, skipped);
+  for await (const batch of readToEnd(store, { prefixes: DIRECTORY_STREAMS, after: directory.position })) {
+    for (const event of batch.events) {
+      if (event.stream.startsWith(ACCOUNT_STREAMS)) applyToDirectory(directory, event, skipped);
+      const shown = await firstShown(store, event);
+      if (shown !== undefined) directory.close(shown);
+    }
     directory.advance(batch.position);
   }
   return directory;
@@ -68,8 +72,8 @@ function accountBy(
 
 /**
  * Loads the key with this prefix as of now, from its account's stream alone; `undefined` if there is none. The stored
- * directory only says which account to look at. If it does not know the key, the whole directory is read. Rejects with
- * the event store's errors.
+ * directory only says which account to look at. If it does not know the key, the whole directory is read. A key whose event
+ * the stream no longer shows is as the directory knows it. Rejects with the event store's errors.
  */
 export async function loadKey(
   store: EventStore,
@@ -80,8 +84,8 @@ export async function loadKey(
     const found = await keyOfAccount(store, id, prefix);
     if (found !== undefined) return found;
   }
-  const owner = (await loadDirectory(store, stored)).key(prefix)?.entry;
-  return owner && keyOfAccount(store, owner.id, prefix);
+  const found = (await loadDirectory(store, stored)).key(prefix);
+  return found && ((await keyOfAccount(store, found.entry.id, prefix)) ?? found);
 }
 
 async function keyOfAccount(

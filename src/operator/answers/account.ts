@@ -82,7 +82,8 @@ export interface ListedWebhook {
 
 interface Listed {
   readonly id: number;
-  readonly isUnreadable: boolean;
+  /** Why nothing of it is served; `null` if it can be read. */
+  readonly unreadable: string | null;
   /** As `searchable`. */
   readonly name: string;
   readonly isClosed: boolean;
@@ -115,10 +116,10 @@ export async function accountLists({
 }
 
 /** Unpacks the account itself, because the directory keeps what it unpacks for requests. */
-function listed({ id, packed, unreadable }: AccountState, environment: Environment): Listed {
-  const isUnreadable = unreadable !== null;
+function listed({ id, packed, unreadable: fault }: AccountState, environment: Environment): Listed {
+  const unreadable = fault?.reason ?? null;
   if (packed === undefined)
-    return { id, isUnreadable, name: '', isClosed: false, hasContact: false, webhooks: [] };
+    return { id, unreadable, name: '', isClosed: false, hasContact: false, webhooks: [] };
   const { name, closed, emails, keys } = unpackAccount(packed);
   const webhooks = [...keys.values()].flatMap(({ prefix, active, webhook, environment: of }) =>
     !active || webhook === null || of !== environment
@@ -126,7 +127,7 @@ function listed({ id, packed, unreadable }: AccountState, environment: Environme
       : [{ accountId: id, prefix, disabledAtMs: webhook.disabled?.sinceMs ?? null }],
   );
   const hasContact = emails.length > 0;
-  return { id, isUnreadable, name: searchable(name), isClosed: closed !== null, hasContact, webhooks };
+  return { id, unreadable, name: searchable(name), isClosed: closed !== null, hasContact, webhooks };
 }
 
 function listsOf(accounts: readonly Listed[]) {
@@ -135,7 +136,7 @@ function listsOf(accounts: readonly Listed[]) {
   return {
     /** By id. */
     accounts,
-    unreadable: accounts.filter(({ isUnreadable }) => isUnreadable).map(({ id }) => id),
+    unreadable: accounts.flatMap(({ id, unreadable: reason }) => (reason === null ? [] : [{ id, reason }])),
     /** By account. */
     webhooks,
     /** Webhooks that are switched off, the latest first. */

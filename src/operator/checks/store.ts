@@ -13,6 +13,7 @@ import { assertViewFits } from '../../event-store/store-identity.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import { lastSeal } from '../../seals/seals.ts';
 import type { StoreName } from '../../service/engines/engines.ts';
+import type { AccountLists } from '../answers/account.ts';
 import { counted, some } from '../answers/names.ts';
 import { act, type Check, type Finding, notice, type Problem, right, wrong } from './check.ts';
 import type { Facts } from './facts.ts';
@@ -97,18 +98,18 @@ export const STORE_CHECKS: readonly Check[] = [
   },
 ];
 
-function unreadableProblems(unreadable: readonly number[]): Problem[] {
+function unreadableProblems(unreadable: AccountLists['unreadable']): Problem[] {
   const [first] = unreadable;
   if (first === undefined) return [];
   const text =
     unreadable.length === 1
-      ? `account ${first} is not served: one of its events cannot be read`
-      : `${unreadable.length} accounts are not served, because an event of each cannot be read: ${some(unreadable.map(String))}`;
+      ? `account ${first.id} is not served: ${first.reason}`
+      : `${unreadable.length} accounts are not served, because an event of each cannot be read: ${some(unreadable.map(({ id }) => String(id)))}`;
   const remedy =
-    `fuel account show ${first} says which event and why; if a newer version wrote it, run that version on ` +
+    `fuel account show ${first.id} says which event and why; if a newer version wrote it, run that version on ` +
     'every process (docs/operations/troubleshooting.md, "One account answers 503 and others do not")';
-  const words = ['account', 'show', String(first)];
-  return [act(text, { id: 'unreadable', words, do: remedy, href: `/accounts/${first}` })];
+  const words = ['account', 'show', String(first.id)];
+  return [act(text, { id: 'unreadable', words, do: remedy, href: `/accounts/${first.id}` })];
 }
 
 /** Checks that the stores belong to each other and to this configuration, as a start does. */

@@ -39,13 +39,19 @@ function listsOf({
   disabled = [],
   webhooks = 0,
 }: {
-  readonly unreadable?: number[];
+  readonly unreadable?: readonly number[];
   readonly disabled?: readonly string[];
   readonly webhooks?: number;
 }): Values['lists'] {
   const refs = (prefixes: readonly string[]) =>
     prefixes.map((prefix) => ({ accountId: 7, prefix, disabledAtMs: NOW_MS }));
-  return { accounts: [], unreadable, webhooks: refs(Array(webhooks).fill('x')), disabled: refs(disabled) };
+  const faults = unreadable.map((id) => ({ id, reason: 'event 3 is missing' }));
+  return {
+    accounts: [],
+    unreadable: faults,
+    webhooks: refs(Array(webhooks).fill('x')),
+    disabled: refs(disabled),
+  };
 }
 
 const dueSince = (nextDueAtMs: number): Values['backlog'] => ({
@@ -120,7 +126,7 @@ describe('what doctor says', () => {
       do: 'fuel serve --role projector; fuel serve --role webhooks',
     });
     expect(await doctorSays('accounts', { lists: listsOf({ unreadable: [7] }) })).toMatchObject({
-      detail: expect.stringContaining('account 7 is not served'),
+      detail: 'account 7 is not served: event 3 is missing',
       do: expect.stringContaining('fuel account show 7'),
     });
   });

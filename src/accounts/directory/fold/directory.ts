@@ -1,6 +1,7 @@
 import type { AccountKey } from '../../../domain/account.ts';
 import { ACCOUNT_STREAMS, type AccountEvent } from '../../../domain/account-events.ts';
 import { issuedKey, nextDraft } from '../../../domain/account-evolve.ts';
+import { type FirstShown, missingBefore } from '../../../event-store/recorded-event.ts';
 import {
   type AccountState,
   type DirectoryAccount,
@@ -130,18 +131,27 @@ export class Directory {
     if (!Number.isSafeInteger(id)) return undefined;
     const entry = this.#entry(id);
     if (event.revision <= entry.revision) return undefined;
-    const expected = entry.revision + 1;
+    const missing = event.revision !== entry.revision + 1;
     entry.revision = event.revision;
     entry.position = event.position;
     if (event.decoded.ok)
       entry.keep({ event: event.decoded.event, position: event.position, atMs: event.decoded.atMs });
-    const missing = event.revision !== expected;
     const isFirst = this.#changing(entry, () => {
-      const fault = missing ? `the events from revision ${expected} are missing` : this.#evolve(entry, event);
+      const fault = missing ? missingBefore(event) : this.#evolve(entry, event);
       return fault !== undefined && markUnreadable(entry, { position: event.position, reason: fault });
     });
     if (entry.unreadable !== null) this.#keepPrefix(entry, event);
     return isFirst ? entry : undefined;
+  }
+
+  /**
+   * Closes the account of a stream whose first events the event store no longer shows. Returns the account if it was open.
+   */
+  close(event: FirstShown & { readonly position: number }): DirectoryAccount | undefined {
+    const entry = this.#entries.get(Number(ACCOUNT_STREAM.exec(event.stream)?.[1]));
+    if (entry === undefined) return undefined;
+    const fault = { position: event.position, reason: missingBefore(event) };
+    return this.#changing(entry, () => markUnreadable(entry, fault)) ? entry : undefined;
   }
 
   #entry(id: number): DirectoryEntry {

@@ -1,3 +1,4 @@
+import { switchOffUnread } from '../../../accounts/change-account.ts';
 import { loadDirectory } from '../../../accounts/directory/load-directory.ts';
 import { standardSecret } from '../../../accounts/key-text.ts';
 import { openMasterKeys } from '../../../accounts/master-key.ts';
@@ -135,8 +136,15 @@ const off = command({
   args: [readPrefix],
   changes: true,
   asksWhy: () => true,
-  work: (session, [prefix], { reason }) =>
-    change(session, prefix, (of) => ({ type: 'SwitchKeyOff', ...of, reason })),
+  async work(session, [prefix], { reason }) {
+    const { engines, writer, out } = session;
+    const { entry, key } = await findKey(engines, prefix);
+    if (entry.unreadable === null)
+      return change(session, prefix, (of) => ({ type: 'SwitchKeyOff', ...of, reason }));
+    await switchOffUnread(writer(), { type: 'SwitchKeyOff', accountId: entry.id, prefix, reason });
+    out.note(`nothing of account ${entry.id} is served, since it can't be read: ${entry.unreadable.reason}`);
+    printChange(session, true, keyAnswer(entry.id, { ...key, active: false }));
+  },
 });
 
 const on = command({
