@@ -127,8 +127,8 @@ async function servedView(
 }
 
 async function positionOf(view: TransactionsView, generation: number): Promise<Position> {
-  for (const of of ['built', 'served'] as const) {
-    const checkpoint = await view.checkpoint(of);
+  for (const which of ['built', 'served'] as const) {
+    const checkpoint = await view.checkpoint(which);
     if (checkpoint?.generation === generation) return continuesAfter(checkpoint);
   }
   throw new FuelError('REFUSED', 'the view that was being built was dropped');
