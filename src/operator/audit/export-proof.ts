@@ -1,7 +1,5 @@
-import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { assertOwn } from '../../base/config/own-files.ts';
 import { FuelError } from '../../base/errors.ts';
 import { accountStream } from '../../domain/account-events.ts';
@@ -15,10 +13,13 @@ import type { LogCheckpoint } from '../../seals/checkpoint.ts';
 import { type Leaf, leavesAfter } from '../../seals/leaves.ts';
 import { ConsistencyProof, type Hash, InclusionPaths } from '../../seals/merkle-tree.ts';
 import { lastSeal } from '../../seals/seals.ts';
+import { fileLines } from '../lines/file-lines.ts';
+import { ExportedStreams } from './exported-streams.ts';
 
 /** The files of an export. */
 export const EXPORT = {
   events: 'events.jsonl',
+  streams: 'streams.jsonl',
   checkpoint: 'checkpoint.txt',
   older: 'older-checkpoint.txt',
   consistency: 'consistency.json',
@@ -34,7 +35,7 @@ export interface ExportOptions {
   readonly untilMs?: number | undefined;
   /** An older checkpoint with its note. The export proves that the newest one continues it. */
   readonly older?: { readonly checkpoint: LogCheckpoint; readonly note: string } | undefined;
-  /** The folder to write to. It must be new or empty. */
+  /** The folder to write to. It must be new or empty. If the export fails, what was written is removed. */
   readonly folder: string;
   readonly signal?: AbortSignal | undefined;
 }
@@ -47,7 +48,7 @@ export interface ExportOptions {
 export async function exportProof(
   options: ExportOptions,
 ): Promise<{ readonly events: number; readonly size: number }> {
-  const { store, older, folder, signal } = options;
+  const { store, older, folder } = options;
   const seal = await lastSeal(store);
   if (seal?.checkpoint === undefined)
     throw new FuelError('REFUSED', 'nothing is sealed yet: start a process with the role projector');
@@ -57,13 +58,26 @@ export async function exportProof(
       'REFUSED',
       `the checkpoint has ${older.checkpoint.size} events, and the newest seal ${size}`,
     );
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const created = await mkdir(folder, { recursive: true, mode: 0o700 });
   assertOwn(folder, 'folder');
   if ((await readdir(folder)).length > 0)
     throw new FuelError('REFUSED', `${folder} is not empty: name a new folder`);
+  try {
+    return { events: await writeExport(options, seal.note, size), size };
+  } catch (error) {
+    for (const name of await readdir(folder)) await rm(join(folder, name));
+    if (created !== undefined) await rm(created, { recursive: true });
+    throw error;
+  }
+}
+
+/** Returns the number of events. */
+async function writeExport(options: ExportOptions, note: string, size: number): Promise<number> {
+  const { store, older, folder, signal } = options;
   const paths = new InclusionPaths();
   const consistency = older && new ConsistencyProof(older.checkpoint.size, size);
-  const isWanted = selection(options);
+  const streams = new ExportedStreams();
+  const isWanted = selection(options, streams);
   const proofs: (readonly Hash[])[] = [];
   const waiting = join(folder, `${EXPORT.events}.part`);
   const file = await open(waiting, 'wx', 0o600);
@@ -78,7 +92,7 @@ export async function exportProof(
         consistency?.append(leaf.hash);
         if (!isExported) continue;
         proofs.push(path);
-        lines.push(`${JSON.stringify(exported(leaf.index, leaf.event as RecordedEvent))}\n`);
+        lines.push(jsonLine(exported(leaf.index, leaf.event as RecordedEvent)));
       }
       await file.write(lines.join(''));
     }
@@ -87,24 +101,28 @@ export async function exportProof(
   }
   signal?.throwIfAborted();
   paths.end();
+  const write = (name: string, text: string): Promise<void> =>
+    writeFile(join(folder, name), text, { flag: 'wx', mode: 0o600 });
+  await write(EXPORT.streams, streams.lines().map(jsonLine).join(''));
   await addProofs(waiting, join(folder, EXPORT.events), proofs);
-  await writeFile(join(folder, EXPORT.checkpoint), seal.note, { mode: 0o600 });
+  await write(EXPORT.checkpoint, note);
   if (older !== undefined && consistency !== undefined) {
-    const proof = { proof: consistency.end() };
-    await writeFile(join(folder, EXPORT.older), older.note, { mode: 0o600 });
-    await writeFile(join(folder, EXPORT.consistency), `${JSON.stringify(proof)}\n`, { mode: 0o600 });
+    await write(EXPORT.older, older.note);
+    await write(EXPORT.consistency, jsonLine({ proof: consistency.end() }));
   }
-  return { events: proofs.length, size };
+  return proofs.length;
+}
+
+function jsonLine(value: object): string {
+  return `${JSON.stringify(value)}\n`;
 }
 
 async function addProofs(from: string, to: string, proofs: readonly (readonly Hash[])[]): Promise<void> {
   const target = await open(`${to}.new`, 'wx', 0o600);
   try {
     let at = 0;
-    for await (const line of createInterface({ input: createReadStream(from) })) {
-      const proof = proofs[at++] ?? [];
-      await target.write(`${JSON.stringify({ ...(JSON.parse(line) as object), proof })}\n`);
-    }
+    for await (const line of fileLines(from))
+      await target.write(jsonLine({ ...(JSON.parse(line) as object), proof: proofs[at++] ?? [] }));
   } finally {
     await target.close();
   }
@@ -118,23 +136,32 @@ function exported(index: number, { stream, revision, id, type, data, metadata }:
   return { index, stream, revision, id, type, data: text(data), metadata: text(metadata) };
 }
 
-/** Selects the leaves of the account: those of its own streams, and of transactions whose first event names it. */
-function selection({
-  accountId,
-  sinceMs = -Infinity,
-  untilMs = Infinity,
-}: ExportOptions): (leaf: Leaf) => boolean {
-  const streams = new Set([accountStream(accountId), noticesStream(accountId)]);
-  return ({ event, stream, gap }) => {
+/**
+ * Selects the leaves of the account: those of its own streams, and of transactions whose first event that is left names it.
+ * Adds them to `streams`, also those that are left out.
+ */
+function selection(
+  { accountId, sinceMs = -Infinity, untilMs = Infinity }: ExportOptions,
+  streams: ExportedStreams,
+): (leaf: Leaf) => boolean {
+  const own = new Set([accountStream(accountId), noticesStream(accountId)]);
+  const isOfAccount = ({ event, stream }: Leaf): boolean => {
+    if (own.has(stream) || streams.has(stream)) return true;
+    if (!stream.startsWith(TRANSACTION_STREAMS) || !(event?.data instanceof Uint8Array)) return false;
+    return ofAccount(event.data, accountId);
+  };
+  const isInRange = ({ event, gap }: Leaf): boolean => {
     if (!(event?.data instanceof Uint8Array) || !(event.metadata instanceof Uint8Array)) return false;
-    if (!streams.has(stream)) {
-      if (!stream.startsWith(TRANSACTION_STREAMS) || !ofAccount(event.data, accountId)) return false;
-      streams.add(stream);
-    }
     // A redacted event that an engine still returns would name its driver.
     if (gap !== undefined && membersOf(parsed(event.data)).driver != null) return false;
     const atMs = recordedAtMs({ ...event, metadata: parsed(event.metadata) });
     return atMs >= sinceMs && atMs <= untilMs;
+  };
+  return (leaf) => {
+    if (!isOfAccount(leaf)) return false;
+    const isExported = isInRange(leaf);
+    streams.add(leaf, isExported);
+    return isExported;
   };
 }
 

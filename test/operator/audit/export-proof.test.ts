@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
-import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
@@ -52,7 +52,8 @@ async function exported({ since = undefined as string | undefined } = {}) {
   return { options, folder, written: await exportProof(options) };
 }
 
-const linesIn = (folder: string) => readFileSync(join(folder, 'events.jsonl'), 'utf8').trim().split('\n');
+const linesIn = (folder: string, name = 'events.jsonl') =>
+  readFileSync(join(folder, name), 'utf8').trim().split('\n');
 const python = (folder: string) => {
   const { status, stdout, stderr } = spawnSync('python3', [CHECK, folder, `${OTHER},${key}`], {
     encoding: 'utf8',
@@ -68,7 +69,13 @@ test('has the events of the account and its transactions, in the order of the lo
   ]);
   expect(written).toEqual({ events: 5, size: 8 });
   expect(readdirSync(folder).sort()).toEqual([
-    ...['checkpoint.txt', 'consistency.json', 'events.jsonl', 'older-checkpoint.txt'],
+    ...['checkpoint.txt', 'consistency.json', 'events.jsonl', 'older-checkpoint.txt', 'streams.jsonl'],
+  ]);
+  expect(linesIn(folder, 'streams.jsonl').map((line) => JSON.parse(line))).toEqual([
+    { stream: 'transaction-1', revision: 0, left_out: [] },
+    { stream: 'transaction-2', revision: 1, left_out: [] },
+    { stream: 'transaction-3', revision: 0, left_out: [] },
+    { stream: 'account-7', revision: 0, left_out: [] },
   ]);
   expect(JSON.parse(events[3].data)).toEqual({ account_id: 7, name: 'Größe' });
 });
@@ -76,39 +83,192 @@ test('has the events of the account and its transactions, in the order of the lo
 test('can be limited to a range of time, also if the first event of a transaction is older', async () => {
   const { folder } = await exported({ since: '2026-09-04T00:00:00Z' });
   expect(linesIn(folder).map((line) => JSON.parse(line).revision)).toEqual([1]);
+  expect(await checkExport(folder, key)).toMatchObject({ events: 1, streams: 4, left_out: 4, faults: [] });
+  if (hasPython) expect(python(folder).status).toBe(0);
+});
+
+test('can have every character in its texts', async () => {
+  const { options } = await exported();
+  const folder = join(temporaryFolder(), 'export');
+  const name = 'A\u2028B\u2029C\u0085D\v\f\r\n"\\\u007fÖ😀';
+  const event = { id: crypto.randomUUID(), type: 'AccountRenamed', data: { account_id: 7, name } };
+  await options.store.append([
+    { stream: 'account-7', expected: 'any', events: [{ ...event, metadata: METADATA as never }] },
+  ]);
+  await seal(options.store);
+  await exportProof({ ...options, folder });
+  expect(JSON.parse(JSON.parse(linesIn(folder).at(-1) ?? '').data).name).toBe(name);
+  expect((await checkExport(folder, key)).faults).toEqual([]);
+  if (hasPython) expect(python(folder).status).toBe(0);
+});
+
+test.each([
+  ['that it made, which is removed', false],
+  ['that existed, which is emptied', true],
+])('leaves nothing when it fails, in a folder %s', async (_, exists) => {
+  const { options } = await exported();
+  const parent = temporaryFolder();
+  const folder = join(parent, 'of', 'seven');
+  if (exists) mkdirSync(folder, { recursive: true });
+  const begun: string[] = [];
+  const store = new Proxy(options.store, {
+    get(of, name) {
+      const member = Reflect.get(of, name) as unknown;
+      if (name !== 'subscribe') return typeof member === 'function' ? member.bind(of) : member;
+      begun.push(...readdirSync(folder));
+      throw new Error('the store is gone');
+    },
+  });
+  await expect(exportProof({ ...options, store, folder })).rejects.toThrow('the store is gone');
+  expect(begun).toEqual(['events.jsonl.part']);
+  expect(readdirSync(parent, { recursive: true })).toEqual(exists ? ['of', 'of/seven'] : []);
 });
 
 test('is proven, by the program and by the script for people without it', async () => {
   const { folder } = await exported();
-  expect(await checkExport(folder, key)).toEqual({ events: 5, size: 8, older: 4, faults: [] });
-  if (hasPython)
-    expect(python(folder)).toEqual({ status: 0, text: '5 events are in the tree of 8 events\n' });
+  expect(await checkExport(folder, key)).toEqual({
+    ...{ events: 5, streams: 4, left_out: 0, size: 8, older: 4, faults: [] },
+    not_proven: [expect.stringContaining('streams.jsonl'), expect.stringContaining('after the checkpoint')],
+  });
+  const text = '5 events are in the tree of 8 events; of 4 streams none is missing\n';
+  if (hasPython) expect(python(folder)).toEqual({ status: 0, text });
 });
 
-test.each([
-  ['an amount', 'events.jsonl', /line 1 .*transaction-1@0/, (text: string) => text.replace('berta', 'carla')],
+/** A change of one file, and what both checkers say of it. */
+type Forgery = readonly [
+  what: string,
+  file: string,
+  faults: readonly RegExp[],
+  change: (text: string) => string,
+];
+
+const onLines =
+  (change: (lines: string[]) => readonly string[]) =>
+  (text: string): string =>
+    `${change(text.trimEnd().split('\n')).join('\n')}\n`;
+const onLine = (number: number, change: (line: string) => string) =>
+  onLines((lines) => lines.map((line, at) => (at === number - 1 ? change(line) : line)));
+const [EVENTS, STREAMS] = ['events.jsonl', 'streams.jsonl'];
+const LACKS_FIRST = /^events.jsonl lacks transaction-1@0$/;
+
+test.each<Forgery>([
   [
-    'an index',
-    'events.jsonl',
-    /line 2 .*transaction-2@0/,
-    (text: string) => text.replace('"index":1,', '"index":2,'),
+    'an amount changed',
+    EVENTS,
+    [/^line 1 .*not in the tree: transaction-1@0$/, LACKS_FIRST],
+    onLine(1, (line) => line.replace('berta', 'carla')),
   ],
-  ['a proof', 'events.jsonl', /line 1 /, (text: string) => text.replace(/"proof":\["[^"]+",?/, '"proof":[')],
   [
-    'the consistency',
+    'an index changed',
+    EVENTS,
+    [/^line 1 .*not in the tree: transaction-1@0$/, LACKS_FIRST],
+    onLine(1, (line) => line.replace('"index":0,', '"index":1,')),
+  ],
+  [
+    'a proof shortened',
+    EVENTS,
+    [/^line 1 .*not in the tree: transaction-1@0$/, LACKS_FIRST],
+    onLine(1, (line) => line.replace(/"proof":\["[^"]+",/, '"proof":[')),
+  ],
+  [
+    'the consistency changed',
     'consistency.json',
-    /begin|continue/,
-    (text: string) => text.replace(/"([A-Za-z0-9+/]{43}=)"/, `"${'A'.repeat(43)}="`),
+    [/begin|continue/],
+    (text) => text.replace(/"([A-Za-z0-9+/]{43}=)"/, `"${'A'.repeat(43)}="`),
   ],
-])('that has %s changed is not, and it is named', async (_, file, named, change) => {
+  [
+    'its last line removed',
+    EVENTS,
+    [/^events.jsonl lacks transaction-2@1$/],
+    onLines((lines) => lines.slice(0, -1)),
+  ],
+  [
+    'a line between removed',
+    EVENTS,
+    [/^line 4 .*transaction-2@1, but transaction-2@0 is missing before it$/],
+    onLines((lines) => lines.filter((_, at) => at !== 1)),
+  ],
+  [
+    'its end cut off within a line',
+    EVENTS,
+    [/^line 5 of events.jsonl is not an event$/, /^events.jsonl lacks transaction-2@1$/],
+    (text) => text.slice(0, -100),
+  ],
+  [
+    'its last line feed cut off',
+    EVENTS,
+    [/^line 5 of events.jsonl is not an event$/, /^events.jsonl lacks transaction-2@1$/],
+    (text) => text.slice(0, -1),
+  ],
+  [
+    'a line repeated',
+    EVENTS,
+    [/^line 2 .*not in the order of the log: transaction-1@0$/, /^line 2 .*twice/],
+    onLines((lines) => [...lines.slice(0, 1), ...lines]),
+  ],
+  [
+    'two lines swapped',
+    EVENTS,
+    [/^line 2 .*not in the order of the log: transaction-1@0$/],
+    onLines(([first = '', second = '', ...more]) => [second, first, ...more]),
+  ],
+  ['an empty line', EVENTS, [/^line 6 of events.jsonl is not an event$/], (text) => `${text}\n`],
+  [
+    'an event that it does not name',
+    STREAMS,
+    [/^line 3 of events.jsonl is transaction-3@0, /],
+    onLines((lines) => lines.filter((line) => !line.includes('transaction-3'))),
+  ],
+  [
+    'an event that it says to leave out',
+    STREAMS,
+    [/^line 3 of events.jsonl is transaction-3@0, /],
+    onLine(3, (line) => line.replace('[]', '[0]')),
+  ],
+  [
+    'a stream twice',
+    STREAMS,
+    [/^line 5 of streams.jsonl repeats transaction-1$/],
+    onLines((lines) => [...lines, lines[0] ?? '']),
+  ],
+  [
+    'revisions in another order',
+    STREAMS,
+    [
+      /^line 2 of streams.jsonl is not a stream$/,
+      /^line 2 of events.jsonl is transaction-2@0, /,
+      /^line 5 .*@1, /,
+    ],
+    onLine(2, (line) => line.replace('[]', '[1,0]')),
+  ],
+])('with %s is not proven, and both checkers say where', async (_, file, faults, change) => {
   const { folder } = await exported();
   const before = readFileSync(join(folder, file), 'utf8');
   const after = change(before);
   expect(after).not.toBe(before);
   writeFileSync(join(folder, file), after);
-  const { faults } = await checkExport(folder, key);
-  expect(faults).toEqual([expect.stringMatching(named)]);
-  if (hasPython) expect(python(folder)).toEqual({ status: 1, text: expect.stringMatching(named) });
+  const expected = faults.map((fault) => expect.stringMatching(fault));
+  expect((await checkExport(folder, key)).faults).toEqual(expected);
+  if (!hasPython) return;
+  const { status, text } = python(folder);
+  expect([status, text.trimEnd().split('\n')]).toEqual([1, expected]);
+});
+
+test.each([
+  ['another member', '{', '{"account":8,'],
+  ['a member twice, the forged one first', '"data":', '"data":"{}","data":'],
+  ['a member less', /"id":"[^"]*",/, ''],
+  ['its members in another order', /("index":0),("stream":"[^"]*")/, '$2,$1'],
+  ['a number as a text', '"index":0', '"index":"0"'],
+  ['a number below 0', '"index":0', '"index":-1'],
+  ['no object', /.*/, 'null'],
+])('whose first line has %s is not proven', async (_, member, forged) => {
+  const { folder } = await exported();
+  const path = join(folder, EVENTS);
+  writeFileSync(path, readFileSync(path, 'utf8').replace(member, forged));
+  const faults = ['line 1 of events.jsonl is not an event', 'events.jsonl lacks transaction-1@0'];
+  expect((await checkExport(folder, key)).faults).toEqual(faults);
+  if (hasPython) expect(python(folder)).toEqual({ status: 1, text: `${faults.join('\n')}\n` });
 });
 
 test('whose checkpoint another key signed is refused', async () => {
