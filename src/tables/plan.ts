@@ -123,6 +123,19 @@ function checksOf(table: TablePlan): Readonly<Record<string, Check>> {
   return checksOf(table);
 }
 
+/** Whether a row can have this value in this column, with which it is in an index. */
+export function isValueOf(table: TablePlan, column: string, value: unknown): boolean {
+  return value !== null && checksOf(table)[column]?.(value) === true;
+}
+
+/** Whether a range of this column can end at this value. A number may be infinite. */
+export function isLimitOf(table: TablePlan, column: string, value: unknown): boolean {
+  const kind = kindOf(table, column);
+  if (!Object.hasOwn(table.columns, column) || kind === 'bytes') return false;
+  if (kind === 'text') return typeof value === 'string';
+  return typeof value === 'number' && !Number.isNaN(value);
+}
+
 /** Returns why this row, or these columns of a row, can't be stored in the table; `undefined` if they can. */
 export function faultOf(
   table: TablePlan,

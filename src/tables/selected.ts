@@ -1,4 +1,13 @@
-import { columnsOfIndex, faultOf, isNullable, type Key, type TablePlan, type Value } from './plan.ts';
+import {
+  columnsOfIndex,
+  faultOf,
+  isLimitOf,
+  isNullable,
+  isValueOf,
+  type Key,
+  type TablePlan,
+  type Value,
+} from './plan.ts';
 import type { AnySelection, Write } from './tables.ts';
 
 /** A selection in the form that adapters use. */
@@ -23,7 +32,7 @@ export interface Selected {
   readonly isNone: boolean;
 }
 
-/** Converts a selection. Throws `TypeError` for columns that do not fit the index. */
+/** Converts a selection. Throws `TypeError` for columns that do not fit the index. `faultOfSelection` judges the values. */
 export function selected(table: TablePlan, selection: AnySelection): Selected {
   const { index, equals: given = {}, range = {}, descending = false } = selection;
   const columns = columnsOfIndex(table, index);
@@ -41,6 +50,39 @@ export function selected(table: TablePlan, selection: AnySelection): Selected {
     isOneRun: order.length === 0 || equals.every(([, list]) => list.length === 1),
     isNone: equals.some(([, list]) => list.length === 0),
   };
+}
+
+/** Returns why an engine must not be asked for this: it might take a value for a condition, or for none. */
+export function faultOfSelection(table: TablePlan, found: Selected): string | undefined {
+  const { equals, order, after = [], from, to } = found;
+  const places = after.map((value, at) => [order[at] ?? '', [value]] as const);
+  const faults = [...equals, ...places].map(([column, values]) => faultOfValues(table, column, values));
+  const [column = 'no column'] = order;
+  const limit = [from, to].find((each) => each !== undefined && !isLimitOf(table, column, each));
+  return (
+    faults.find((fault) => fault !== undefined) ??
+    (limit === undefined ? undefined : never(table, column, limit))
+  );
+}
+
+/** Returns why no row with one of these values in the column can be in an index. */
+export function faultOfValues(
+  table: TablePlan,
+  column: string,
+  values: readonly unknown[],
+): string | undefined {
+  const other = values.findIndex((value) => !isValueOf(table, column, value));
+  return other < 0 ? undefined : never(table, column, values[other]);
+}
+
+function never({ name }: TablePlan, column: string, value: unknown): string {
+  return `${column} of the table ${name} is never ${typeof value} ${value}`;
+}
+
+/** Throws `TypeError` if the table lacks one of these columns. */
+export function assertColumns({ columns, name }: TablePlan, asked: readonly string[]): void {
+  const other = asked.find((column) => !Object.hasOwn(columns, column));
+  if (other !== undefined) throw new TypeError(`the table ${name} has no column ${other}`);
 }
 
 /** Returns a selection for each combination of values. These are the runs of the index, which are merged. */
@@ -90,18 +132,29 @@ function isLess(one: Value | undefined, other: Value | undefined): boolean {
   return (one ?? 0) < (other ?? 0);
 }
 
-/** Returns why a row of a list does not fit its table, if so. Throws `TypeError` if the list names a row twice. */
+/** Returns why a key, a guard or a row of a list does not fit its table, if so. Throws `TypeError` if the list names a row twice. */
 export function faultOfList(writes: readonly Write[]): string | undefined {
   const seen = new Map<TablePlan, Set<Key>>();
   for (const write of writes) {
-    const { table, key, kind } = write;
+    const { table, key } = write;
     const keys = seen.get(table) ?? new Set();
     if (keys.has(key)) throw new TypeError(`the row ${key} of ${table.name} is written twice in one list`);
     seen.set(table, keys.add(key));
-    const fault = kind === 'drop' ? undefined : faultOf(table, write.row, { isWhole: kind === 'put' });
+    const fault = faultOfWrite(write);
     if (fault !== undefined) return fault;
   }
   return undefined;
+}
+
+function faultOfWrite(write: Write): string | undefined {
+  const { table, key, as = {}, kind } = write;
+  const below = kind === 'put' ? write.below : undefined;
+  if (!isValueOf(table, table.key, key)) return `${typeof key} ${key} is no key of the table ${table.name}`;
+  if (kind === 'change' && Object.hasOwn(write.row, table.key)) return `a key of ${table.name} never changes`;
+  if (below !== undefined && (!Number.isFinite(below[1]) || !isLimitOf(table, ...below)))
+    return `${below[0]} of the table ${table.name} can't be below ${below[1]}`;
+  const fault = faultOf(table, as, { isWhole: false });
+  return fault ?? (kind === 'drop' ? undefined : faultOf(table, write.row, { isWhole: kind === 'put' }));
 }
 
 function valuesIn(given: Value | readonly Value[]): readonly Value[] {

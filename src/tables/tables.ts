@@ -121,7 +121,7 @@ export interface ChangeSignal {
  *   store was opened with.
  * - `destroy` removes the tables with all rows, and closes this handle. Other handles must not be used any more.
  * - After `close` every call rejects with `STORE_CLOSED`. Values that the plan does not permit reject with `ITEM_REFUSED`,
- *   and nothing is written. If the store is unavailable, calls reject with `STORE_UNAVAILABLE`.
+ *   also those in keys, guards, selections and limits, and nothing is read or written. If the store is unavailable, calls reject with `STORE_UNAVAILABLE`.
  */
 export interface Tables {
   readonly changed: ChangeSignal;

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { removeRows } from '../../src/tables/remove-rows.ts';
-import { put, type Query, type Tables } from '../../src/tables/tables.ts';
+import { change, drop, put, type Query, type Tables } from '../../src/tables/tables.ts';
 import {
   ENTRIES,
   entry,
@@ -69,6 +69,48 @@ export function tablesContract(open: OpenTables): void {
       }
       expect(await tables.count(PARCELS, { index: 'key' }, 10)).toBe(0);
     });
+  });
+
+  test('what the plan does not permit in a key, a guard, a selection or a limit is refused, and nothing is done', async () => {
+    const { tables } = await withEntries(entry(1), entry(2));
+    const as = <T>(value: unknown) => value as T;
+    const by = { index: 'by_account', limit: 9 } as const;
+    const calls: (() => Promise<unknown>)[] = [
+      ...[undefined, null, { $ne: null }, '1', 1.5].flatMap((key) => [
+        () => tables.get(ENTRIES, [as<number>(key)]),
+        () => tables.write([drop(ENTRIES, as<number>(key))]),
+        () => tables.write([change(ENTRIES, as<number>(key), { account: 9 })]),
+        () => tables.find(ENTRIES, { ...by, equals: { account: as<number>(key) } }),
+        () => tables.find(ENTRIES, { ...by, equals: { account: [1, as<number>(key)] } }),
+        () => tables.find(ENTRIES, { index: 'key', after: { id: as<number>(key) }, limit: 9 }),
+        () => tables.firsts(ENTRIES, { index: 'by_account', of: 'account', values: [as<number>(key)] }),
+      ]),
+      ...[undefined, { $gte: 0 }].map(
+        (value) => () => tables.write([drop(ENTRIES, 1, { as: { revision: as<number>(value) } })]),
+      ),
+      () => tables.write([drop(ENTRIES, 1, { as: as<object>({ other: 1 }) })]),
+      () => tables.write([change(ENTRIES, 1, { id: 2 })]),
+      () => tables.write([put(ENTRIES, entry(1), { below: { revision: as<number>('9') } })]),
+      ...['1', null, Number.NaN, { $ne: 1 }].map(
+        (from) => () => tables.find(ENTRIES, { ...by, range: { from: as<number>(from) } }),
+      ),
+      () => tables.find(ENTRIES, { index: 'key', equals: { id: 1 }, range: { from: 1 }, limit: 9 }),
+      ...[undefined, '9', 1.5, Number.NaN, Infinity, '1; DROP TABLE entries'].flatMap((limit) => [
+        () => tables.find(ENTRIES, { index: 'key', limit: as<number>(limit) }),
+        () => tables.count(ENTRIES, { index: 'key' }, as<number>(limit)),
+      ]),
+      () => tables.find(ENTRIES, { index: 'key', limit: 9, columns: [as<'id'>('other')] }),
+      () => tables.get(ENTRIES, [1], [as<'id'>('constructor')]),
+    ];
+    for (const [n, call] of calls.entries()) {
+      const refusal = await call().then(
+        () => `call ${n} was done`,
+        (error: unknown) =>
+          error instanceof TypeError ? 'ITEM_REFUSED' : (error as { code?: unknown }).code,
+      );
+      expect(refusal).toBe('ITEM_REFUSED');
+    }
+    expect(await tables.get(ENTRIES, [1, 2])).toEqual([entry(1), entry(2)]);
   });
 
   test('the first rows of a selection are removed, with what is aside, up to a number', async () => {

@@ -1,6 +1,14 @@
 import { FuelError } from '../../base/errors.ts';
 import { type AnyRow, type Key, plainColumns, type TablePlan } from '../../tables/plan.ts';
-import { comparing, faultOfList, type Selected, selected } from '../../tables/selected.ts';
+import {
+  assertColumns,
+  comparing,
+  faultOfList,
+  faultOfSelection,
+  faultOfValues,
+  type Selected,
+  selected,
+} from '../../tables/selected.ts';
 import type {
   AnyGroupQuery,
   AnyQuery,
@@ -45,6 +53,20 @@ export function allDone(done: boolean[]): boolean[] {
   return done;
 }
 
+function refuse(fault: string | undefined): void {
+  if (fault !== undefined) throw new FuelError('ITEM_REFUSED', fault);
+}
+
+function checked(table: TablePlan, selection: AnySelection): Selected {
+  const found = selected(table, selection);
+  refuse(faultOfSelection(table, found));
+  return found;
+}
+
+function assertCount(count: unknown): void {
+  if (!Number.isSafeInteger(count)) refuse(`${count} is not a number of rows`);
+}
+
 /** Makes the port out of an engine, with everything that is the same for all engines. `name` is the store's name. */
 export function asTables(name: string, engine: TablesEngine): Tables {
   let isClosed = false;
@@ -56,7 +78,8 @@ export function asTables(name: string, engine: TablesEngine): Tables {
     async get(table: TablePlan, keys: readonly Key[], columns: readonly string[] = plainColumns(table)) {
       assertOpen();
       const { key } = table;
-      const found = selected(table, { index: 'key', equals: { [key]: keys } });
+      assertColumns(table, columns);
+      const found = checked(table, { index: 'key', equals: { [key]: keys } });
       const wanted = { columns: [...new Set([key, ...columns])], limit: keys.length };
       const rows = found.isNone ? [] : await engine.select(table, found, wanted);
       const byKey = new Map(rows.map((row) => [row[key] as Key, row]));
@@ -64,27 +87,30 @@ export function asTables(name: string, engine: TablesEngine): Tables {
     },
     async find(table: TablePlan, { columns = plainColumns(table), limit, ...selection }: AnyQuery) {
       assertOpen();
-      const found = selected(table, selection);
+      const found = checked(table, selection);
+      assertColumns(table, columns);
+      assertCount(limit);
       return limit <= 0 || found.isNone ? [] : engine.select(table, found, { columns, limit });
     },
     async firsts(table: TablePlan, { of, values, ...selection }: AnyGroupQuery) {
       assertOpen();
-      const found = selected(table, selection);
+      const found = checked(table, selection);
       if (!found.isOneRun || found.order[0] !== of)
         throw new TypeError(`${of} is not next in ${found.index}`);
+      refuse(faultOfValues(table, of, values ?? []));
       if (values?.length === 0) return [];
       const rows = await engine.firsts(table, found, values);
       return rows.sort(comparing([of], found.descending));
     },
     async count(table: TablePlan, selection: AnySelection, max: number) {
       assertOpen();
-      const found = selected(table, selection);
+      const found = checked(table, selection);
+      assertCount(max);
       return max <= 0 || found.isNone ? 0 : Math.min(max, await engine.count(table, found, max));
     },
     async write(writes: readonly Write[], { allOrNone = false }: WriteOptions = {}) {
       assertOpen();
-      const fault = faultOfList(writes);
-      if (fault !== undefined) throw new FuelError('ITEM_REFUSED', fault);
+      refuse(faultOfList(writes));
       if (writes.length === 0) return [];
       try {
         return await engine.write(writes, allOrNone);
