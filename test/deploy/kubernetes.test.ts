@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import ipaddr from 'ipaddr.js';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { ROLES } from '../../src/base/config/config.ts';
 import { loadConfig, showConfig } from '../../src/engines/engines.ts';
+import { isPublicAddress } from '../../src/push/targets/public-address.ts';
 import { SEAL_KEY } from '../support/service/production.ts';
 import { ROOT } from './compose-file.ts';
 
@@ -111,13 +113,55 @@ describe('deploy/kubernetes/fuel.yaml', () => {
         name: 'fuel',
         ports: [
           [53, 53],
-          [2113, 27017],
+          [2113, 27017, 5432],
         ],
         labels: { app: 'fuel' },
       },
       { name: 'fuel-webhooks', ports: [[443]], labels: { app: 'fuel', role: 'webhooks' } },
       { name: 'fuel-notices', ports: [[25, 465, 587]], labels: { app: 'fuel', role: 'notices' } },
     ]);
+  });
+
+  it('lets the webhooks connect to no address that the sender refuses', () => {
+    const rules = ofKind('NetworkPolicy').find(({ metadata }) => metadata.name === 'fuel-webhooks')?.spec
+      .egress;
+    const blocks: { cidr: string; except: string[] }[] = rules[0].to.map(
+      ({ ipBlock }: { ipBlock: object }) => ipBlock,
+    );
+    const isIn = (address: string, cidr: string): boolean => {
+      const [parsed, range] = [ipaddr.parse(address), ipaddr.parseCIDR(cidr)];
+      return parsed.kind() === range[0].kind() && parsed.match(range);
+    };
+    const isAllowed = (address: string): boolean =>
+      blocks.some(({ cidr, except }) => isIn(address, cidr) && !except.some((each) => isIn(address, each)));
+    const refused = [
+      ...['0.0.0.1', '10.0.0.1', '100.64.0.1', '127.0.0.1', '168.63.129.16', '169.254.169.254', '172.16.0.1'],
+      ...[
+        '192.0.0.1',
+        '192.0.2.1',
+        '192.31.196.1',
+        '192.52.193.1',
+        '192.88.99.1',
+        '192.168.0.1',
+        '192.175.48.1',
+      ],
+      ...['198.18.0.1', '198.51.100.1', '203.0.113.1', '224.0.0.1', '240.0.0.1', '255.255.255.255', '::1'],
+      ...[
+        '::ffff:10.0.0.1',
+        '64:ff9b::a00:1',
+        '100::1',
+        'fc00::1',
+        'fe80::1',
+        'fec0::1',
+        'ff02::1',
+        '5f00::1',
+      ],
+      ...['2001::1', '2001:2::1', '2001:3::1', '2001:4:112::1', '2001:10::1', '2001:20::1', '2001:30::1'],
+      ...['2001:db8::1', '2002:a00:1::1', '2620:4f:8000::1', '3fff::1'],
+    ];
+    expect(refused.filter(isPublicAddress)).toEqual([]);
+    expect(refused.filter(isAllowed)).toEqual([]);
+    expect(['1.1.1.1', '2606:4700::1111', '192.0.3.1', '2001:4860::1'].filter(isAllowed)).toHaveLength(4);
   });
 
   it('replaces what does not live, and sends nothing to what is not ready', () => {
