@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
+import { SCHEMA, VERSION } from './schema.ts';
 import type { Transaction } from './transaction.ts';
 
 /** How long to wait for another process's write: less than the 500 ms in which a webhook must be answered. */
@@ -9,69 +10,21 @@ const PUSHED_GRACE_MS = 10 * 60_000;
 /** How long a delivery's id is remembered: longer than the operator can redeliver it. */
 const DELIVERY_DAYS = 100;
 const DAY_MS = 86_400_000;
-const VERSION = 1;
+/** A window that would lose more transactions than this, and more than a quarter of them, needs a person. */
+const FEW = 20;
 
-const SCHEMA = `
-  CREATE TABLE transactions (
-    id INTEGER PRIMARY KEY,
-    status TEXT NOT NULL,
-    created_at TEXT NOT NULL,
-    confirmed_at TEXT,
-    correction_reference_id INTEGER,
-    corporate_id INTEGER NOT NULL,
-    number_plate TEXT,
-    -- amounts are text, exactly as they came: '45.20'
-    liters TEXT NOT NULL,
-    price_per_liter TEXT NOT NULL,
-    amount TEXT NOT NULL,
-    total_fees TEXT NOT NULL,
-    total_vat TEXT NOT NULL,
-    total_amount TEXT NOT NULL,
-    -- the whole record as JSON with its decimals as text, without the image links, which expire
-    record TEXT NOT NULL,
-    stored_at TEXT NOT NULL,
-    -- the window of a sync that was in progress when it was stored last, and whether a pull has shown it
-    round INTEGER NOT NULL,
-    pulled INTEGER NOT NULL
-  ) STRICT;
-  CREATE INDEX by_created_at ON transactions (created_at);
-  CREATE TABLE removed (id INTEGER NOT NULL, record TEXT NOT NULL, removed_at TEXT NOT NULL) STRICT;
-  CREATE TABLE deliveries (id TEXT PRIMARY KEY, received_at TEXT NOT NULL) STRICT, WITHOUT ROWID;
-  CREATE INDEX by_received_at ON deliveries (received_at);
-  CREATE TABLE sync (
-    round INTEGER NOT NULL,
-    -- the range that is synced
-    synced_from TEXT,
-    synced_to TEXT,
-    -- the sync in progress: where it began and ends, its window, and the page to ask for next
-    begun_from TEXT,
-    target TEXT,
-    window_from TEXT,
-    window_to TEXT,
-    window_started_at TEXT,
-    cursor TEXT
-  ) STRICT;
-  INSERT INTO sync (round) VALUES (0);
-  PRAGMA user_version = ${VERSION};
-`;
-const UPSERT = `
-  INSERT INTO transactions VALUES (:id, :status, :created_at, :confirmed_at, :correction_reference_id, :corporate_id,
-    :number_plate, :liters, :price_per_liter, :amount, :total_fees, :total_vat, :total_amount, :record, :stored_at,
-    (SELECT round FROM sync), :pulled)
-  ON CONFLICT (id) DO UPDATE SET status = excluded.status, created_at = excluded.created_at,
-    confirmed_at = excluded.confirmed_at, correction_reference_id = excluded.correction_reference_id,
-    corporate_id = excluded.corporate_id, number_plate = excluded.number_plate, liters = excluded.liters,
-    price_per_liter = excluded.price_per_liter, amount = excluded.amount, total_fees = excluded.total_fees,
-    total_vat = excluded.total_vat, total_amount = excluded.total_amount, record = excluded.record,
-    stored_at = excluded.stored_at, round = excluded.round, pulled = max(pulled, excluded.pulled)`;
-/** Selects transactions in the window that were stored before it began and that no page of it has shown. */
-const VANISHED = `created_at BETWEEN :from AND :to AND round < :round AND (pulled = 1 OR stored_at < :recent)`;
+const IN_WINDOW = 'created_at BETWEEN :from AND :to';
+/** Selects transactions that no page of the window has shown, and that a webhook has not just brought. */
+const VANISHED = 'id NOT IN (SELECT id FROM staged) AND coalesce(pushed_at < :recent, true)';
+/** Compares what never changes, whatever is added to records: if it differs, it is another transaction. */
+const IS_ANOTHER = `t.record <> s.record AND (t.created_at, t.corporate_id, t.total_amount) <>
+  (s.record ->> 'created_at', s.record ->> '$.corporate.id', s.record ->> '$.fees.total_amount')`;
 
 /** A part of a sync: at most 31 days, both ends inclusive. */
 export interface Window {
-  readonly round: number;
   readonly from: string;
   readonly to: string;
+  readonly startedAt: string;
   /** The cursor of the page to ask for next; `null` for the first page. */
   readonly cursor: string | null;
   /** The end of the whole sync. */
@@ -85,7 +38,8 @@ export interface Page {
   readonly nextWindowTo: string | null;
 }
 
-export interface PageCounts {
+/** What a window changed when it was merged. */
+export interface Counts {
   readonly added: number;
   readonly changed: number;
   readonly removed: number;
@@ -128,7 +82,11 @@ export class Ledger {
       if (isNew === 0) return 'stored before';
       const remembered = new Date(now.getTime() - DELIVERY_DAYS * DAY_MS).toISOString();
       this.#run('DELETE FROM deliveries WHERE received_at < ?', remembered);
-      this.#upsert(transaction, 0);
+      this.#run(
+        `INSERT INTO transactions (id, record, pushed_at) VALUES (?, ?, ?)
+         ON CONFLICT (id) DO UPDATE SET record = excluded.record, pushed_at = excluded.pushed_at`,
+        ...[transaction.id, recordOf(transaction), now.toISOString()],
+      );
       return 'stored';
     });
   }
@@ -143,55 +101,75 @@ export class Ledger {
   interrupted(): Window | null {
     const row = this.#row('SELECT * FROM sync');
     if (row.target === null) return null;
-    const { round, cursor } = row;
+    const { cursor } = row;
     return {
-      round: Number(round),
       from: String(row.window_from),
       to: String(row.window_to),
+      startedAt: String(row.window_started_at),
       cursor: cursor === null ? null : String(cursor),
       target: String(row.target),
     };
   }
 
+  /**
+   * Binds the ledger to the key with this prefix. Throws if it was pulled with another key, unless `confirmed` names
+   * this one. What the other key has staged is then forgotten.
+   */
+  useKey(key: string, confirmed: string | undefined): void {
+    this.#atOnce(() => {
+      const { key: former } = this.#row('SELECT key FROM sync');
+      if (former === null || former === key) return; // a new ledger is bound when its first page is stored
+      if (confirmed !== key) {
+        throw new LedgerError(
+          `this ledger was pulled with the key ${former}, and API_KEY is ${key}: if both are of the same account, ` +
+            `run it with CONFIRM_KEY=${key}, otherwise name another file in DATABASE`,
+        );
+      }
+      this.#run('UPDATE sync SET key = ?', key);
+      const window = this.interrupted();
+      if (window !== null) this.#beginWindow(window.from, window.to);
+    });
+  }
+
   /** Begins a sync up to `target` with its first window. */
-  begin({ from, to, target }: { from: string; to: string; target: string }): Window {
-    return this.#atOnce(() => {
+  begin({ from, to, target }: { from: string; to: string; target: string }): void {
+    this.#atOnce(() => {
       this.#run('UPDATE sync SET begun_from = ?, target = ?', from, target);
-      return this.#beginWindow(from, to);
+      this.#beginWindow(from, to);
     });
   }
 
   /** Starts the window again, since its cursor is no longer valid. */
-  restart({ from, to }: Window): Window {
-    return this.#atOnce(() => this.#beginWindow(from, to));
+  restart({ from, to }: Window): void {
+    this.#atOnce(() => this.#beginWindow(from, to));
   }
 
   /**
-   * Stores a page and where to continue. With the last page of a window, vanished transactions are removed, and the
-   * next window begins or the sync ends. Throws if that would remove many, unless `removeMuch`: the key may be another
-   * account's.
+   * Stages a page, and stores where to continue. With the last page of a window, the window is merged: its transactions
+   * are stored, vanished ones are removed, and the next window begins or the sync ends. If many have vanished, or are
+   * other transactions than before, it throws instead and starts the window again, since the key may be another
+   * account's. `removeMuch` allows many to vanish.
    */
-  store(window: Window, page: Page, removeMuch: boolean): PageCounts {
-    return this.#atOnce(() => {
+  store(window: Window, page: Page, { key, removeMuch }: { key: string; removeMuch: boolean }): Counts {
+    const merged = this.#atOnce(() => {
+      const { from, to, startedAt, cursor } = window;
       const moved = this.#run(
-        'UPDATE sync SET cursor = ? WHERE round = ? AND cursor IS ?',
-        page.nextCursor,
-        window.round,
-        window.cursor,
+        `UPDATE sync SET key = :key, cursor = :next WHERE coalesce(key, :key) = :key AND cursor IS :cursor
+           AND (window_from, window_to, window_started_at) = (:from, :to, :startedAt)`,
+        { key, next: page.nextCursor, cursor, from, to, startedAt },
       );
       if (moved === 0) throw new LedgerError('another sync client is using this file: stop one of them');
-      let [added, changed] = [0, 0];
-      for (const transaction of page.transactions) {
-        const outcome = this.#upsert(transaction, 1);
-        if (outcome === 'added') added += 1;
-        if (outcome === 'changed') changed += 1;
-      }
-      if (page.nextCursor !== null) return { added, changed, removed: 0 };
-      const removed = this.#removeVanished(window, removeMuch);
-      if (page.nextWindowTo !== null) this.#beginWindow(window.to, page.nextWindowTo);
+      for (const transaction of page.transactions)
+        this.#run('INSERT OR REPLACE INTO staged VALUES (?, ?)', transaction.id, recordOf(transaction));
+      if (page.nextCursor !== null) return { added: 0, changed: 0, removed: 0 };
+      const counts = this.#merge(window, removeMuch);
+      if (typeof counts === 'string') this.#beginWindow(from, to);
+      else if (page.nextWindowTo !== null) this.#beginWindow(to, page.nextWindowTo);
       else this.#end();
-      return { added, changed, removed };
+      return counts;
     });
+    if (typeof merged === 'string') throw new LedgerError(merged);
+    return merged;
   }
 
   count(): number {
@@ -204,61 +182,50 @@ export class Ledger {
     for (const { record } of rows.iterate()) yield String(record);
   }
 
-  #beginWindow(from: string, to: string): Window {
-    const row = this.#row(
-      `UPDATE sync SET round = round + 1, window_from = ?, window_to = ?, window_started_at = ?, cursor = NULL
-       RETURNING round, target`,
-      from,
-      to,
-      new Date().toISOString(),
+  #beginWindow(from: string, to: string): void {
+    this.#run('DELETE FROM staged');
+    const now = new Date().toISOString();
+    this.#run(
+      'UPDATE sync SET window_from = ?, window_to = ?, window_started_at = ?, cursor = NULL',
+      ...[from, to, now],
     );
-    return { round: Number(row.round), from, to, cursor: null, target: String(row.target) };
   }
 
   #end(): void {
+    this.#run('DELETE FROM staged');
     this.#run(`UPDATE sync SET synced_from = min(coalesce(synced_from, begun_from), begun_from),
-      synced_to = max(coalesce(synced_to, target), target), begun_from = NULL, target = NULL, cursor = NULL`);
+      synced_to = max(coalesce(synced_to, target), target), begun_from = NULL, target = NULL,
+      window_from = NULL, window_to = NULL, window_started_at = NULL, cursor = NULL`);
   }
 
-  #removeVanished({ from, to, round }: Window, removeMuch: boolean): number {
-    const startedMs = Date.parse(String(this.#row('SELECT window_started_at FROM sync').window_started_at));
-    const recent = new Date(startedMs - PUSHED_GRACE_MS).toISOString();
-    const which = { from, to, round, recent };
-    const count = `SELECT count(*) AS n FROM transactions WHERE`;
-    const vanished = Number(this.#row(`${count} ${VANISHED}`, which).n);
-    if (vanished === 0) return 0;
-    const all = Number(this.#row(`${count} created_at BETWEEN :from AND :to`, { from, to }).n);
-    if (vanished > 20 && vanished > all / 4 && !removeMuch) {
-      throw new LedgerError(
-        `${vanished} of ${all} transactions from ${from} to ${to} have disappeared: does API_KEY belong to the right account? ` +
-          'If they were voided, run it once with REMOVE_MUCH=yes',
-      );
-    }
+  /** Makes the ledger equal to the staged window. Returns why it does not, if a person has to decide. */
+  #merge({ from, to, startedAt }: Window, removeMuch: boolean): Counts | string {
+    const recent = new Date(Date.parse(startedAt) - PUSHED_GRACE_MS).toISOString();
+    const { staged, known, changed, others } = this.#row(
+      `SELECT count(*) AS staged, count(t.id) AS known, count(*) FILTER (WHERE t.record <> s.record) AS changed,
+         count(*) FILTER (WHERE ${IS_ANOTHER}) AS others FROM staged AS s LEFT JOIN transactions AS t USING (id)`,
+    ) as { staged: number; known: number; changed: number; others: number };
+    const { held, removed } = this.#row(
+      `SELECT count(*) AS held, count(*) FILTER (WHERE ${VANISHED}) AS removed FROM transactions WHERE ${IN_WINDOW}`,
+      { from, to, recent },
+    ) as { held: number; removed: number };
+    const doubt = 'does API_KEY belong to the right account?';
+    if (isMany(others, known))
+      return `${others} of ${known} ids from ${from} to ${to} are now other transactions: ${doubt} If so, name a new file in DATABASE`;
+    if (isMany(removed, held) && !removeMuch)
+      return `${removed} of ${held} transactions from ${from} to ${to} have disappeared: ${doubt} If they were voided, run it once with REMOVE_MUCH=yes`;
+    const which = { from, to, recent };
     const now = new Date().toISOString();
-    const copied = { ...which, now };
-    this.#run(`INSERT INTO removed SELECT id, record, :now FROM transactions WHERE ${VANISHED}`, copied);
-    this.#run(`DELETE FROM transactions WHERE ${VANISHED}`, which);
-    return vanished;
-  }
-
-  #upsert(transaction: Transaction, pulled: 0 | 1): 'added' | 'changed' | 'same' {
-    const { id, status, created_at, confirmed_at, correction_reference_id } = transaction;
-    const { images: _, ...rest } = transaction;
-    const { liters, price_per_liter, amount } = transaction.fuel;
-    const record = JSON.stringify(rest);
-    const before = this.#db.prepare('SELECT record FROM transactions WHERE id = ?').get(id);
-    this.#db.prepare(UPSERT).run({
-      ...{ id, status, created_at, confirmed_at, correction_reference_id, record, pulled },
-      corporate_id: transaction.corporate.id,
-      number_plate: transaction.vehicle.number_plate,
-      ...{ liters, price_per_liter, amount },
-      total_fees: transaction.fees.total_fees,
-      total_vat: transaction.fees.total_vat,
-      total_amount: transaction.fees.total_amount,
-      stored_at: new Date().toISOString(),
-    });
-    if (before === undefined) return 'added';
-    return before.record === record ? 'same' : 'changed';
+    this.#run(
+      `INSERT INTO removed SELECT id, record, :now FROM transactions WHERE ${IN_WINDOW} AND ${VANISHED}`,
+      { ...which, now },
+    );
+    this.#run(`DELETE FROM transactions WHERE ${IN_WINDOW} AND ${VANISHED}`, which);
+    // Only what differs is written: the receiver waits meanwhile.
+    this.#run(`INSERT OR REPLACE INTO transactions (id, record)
+      SELECT id, s.record FROM staged AS s LEFT JOIN transactions AS t USING (id)
+      WHERE t.record IS NOT s.record OR t.pushed_at IS NOT NULL`);
+    return { added: staged - known, changed, removed };
   }
 
   #row(sql: string, ...values: Values): Record<string, SQLOutputValue> {
@@ -281,6 +248,15 @@ export class Ledger {
       throw error;
     }
   }
+}
+
+/** Returns the record as it is stored. */
+function recordOf({ images: _, ...rest }: Transaction): string {
+  return JSON.stringify(rest);
+}
+
+function isMany(count: number, all: number): boolean {
+  return count > FEW && count > all / 4;
 }
 
 type Values = readonly (string | number | null | Readonly<Record<string, string | number | null>>)[];

@@ -12,11 +12,14 @@ const MAX_WAIT_MS = 60_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const MAX_RESTARTS = 3;
 const LOCK_WAIT_MS = 30_000;
+const ACCESS_WARNING_MS = 30 * DAY_MS;
 
 export interface SyncOptions {
   /** The base URL, which ends with `/api/v1/integration`. */
   readonly baseUrl: string;
   readonly apiKey: string;
+  /** The prefix of `apiKey`, if the ledger was pulled with another key of the same account until now. */
+  readonly confirmKey?: string | undefined;
   readonly ledger: Ledger;
   /** The first moment of `created_at` that you want, in milliseconds. */
   readonly fromMs: number;
@@ -41,6 +44,8 @@ export interface Progress {
   readonly changed: number;
   /** The number of voided or cancelled transactions, which are no longer in the answer for their time. */
   readonly removed: number;
+  /** When the account's access ends; `null` if no end is set. */
+  readonly accessEnds: string | null;
 }
 
 interface Page {
@@ -48,57 +53,75 @@ interface Page {
   readonly pagination: { readonly next_cursor: string | null };
 }
 
-/**
- * Brings the ledger up to date with the service: the first time with every transaction from `fromMs` to `toMs`, later
- * with new ones and the overlap before them. An interrupted sync is finished first, from the last stored page. Changes
- * in earlier pages since then are found by the next sync.
- */
-export async function sync(options: SyncOptions): Promise<Omit<Progress, 'window'>> {
-  const { ledger } = options;
-  const none = { pages: 0, transactions: 0, added: 0, changed: 0, removed: 0 };
-  const counts = await pull(ledger.interrupted(), none, options);
-  return pull(begin(options), counts, options);
+interface Answer extends Page {
+  readonly accessEnds: string | null;
 }
 
-/** Pulls from this window's next page to the end of its sync. Returns the counts, including earlier ones. */
+/**
+ * Brings the ledger up to date with the service: the first time with every transaction from `fromMs` to `toMs`, later
+ * with new ones and the overlap before them. An interrupted sync is finished first, from the last staged page. Changes
+ * in earlier pages since then are found by the next sync. A ledger that was pulled with another key is left alone.
+ */
+export async function sync(options: SyncOptions): Promise<Omit<Progress, 'window'>> {
+  const { ledger, apiKey, confirmKey } = options;
+  ledger.useKey(prefixOf(apiKey), confirmKey);
+  const none = { pages: 0, transactions: 0, added: 0, changed: 0, removed: 0, accessEnds: null };
+  const counts = await pull(none, options);
+  begin(options);
+  return pull(counts, options);
+}
+
+/** Returns the part of a key that is not secret. */
+function prefixOf(apiKey: string): string {
+  const [, prefix] = /^svc_(?:live|test)_([a-z0-9]+)_/.exec(apiKey) ?? [];
+  if (prefix === undefined)
+    throw new SettingError('API_KEY must be as you got it: it begins with svc_live_ or svc_test_');
+  return prefix;
+}
+
+/** Pulls from the next page to the end of the sync in progress, if there is one. Adds to the counts. */
 async function pull(
-  first: Window | null,
   before: Omit<Progress, 'window'>,
   options: SyncOptions,
 ): Promise<Omit<Progress, 'window'>> {
   const { ledger, onPage, removeMuch = false } = options;
+  const key = prefixOf(options.apiKey);
   let counts = before;
   let restarts = 0;
-  for (let window = first; window !== null; ) {
+  for (let window = ledger.interrupted(); window !== null; window = ledger.interrupted()) {
     const page = await get(window, options);
     if (page === 'cursor refused') {
       if (++restarts > MAX_RESTARTS) throw new SyncError('the service keeps refusing its own cursors');
-      window = ledger.restart(window);
+      ledger.restart(window);
       continue;
     }
     const { next_cursor: nextCursor } = page.pagination;
     const nextWindowTo = window.to < window.target ? endOf(window.to, window.target) : null;
-    const stored = ledger.store(window, { transactions: page.data, nextCursor, nextWindowTo }, removeMuch);
+    const stored = ledger.store(
+      window,
+      { transactions: page.data, nextCursor, nextWindowTo },
+      { key, removeMuch },
+    );
     counts = {
       pages: counts.pages + 1,
       transactions: counts.transactions + page.data.length,
       added: counts.added + stored.added,
       changed: counts.changed + stored.changed,
       removed: counts.removed + stored.removed,
+      accessEnds: page.accessEnds,
     };
     onPage?.({ window, ...counts });
-    window = ledger.interrupted(); // the rest, until the sync has ended
   }
   return counts;
 }
 
-function begin({ ledger, fromMs, toMs, overlapMs = OVERLAP_MS }: SyncOptions): Window | null {
+function begin({ ledger, fromMs, toMs, overlapMs = OVERLAP_MS }: SyncOptions): void {
   const synced = ledger.synced();
   const reachesBack = synced === null || fromMs < Date.parse(synced.from);
   const startMs = reachesBack ? fromMs : Math.max(fromMs, Date.parse(synced.to) - overlapMs);
-  if (startMs > toMs) return null;
+  if (startMs > toMs) return;
   const [from, target] = [new Date(startMs).toISOString(), new Date(toMs).toISOString()];
-  return ledger.begin({ from, to: endOf(from, target), target });
+  ledger.begin({ from, to: endOf(from, target), target });
 }
 
 /** Returns the end of a window. Both ends are inclusive: the next window begins where the last one ends. */
@@ -110,7 +133,7 @@ function endOf(from: string, target: string): string {
 /**
  * Gets a page. Retries 429 after `Retry-After`, and 408, 5xx and broken connections with growing waits. Others are final.
  */
-async function get({ from, to, cursor }: Window, options: SyncOptions): Promise<Page | 'cursor refused'> {
+async function get({ from, to, cursor }: Window, options: SyncOptions): Promise<Answer | 'cursor refused'> {
   const { baseUrl, apiKey, fetch: send = fetch, wait = sleep } = options;
   const query = new URLSearchParams({ from, to, limit: `${PAGE_SIZE}`, ...(cursor !== null && { cursor }) });
   for (let attempt = 1; ; attempt++) {
@@ -123,7 +146,7 @@ async function get({ from, to, cursor }: Window, options: SyncOptions): Promise<
         redirect: 'error',
       });
       const text = await answer.text();
-      if (answer.ok) return readPage(text);
+      if (answer.ok) return { ...readPage(text), accessEnds: answer.headers.get('X-Access-Expires-At') };
       const refusal = readRefusal(text);
       if (answer.status === 400 && cursor !== null && refusal.fields?.cursor) return 'cursor refused';
       problem = describe(answer.status, refusal);
@@ -179,7 +202,7 @@ export class SyncError extends Error {}
 class SettingError extends Error {}
 
 function settingsOf(env: NodeJS.ProcessEnv): Omit<SyncOptions, 'ledger' | 'onPage'> {
-  const { BASE_URL, API_KEY, FROM, TO, OVERLAP_DAYS = '30', REMOVE_MUCH } = env;
+  const { BASE_URL, API_KEY, FROM, TO, OVERLAP_DAYS = '30', REMOVE_MUCH, CONFIRM_KEY } = env;
   if (!BASE_URL || !API_KEY || !FROM) throw new SettingError('set BASE_URL, API_KEY and FROM: see README.md');
   if (!URL.canParse(BASE_URL))
     throw new SettingError('BASE_URL must be a URL that ends with /api/v1/integration');
@@ -192,6 +215,7 @@ function settingsOf(env: NodeJS.ProcessEnv): Omit<SyncOptions, 'ledger' | 'onPag
   return {
     baseUrl: BASE_URL.replace(/\/+$/, ''),
     apiKey: API_KEY,
+    confirmKey: CONFIRM_KEY,
     fromMs: time('FROM', FROM),
     toMs: TO ? time('TO', TO) : Date.now(),
     overlapMs: Number(OVERLAP_DAYS) * DAY_MS,
@@ -206,7 +230,7 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
   const ledger = new Ledger(file, { lockWaitMs: LOCK_WAIT_MS });
   try {
     if (ledger.interrupted() !== null) process.stderr.write('continuing an interrupted sync\n');
-    const { transactions, added, changed, removed } = await sync({
+    const { transactions, added, changed, removed, accessEnds } = await sync({
       ...settings,
       ledger,
       onPage: showProgress,
@@ -215,6 +239,8 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
       `${transactions} transactions pulled: ${added} new, ${changed} changed, ${removed} removed; ` +
         `${file} holds ${ledger.count()}\n`,
     );
+    if (accessEnds !== null && Date.parse(accessEnds) - Date.now() < ACCESS_WARNING_MS)
+      process.stderr.write(`access ends at ${accessEnds}: ask the operator to extend it\n`);
   } finally {
     ledger.close();
   }
