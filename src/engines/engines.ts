@@ -6,7 +6,7 @@ import type { Clock } from '../base/clock.ts';
 import { type Config, configReader } from '../base/config/config.ts';
 import { CONTROL_STORE, openCoordination } from '../base/coordination/stored-coordination.ts';
 import { reasonOf } from '../base/errors.ts';
-import { type Log, silentLog } from '../base/log.ts';
+import { silentLog } from '../base/log.ts';
 import { openRequestJournal, REQUESTS_STORE } from '../pull/stored-requests.ts';
 import { VIEWS_STORE } from '../pull/view/stores.ts';
 import { openTransactionsView } from '../pull/view/view.ts';
@@ -44,10 +44,14 @@ export function engineRegistry(servers: readonly Engine[]) {
         .join(' or '),
     /**
      * Opens the engines. Each port is served by the last selected server that can serve it, or else by the embedded engine.
-     * `log` gets the lines about engines that become unavailable or available again. Commands have no log.
+     * `log` gets the lines about engines that become unavailable or available again. Commands have no log. With `onMissing`
+     * a missing embedded file is not made but read as empty, and `onMissing` gets its name.
      */
-    openEngines: (config: Config, clock: Clock, log: Log = silentLog): Promise<Engines> =>
-      open(selected(config), { config, clock, log }),
+    openEngines: (
+      config: Config,
+      clock: Clock,
+      { log = silentLog, onMissing }: Partial<Pick<Opening, 'log' | 'onMissing'>> = {},
+    ): Promise<Engines> => open(selected(config), { config, clock, log, onMissing }),
     /** Returns the faults that drivers find in the engines' settings. Each line begins with the setting. Does not connect. */
     async faultsOfEngines(config: Config): Promise<string[]> {
       const faults: string[] = [];

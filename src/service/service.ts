@@ -94,7 +94,7 @@ export interface Service {
  */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, clock, log, openEngines, signal = new AbortController().signal } = options;
-  const engines = await openEngines(config, clock, log);
+  const engines = await openEngines(config, clock, { log });
   const parts = new StartedParts(log);
   parts.add('stores', { stop: () => engines.close() });
   try {

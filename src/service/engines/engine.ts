@@ -21,6 +21,8 @@ export interface Opening {
   readonly config: Config;
   readonly clock: Clock;
   readonly log: Log;
+  /** Given by those who only read: called with an embedded file that is missing, which is not made but read as empty. */
+  readonly onMissing?: ((file: string) => void) | undefined;
   /** Makes a function that opens something at its first call. It is closed with the engines, the last opened first. */
   once<T extends Closable>(open: () => T): () => T;
 }

@@ -87,4 +87,8 @@ export interface Engines {
 }
 
 /** Opens the engines that the configuration selects. `log` gets the lines about their availability. */
-export type OpenEngines = (config: Config, clock: Clock, log?: Log) => Promise<Engines>;
+export type OpenEngines = (
+  config: Config,
+  clock: Clock,
+  options?: { readonly log?: Log },
+) => Promise<Engines>;

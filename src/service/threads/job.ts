@@ -87,7 +87,7 @@ export async function runJob(
     report({ kind: 'metrics', metrics: await registry.getMetricsAsJSON() });
   const counting = isCounted ? world.setInterval(count, REPORT_EVERY_MS).unref() : undefined;
   const run = await load();
-  const engines = await openEngines(config, systemClock, log);
+  const engines = await openEngines(config, systemClock, { log });
   const signal = stopping.signal;
   try {
     const context: JobContext = {

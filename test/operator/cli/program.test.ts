@@ -5,7 +5,7 @@ import { commandLine, sharedCommandLine } from '../../support/service/command-li
 import { until } from '../../support/waiting.ts';
 
 describe('the exit code of a command', () => {
-  const { fuel } = sharedCommandLine(async () => undefined);
+  const { fuel } = sharedCommandLine((line) => line.hasServed());
 
   test('is 0 for what is done, and help and version are', async () => {
     for (const args of [

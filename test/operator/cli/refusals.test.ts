@@ -8,6 +8,7 @@ import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
 const LATE = ['--since', '2026-09-02T00:00:00Z', '--until', '2026-09-01T00:00:00Z'];
 
 const { fuel, done, append, withEngines } = sharedCommandLine(async (cli) => {
+  await cli.hasServed();
   await cli.account(opened(), keyIssued());
   await cli.append('account-8', [opened('Eight', 8)]);
   await cli.done('projection', 'rebuild', 'transactions');

@@ -90,6 +90,12 @@ function commandsIn(folder: string) {
       return result.lines.length === 1 ? result.json : result.lines;
     },
     withEngines,
+    /** Makes the files of deliveries, requests and the view, as a service does that starts here. */
+    hasServed: () =>
+      withEngines(async ({ queue, requests, view }) => {
+        for (const open of [queue, requests]) open();
+        await view().checkpoint();
+      }),
     append,
     account: (...events: readonly AccountEvent[]) => append('account-7', events),
     eventsOf: (stream: string) => withEngines((engines) => engines.store().readStream(stream)),

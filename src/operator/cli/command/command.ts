@@ -10,7 +10,7 @@ import { trimmed } from '../../../domain/values/search-text.ts';
 import { loadConfig, openEngines } from '../../../engines/engines.ts';
 import type { Engines } from '../../../service/engines/engines.ts';
 import { waitUntilApplied } from '../../serve/wait-applied.ts';
-import { hasStore, requireStore } from './known-store.ts';
+import { hasStore, noteMissing, requireStore } from './known-store.ts';
 import {
   actor,
   flag,
@@ -168,13 +168,16 @@ async function inSession<A extends Arguments, O extends Options>(
   if (requiresReason(config) && !options.reason && asksWhy?.(options, args))
     throw wrongUsage('production requires a reason for the auditors: add --reason "…"');
   await check?.(args, options);
-  const engines = await openEngines(config, systemClock);
+  const records = typeof changes === 'function' ? changes(options) : changes === true;
+  const missing: string[] = [];
+  const onMissing = records || ownStoreCheck ? undefined : (file: string) => missing.push(file);
+  const engines = await openEngines(config, systemClock, { onMissing });
   try {
     const session = sessionOf(config, engines, { options, command });
-    const records = typeof changes === 'function' ? changes(options) : changes === true;
     if (records) await begin(session, begins);
     else if (!begins && !ownStoreCheck) requireStore(config, engines);
-    const exitCode = (await work(session, args, options).finally(() => session.out.end())) ?? 0;
+    const ended = work(session, args, options).finally(() => session.out.end());
+    const exitCode = (await ended.finally(() => noteMissing(missing, session))) ?? 0;
     if (options.wait) await wait(session).finally(() => session.out.end());
     return exitCode;
   } finally {

@@ -22,6 +22,18 @@ export function hasStore({ FUEL_DATA_DIR }: Config, { embedded }: Pick<Engines, 
   return !embedded.includes('store') || existsSync(join(FUEL_DATA_DIR, EMBEDDED_FILES.events));
 }
 
+/** Says what a command that only reads found missing. The directory is not named, since the events hold all of it. */
+export function noteMissing(
+  missing: readonly string[],
+  { config, out }: { readonly config: Config; readonly out: Pick<Output, 'note'> },
+): void {
+  const files = [...new Set(missing)].filter((file) => file !== EMBEDDED_FILES.directory);
+  if (files.length === 0) return;
+  out.note(
+    `${resolve(config.FUEL_DATA_DIR)} has no ${files.join(', ')}, which fuel serve creates: read as empty`,
+  );
+}
+
 /** The store that a dry run reads. If none exists, everything is new, and none is created. */
 export function storeOfDryRun({
   config,

@@ -51,6 +51,9 @@ const list = command({
     if (options.follow && options.after !== undefined) {
       throw option.usage('--follow shows the newest deliveries: leave out --after');
     }
+    // A missing delivery log is read as empty, and would stay empty while this command follows it.
+    if (options.follow && (await engines.state('queue')) === 'missing')
+      throw new FuelError('REFUSED', 'there is no delivery log to follow yet: start fuel serve');
     const queue = engines.queue();
     const after = options.after === undefined ? undefined : await queue.find(options.after);
     if (options.after !== undefined && after === undefined) {

@@ -149,7 +149,8 @@ test('audit check refuses a folder that is not an export', async () => {
 test.each([['audit'], ['verify', 'deliveries']])(
   '%s %s that is interrupted does not say that an account is unknown',
   async (...names) => {
-    const { fuel } = await sealed();
+    const { fuel, hasServed } = await sealed();
+    await hasServed();
     const { once } = process;
     const interrupting = vi.spyOn(process, 'once').mockImplementation((event, listener) => {
       once.call(process, event, listener);

@@ -151,8 +151,14 @@ describe('fuel delivery show', () => {
     expect(stdout).toMatch(/Attempts, 3 of 3\n(?: {2}.*\n)* {2}Headers +server x\n/);
   });
 
+  test('a delivery log that does not exist cannot be followed', async () => {
+    const { code, stderr } = await commandLine().fuel('delivery', 'list', '--follow');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('start fuel serve')]);
+  });
+
   test('names a delivery that is not there', async () => {
-    const { fuel } = commandLine();
+    const { fuel, hasServed } = commandLine();
+    await hasServed();
     expect((await fuel('delivery', 'show', NOBODY)).stderr).toBe(
       `fuel: REFUSED: there is no delivery ${NOBODY}: fuel delivery list shows them\n`,
     );

@@ -8,6 +8,7 @@ const WHY = ['--account', '7', '--reason', 'asked for'];
 
 async function imported() {
   const line = commandLine();
+  await line.hasServed();
   await line.append('account-7', [opened()]);
   const path = line.file('some.jsonl', linesOf([confirmed(1), confirmed(2), confirmed(3, OTHER)]));
   expect((await line.fuel('transaction', 'import', path)).code).toBe(0);

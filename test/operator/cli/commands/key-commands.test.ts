@@ -31,7 +31,8 @@ describe('fuel key', () => {
   });
 
   test('lists every key that can be read, one account’s where one is named', async () => {
-    const { fuel, done, append, account } = commandLine();
+    const { fuel, done, append, account, hasServed } = commandLine();
+    await hasServed();
     await account(opened(), keyIssued({ allow_list: ['203.0.113.0/24', '::1'] }), onKey('KeySwitchedOff'));
     const theirs = keyIssued({ account_id: 8, prefix: other, rate_limit: 5, label: 'ERP' });
     await append('account-8', [opened('Eight', 8), theirs]);
