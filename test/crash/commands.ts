@@ -19,7 +19,7 @@ const KILLED_AFTER_MS = [100, 1_500] as const;
 /** The number of runs within which a command reaches its point or is done. */
 const MAX_RUNS = 200;
 /** The error of a command that failed because an engine was unavailable. */
-const UNAVAILABLE = /EventStoreDB|MongoDB|PostgreSQL|being built|stayed locked/;
+const UNAVAILABLE = /EventStoreDB|MongoDB|PostgreSQL|not built yet|stayed locked/;
 
 /** One command, and how it is killed. */
 interface Run {

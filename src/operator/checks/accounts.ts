@@ -1,18 +1,10 @@
-import type { Directory } from '../../accounts/directory/fold/directory.ts';
-import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
-import { isUnavailable } from '../../base/errors.ts';
-import { VISIBLE_STATUSES } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import type { LaneStreak } from '../../push/queue/delivery.ts';
 import type { AccountLists } from '../answers/account.ts';
 import { counted, some } from '../answers/names.ts';
 import { act, type Check, type Finding, notChecked, notice, type Problem, right, wrong } from './check.ts';
 import { MAX_FAILING } from './facts.ts';
 
-/** How many accounts, and records of each, are searched for unknown corporates. */
-const MAX_ACCOUNTS = 50;
-const MAX_RECORDS = 20;
 /** More switched-off webhooks than this are one problem. */
 const MAX_ONE_BY_ONE = 3;
 const MAX_OVERDUE_MS = 5 * 60_000;
@@ -44,16 +36,6 @@ export const ACCOUNT_CHECKS: readonly Check[] = [
     },
   },
   {
-    name: 'corporates',
-    madeBy: 'doctor',
-    stores: 'required',
-    async find(facts) {
-      const view = await facts.find('view');
-      if (view === undefined) return right('there is no view yet');
-      return checkCorporates(await facts.directory(), view, facts.clock.now());
-    },
-  },
-  {
     name: 'overdue',
     madeBy: 'overview',
     isConsequence: true,
@@ -68,48 +50,6 @@ export const ACCOUNT_CHECKS: readonly Check[] = [
     },
   },
 ];
-
-/** Finds records whose corporate is not in the directory: their customer can't filter by that corporate. */
-export async function checkCorporates(
-  directory: Pick<Directory, 'accounts'>,
-  view: Pick<TransactionsView, 'page' | 'find'>,
-  nowMs: number,
-): Promise<Finding> {
-  const missing = new Set<string>();
-  let looked = 0;
-  const accounts = lastChanged(directory);
-  for (const { id: accountId, account } of accounts) {
-    const query = { accountId, fromMs: 0, toMs: nowMs, statuses: VISIBLE_STATUSES, limit: MAX_RECORDS };
-    let ids: readonly number[];
-    try {
-      ids = (await view.page(query)).rows.map(({ id }) => id);
-    } catch (error) {
-      if (!isUnavailable(error)) throw error;
-      return wrong(`the view cannot be read: ${(error as Error).message}`, 'fuel projection status');
-    }
-    for (const { shown } of (await view.find(ids)).values()) {
-      if (shown === null) continue;
-      looked++;
-      const { corporate_id: corporate } = shown.references;
-      if (corporate !== null && account?.corporates.has(corporate) !== true)
-        missing.add(`${corporate} of account ${accountId}`);
-    }
-  }
-  const scope = `looked at the newest ${counted(looked, 'record')} of the ${counted(accounts.length, 'account')} that changed last`;
-  if (missing.size === 0) return right(scope);
-  const [first = ''] = missing;
-  const [corporate, account] = first.split(' of account ');
-  return wrong(
-    `records name corporates that are not in the directory: ${some([...missing])}; ${scope}`,
-    `fuel transaction list --account ${account} --corporate ${corporate}, for each of them: if the account is right, ` +
-      `fuel account corporate ${account} ${corporate} --name NAME; if it is wrong, fuel import list and fuel import void`,
-  );
-}
-
-function lastChanged(directory: Pick<Directory, 'accounts'>): readonly DirectoryAccount[] {
-  const readable = [...directory.accounts()].filter(({ account }) => account !== undefined);
-  return readable.toSorted((a, b) => b.position - a.position).slice(0, MAX_ACCOUNTS);
-}
 
 /** Finds webhooks that may fail and be switched off without anybody being told. */
 export function checkContacts(

@@ -43,7 +43,10 @@ export function isComplete({ position, servesFrom }: Checkpoint): boolean {
 /** Throws `STORE_UNAVAILABLE` unless the view is complete enough to be served. */
 export function assertServable(checkpoint: Checkpoint | undefined): asserts checkpoint is Checkpoint {
   if (checkpoint === undefined || !isComplete(checkpoint)) {
-    throw new FuelError('STORE_UNAVAILABLE', 'the transactions view is being built');
+    throw new FuelError(
+      'STORE_UNAVAILABLE',
+      'the transactions view is not built yet: start fuel serve, which builds it; fuel projection status shows the progress',
+    );
   }
 }
 

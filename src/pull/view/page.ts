@@ -22,7 +22,10 @@ export async function findPage(generation: Generation, query: PageQuery): Promis
   const asked = REFERENCES.filter((name) => references[name] !== undefined);
   const lacked = lackedBy(generation, query);
   if (lacked !== undefined)
-    throw new FuelError('STORE_UNAVAILABLE', `the transactions view that has ${lacked} is being built`);
+    throw new FuelError(
+      'STORE_UNAVAILABLE',
+      `the transactions view has no ${lacked} yet: start fuel serve, which builds one that has it`,
+    );
   const wanted: Partial<Record<Reference, number | readonly number[]>> = Object.fromEntries(
     asked.map((name) => [name, references[name]]),
   );

@@ -30,6 +30,13 @@ describe('fuel transaction import', () => {
     expect((await fuel('transaction', 'show', '1')).code).toBe(1);
   });
 
+  test('is not listed before something has built the view, and the answer says what to start', async () => {
+    const { fuel, file } = commandLine();
+    await fuel('transaction', 'import', file('one.jsonl', linesOf([confirmed(1)])));
+    const { code, stderr } = await fuel('transaction', 'list', '--account', '7');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('not built yet: start fuel serve')]);
+  });
+
   test('says what it recorded, and names each refused line; the rest goes in', async () => {
     const { fuel, file, append, eventsOf } = commandLine();
     await append('account-7', [opened(), corporateAdded()]);
