@@ -24,7 +24,7 @@ import { addDiskMetrics, addReadiness, createMetrics, type Metrics } from './ops
 import { createOpsServer, type Readiness } from './ops/ops-server.ts';
 import { accessState, readiness, readinessOf, Standing, whenReady } from './ops/standing.ts';
 import { ProcessReport } from './process-report.ts';
-import { startApi } from './roles/api.ts';
+import { startApi, type WrapListener } from './roles/api.ts';
 import { startDirectory } from './start-directory.ts';
 import { running, StartedParts } from './started-parts.ts';
 import type { ThreadHost } from './threads/job.ts';
@@ -46,6 +46,8 @@ export interface ServiceOptions {
   readonly operator: OperatorSide;
   /** Ends the wait for unavailable stores. */
   readonly signal?: AbortSignal;
+  /** Wraps the listener of the role `api`. */
+  readonly wrapApi?: WrapListener;
 }
 
 /** The operator's part of a process: the console's pages and the nightly work. */
@@ -178,7 +180,7 @@ interface Starting {
  * listener, which needs a directory that has caught up. Returns the URL of that listener.
  */
 async function startParts(
-  options: Required<ServiceOptions>,
+  options: ServiceOptions & { readonly signal: AbortSignal },
   { engines, health, operations, disk, parts }: Starting,
 ): Promise<string | undefined> {
   const { config, roles, log, clock, entry, signal, operator } = options;
@@ -240,7 +242,7 @@ async function startParts(
   const conditions = { live, maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE, store, standing };
   if (has('api')) await Promise.race([whenReady(conditions, signal), parts.failed]);
   signal.throwIfAborted();
-  const answering = { config, engines, directory, metrics, log, clock };
+  const answering = { config, engines, directory, metrics, log, clock, wrap: options.wrapApi };
   const api = has('api')
     ? parts.add('API', await startApi({ ...answering, availability: () => accessState(conditions) }))
     : undefined;

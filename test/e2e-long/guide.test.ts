@@ -47,10 +47,10 @@ describe.skipIf(onServers)('the guide', () => {
     await second.shows(`listening on port ${receiver}`);
     const own = (text: string): string => text.replaceAll(':8444', `:${receiver}`);
     const sent = await second.paste(own(send));
-    expect(sent.match(/"as_expected":true/g)?.length).toBe(10);
+    expect(sent.match(/"as_expected":true/g)?.length).toBe(12);
     expect(sent).not.toContain('"as_expected":false');
     for (const [kind, times] of [
-      ['204', 7],
+      ['204', 9],
       ['401', 3],
     ] as const) {
       expect(sent.match(new RegExp(`"status":${kind},`, 'g'))?.length).toBe(times);

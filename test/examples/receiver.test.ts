@@ -4,7 +4,7 @@ import { Agent, request } from 'undici';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Ledger } from '../../examples/ledger/ledger.ts';
 import { createReceiver, type ReceiverOptions } from '../../examples/receiver/receiver.ts';
-import { signature, type WebhookEventType, webhookRequest } from '../../src/push/message/envelope.ts';
+import { signature, webhookRequest } from '../../src/push/message/envelope.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { runExample } from '../support/run-example.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -48,12 +48,7 @@ async function startReceiver(overrides: Partial<ReceiverOptions> = {}) {
 const DRIVER = { id: 77, name: 'Zoë 🚚', mobile_number: null };
 
 /** Makes a webhook with the service's own code, with which the receiver shares nothing. */
-function webhook({
-  secret = SECRET,
-  atMs = Date.now(),
-  id = 'e1',
-  type = 'transaction.confirmed' as WebhookEventType,
-} = {}) {
+function webhook({ secret = SECRET, atMs = Date.now(), id = 'e1', type = 'transaction.confirmed' } = {}) {
   const recordText = type === 'webhook.test' ? null : printedRecord(501, { driver: DRIVER });
   const envelope = { id, type, createdAtMs: 1_000, recordText };
   return webhookRequest({ url: 'https://unused/', secret, envelope, atMs });

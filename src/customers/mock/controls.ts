@@ -1,55 +1,110 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { define, enums, type Infer, integer, object, optional, type Struct, size } from 'superstruct';
 import { systemClock } from '../../base/clock.ts';
 import { FuelError } from '../../base/errors.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
+import { id } from '../../domain/values/primitives.ts';
 import type { Presigner } from '../../pull/images/presign.ts';
-import type { Controls } from './control-server.ts';
+import { furtherTransaction, NEW_KINDS, RECORDED_AFTER_MS, type Recorded } from '../sample/generator.ts';
+import { type Routes, reading } from './control-server.ts';
 import type { MockData } from './mock-data.ts';
 import type { MockOperator } from './mock-operator.ts';
-import { KINDS, type WebhookKind } from './mock-webhooks.ts';
+import { KINDS, type Kind } from './mock-webhooks.ts';
+import { FAULTS, type Fault } from './pull-faults.ts';
 import { type SentWebhook, sendWebhook } from './send-mock.ts';
+import { sendPaced } from './send-paced.ts';
+
+const MAX_COUNT = 1_000;
+
+const url: Struct<string, null> = define('url', (value) =>
+  /^https?:$/.test(URL.parse(String(value))?.protocol ?? '')
+    ? true
+    : 'must be the URL of your receiver, with https:// or http://',
+);
+const status: Struct<Fault, null> = define('status', (value) =>
+  Object.hasOwn(FAULTS, String(value)) ? true : `must be one of ${Object.keys(FAULTS).join(', ')}`,
+);
+const count = optional(size(integer(), 1, MAX_COUNT));
+const receiver = { url, key: optional(enums(['first', 'second'])) };
+const kind = enums(Object.keys(KINDS) as Kind[]);
+const SEND = object({ kind, transaction: optional(id), count, ...receiver });
+const VOID = object({ transaction: id });
+const NEW = object({ kind: enums(NEW_KINDS), count, url: optional(url) });
+const FAIL = object({ status, times: count });
 
 export interface ControlParts {
   readonly operator: MockOperator;
   readonly data: MockData;
   readonly presigner: Presigner;
+  /** The faults of the next pull requests. */
+  readonly faults: Fault[];
   /** Ends the waits between attempts. */
   readonly signal: AbortSignal;
 }
 
-/** The changes that the control listener makes to the mock's service. */
-export function createControls(parts: ControlParts): Controls {
-  const { operator, data, presigner, signal } = parts;
-  const { account, prefix, webhookSecret: secret } = data;
-  /** The transactions to send next: the oldest first, and all of them again after the last. */
-  let queue: readonly number[] = data.shownIds;
-  const nextIds = (count: number): number[] => {
-    const ids = queue.slice(0, count);
-    queue = [...queue.slice(count), ...ids];
-    return ids;
+/** The routes of the control listener. */
+export function createControls({ operator, data, presigner, faults, signal }: ControlParts): Routes {
+  /** Webhooks take the first ones, which move to the end. */
+  const shown = new Map(data.shown);
+  let { nextId } = data;
+  const takeNext = (size: number): number[] => {
+    const taken = [...shown].slice(0, size);
+    for (const [id, event] of taken) if (shown.delete(id)) shown.set(id, event);
+    return taken.map(([id]) => id);
   };
-  return {
-    async send({ kind, url, transaction }) {
-      const { transactions: count, plan, retryDelaysMs = [] }: WebhookKind = KINDS[kind];
-      if (transaction !== undefined && count !== 1)
-        throw new FuelError('USAGE', `transaction: ${kind} takes none`);
-      const ids = transaction === undefined ? nextIds(count) : [transaction];
-      const rows = await Promise.all(ids.map((id) => operator.shown(id)));
+  const deliver = async (
+    kind: Kind,
+    groups: number[][],
+    to: Omit<Infer<typeof SEND>, 'kind'>,
+  ): Promise<SentWebhook[]> => {
+    const { plan, expected, retryDelaysMs = [] } = KINDS[kind];
+    const { prefix, webhookSecret: secret } = to.key === 'second' ? data.second : data;
+    const rows = await Promise.all(groups.map((ids) => Promise.all(ids.map(operator.shown))));
+    const jobs = rows.map((group) => async () => {
       const sent: SentWebhook[] = [];
       for (const waitMs of [0, ...retryDelaysMs]) {
         await sleep(waitMs, undefined, { signal });
-        for (const webhook of plan(rows, { url, prefix, secret, presigner, nowMs: systemClock.now() }))
-          sent.push(await sendWebhook(webhook));
+        const terms = { url: to.url, prefix, secret, presigner, atMs: systemClock.now() };
+        for (const request of plan(group, terms)) sent.push(await sendWebhook(request, expected));
         if (sent.at(-1)?.as_expected) break;
       }
       return sent;
-    },
-    async void(transaction_id) {
-      await operator.shown(transaction_id);
+    });
+    return await sendPaced(jobs);
+  };
+  return {
+    'POST /send': reading(SEND, async ({ kind, transaction, count = 1, ...to }) => {
+      const { transactions: size = 1 } = KINDS[kind];
+      if (transaction !== undefined && size * count !== 1)
+        throw new FuelError('USAGE', `transaction: ${kind} with a count of ${count} takes another number`);
+      const groups = Array.from({ length: count }, () => (transaction ? [transaction] : takeNext(size)));
+      return { sent: await deliver(kind, groups, to) };
+    }),
+    'POST /void': reading(VOID, async ({ transaction }) => {
+      await operator.shown(transaction);
+      const ids = { transaction_id: transaction, account_id: data.account.id };
       const voided_at = formatDateTime(systemClock.now());
-      const voided = { transaction_id, account_id: account.id, voided_at, reason: 'asked for' };
-      await operator.record([{ type: 'TransactionVoided', data: voided }]);
-      queue = queue.filter((id) => id !== transaction_id);
-    },
+      await operator.record([
+        { type: 'TransactionVoided', data: { ...ids, voided_at, reason: 'asked for' } },
+      ]);
+      shown.delete(transaction);
+      return { voided: transaction };
+    }),
+    'POST /new': reading(NEW, async ({ kind, count = 1, url }) => {
+      const createdMs = systemClock.now() - RECORDED_AFTER_MS;
+      const made: Recorded[] = [];
+      for (; made.length < count; nextId++)
+        made.push(furtherTransaction(kind, [...shown.values(), ...made], { id: nextId, createdMs }));
+      for (const event of made) shown.set(event.data.transaction_id, event);
+      await operator.record(made);
+      const created = made.map((event) => event.data.transaction_id);
+      const groups = created.map((id) => [id]);
+      return { created, sent: url === undefined ? [] : await deliver('good', groups, { url }) };
+    }),
+    'POST /fail': reading(FAIL, async ({ status, times = 1 }) => {
+      for (let n = 0; n < times; n++) faults.push(status);
+      return { failing: faults };
+    }),
+    'GET /transactions': () => operator.transactions(),
   };
 }

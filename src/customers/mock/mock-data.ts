@@ -1,11 +1,14 @@
 import { hash } from 'node:crypto';
+import type { AccountCommand } from '../../domain/account-commands.ts';
 import { DAY_MS } from '../../domain/values/date-time.ts';
-import { generateTransactions } from '../sample/generator.ts';
-import { sampleAccount } from '../sample/sample-directory.ts';
+import { FIRST_ID, generateTransactions, type Recorded } from '../sample/generator.ts';
+import { openingCommands, PROFILE, sampleAccount } from '../sample/sample-directory.ts';
 
 const ACCOUNT_ID = 7;
 const COUNT = 2_000;
 const DAYS = 90;
+const RATE_LIMIT = 60; // as for a key that is issued without --rate-limit
+const ACCESS_MS = 365 * DAY_MS;
 const PREFIX_LENGTH = 10;
 const SECRET_LENGTH = 43;
 
@@ -15,26 +18,46 @@ export type MockData = ReturnType<typeof mockData>;
 export function mockData(seed: number, toMs: number) {
   const sample = { seed, count: COUNT, days: DAYS, endMs: toMs, accountIds: [ACCOUNT_ID] };
   const events = [...generateTransactions(sample)];
-  const shown = new Set<number>();
-  for (const { data } of events) {
-    if ('created_at' in data) shown.add(data.transaction_id);
-    else shown.delete(data.transaction_id);
+  const shown = new Map<number, Recorded>();
+  for (const event of events) {
+    if ('created_at' in event.data) shown.set(event.data.transaction_id, event as Recorded);
+    else shown.delete(event.data.transaction_id);
   }
-  const prefix = textOf(`${seed} prefix`, PREFIX_LENGTH).toLowerCase();
-  const secret = textOf(`${seed} key`, SECRET_LENGTH);
   return {
     account: sampleAccount(ACCOUNT_ID),
-    key: `svc_test_${prefix}_${secret}`,
-    prefix,
-    secretSha256: hash('sha256', secret),
-    webhookSecret: textOf(`${seed} webhook`, SECRET_LENGTH),
+    ...mockKey(`${seed}`),
+    second: mockKey(`${seed} second`),
     events,
-    /** The ids of the transactions that are neither voided nor cancelled, in the order of `created_at`. */
-    shownIds: [...shown],
+    /** The transactions that are neither voided nor cancelled, by id, in the order of `created_at`. */
+    shown,
+    /** The id of the next transaction. */
+    nextId: FIRST_ID + COUNT,
     /** All transactions were created at or after this time, and before `toMs`. */
     fromMs: toMs - DAYS * DAY_MS,
     toMs,
   };
+}
+
+function mockKey(seed: string) {
+  const prefix = textOf(`${seed} prefix`, PREFIX_LENGTH).toLowerCase();
+  const secret = textOf(`${seed} key`, SECRET_LENGTH);
+  return {
+    key: `svc_test_${prefix}_${secret}`,
+    prefix,
+    secretSha256: hash('sha256', secret),
+    webhookSecret: textOf(`${seed} webhook`, SECRET_LENGTH),
+  };
+}
+
+/** The commands that open the account, with access for a year, and issue both keys. */
+export function mockCommands({ account, toMs, second, ...first }: MockData): AccountCommand[] {
+  const accountId = account.id;
+  const keys = [first, second].map(({ prefix, secretSha256 }): AccountCommand => {
+    const terms = { accountId, label: 'mock', rateLimit: RATE_LIMIT, allowList: [], driverMobile: true };
+    return { type: 'IssueKey', prefix, secretSha256, environment: 'staging', ...terms };
+  });
+  const profile = { accountId, profile: PROFILE, toMs: toMs + ACCESS_MS };
+  return [...openingCommands(account, 0), { type: 'SetChargingProfile', ...profile }, ...keys];
 }
 
 /** Letters and digits derived from the seed. They may be known, since they only guard invented data. */

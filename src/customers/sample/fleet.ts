@@ -1,24 +1,9 @@
-import type { TransactionEvent } from '../../domain/transaction-events.ts';
-import { DEPARTMENTS, FUELS, MODELS, PEOPLE } from './names.ts';
+import names from './names.json' with { type: 'json' };
 import type { Random } from './random.ts';
 import { type SampleAccount, sampleAccount } from './sample-directory.ts';
 
-export type Confirmed = Extract<TransactionEvent, { type: 'TransactionConfirmed' }>;
-
-/** A vehicle with its regular driver. The members that change with each fill are not readonly. */
-export interface SampleVehicle {
-  /** The members that all of its transactions have in common. */
-  readonly facts: Pick<
-    Confirmed['data'],
-    'account_id' | 'corporate' | 'corporate_group' | 'vehicle' | 'driver'
-  >;
-  readonly fuel: (typeof FUELS)[0];
-  readonly model: (typeof MODELS)[0];
-  /** In kilometres. It counts even when nobody reads it. */
-  odometer: number;
-  /** The reading at the previous fill, or `null` if there was none. */
-  lastReading: number | null;
-}
+/** A vehicle with its regular driver. */
+export type SampleVehicle = ReturnType<typeof sampleVehicle>;
 
 const FILL_EVERY_DAYS = 2.5;
 const MAX_VEHICLES = 20_000; // bounds the memory of a generator of millions
@@ -36,12 +21,13 @@ export function sampleFleet(
   );
 }
 
-function sampleVehicle(random: Random, account: SampleAccount, n: number): SampleVehicle {
+function sampleVehicle(random: Random, account: SampleAccount, n: number) {
   const { group, ...corporate } = random.pick(account.corporates);
-  const model = random.pick(MODELS);
-  const driver = { id: 7_000 + n, name: random.pick(PEOPLE) };
+  const model = random.pick(names.models);
+  const driver = { id: 7_000 + n, name: random.pick(names.drivers) };
   const mobile_number = random.chance(0.85) ? `+1555${1_000_000 + n}` : null;
   return {
+    /** The members that all of its transactions have in common. */
     facts: {
       account_id: account.id,
       corporate,
@@ -54,13 +40,17 @@ function sampleVehicle(random: Random, account: SampleAccount, n: number): Sampl
         brand: random.chance(0.9) ? model.brand : null,
         model: random.chance(0.9) ? model.model : null,
         year: random.chance(0.85) ? random.between([2012, 2026]) : null,
-        department: random.chance(0.7) ? random.pick(DEPARTMENTS) : null,
+        department: random.chance(0.7) ? random.pick(names.departments) : null,
       },
       driver: random.chance(0.05) ? driver : { ...driver, mobile_number },
     },
-    fuel: random.pick(FUELS),
+    /** Its price is in hundredths of the account's currency per litre. */
+    fuel: random.pick(names.fuels),
+    /** Its consumption is in hundredths of a litre per 100 km. */
     model,
+    /** In kilometres. It changes with each fill, even when nobody reads it. */
     odometer: random.between([2_000, 320_000]),
-    lastReading: null,
+    /** The reading at the previous fill, or `null` if there was none. */
+    lastReading: null as number | null,
   };
 }

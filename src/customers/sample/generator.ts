@@ -1,7 +1,8 @@
-import type { TransactionEvent } from '../../domain/transaction-events.ts';
+import { FuelError } from '../../base/errors.ts';
+import type { RecordingType, TransactionEvent } from '../../domain/transaction-events.ts';
 import { DAY_MS, formatDateTime } from '../../domain/values/date-time.ts';
-import { type Confirmed, type SampleVehicle, sampleFleet } from './fleet.ts';
-import { EXTERNAL_STATIONS, STATIONS, WITHDRAWAL_REASONS } from './names.ts';
+import { type SampleVehicle, sampleFleet } from './fleet.ts';
+import names from './names.json' with { type: 'json' };
 import { Random } from './random.ts';
 
 export interface GeneratorOptions {
@@ -16,19 +17,16 @@ export interface GeneratorOptions {
   readonly accountIds: readonly number[];
 }
 
-type Recorded = Confirmed | Extract<TransactionEvent, { type: 'ExternalTransactionRecorded' }>;
+export type Recorded = Extract<TransactionEvent, { type: RecordingType }>;
 
-const FIRST_ID = 100_001;
-const RECORDED_AFTER_MS = 30_000;
+export const FIRST_ID = 100_001;
+export const RECORDED_AFTER_MS = 30_000; // after its creation
 /** A fill is withdrawn or refunded this many fills later. */
 const LATER = 50;
 const EXTERNAL_SHARE = 0.08;
-const VOIDED_SHARE = 0.02;
-const CANCELLED_SHARE = 0.01;
+const WITHDRAWN_SHARE = { voided: 0.02, cancelled: 0.01 };
 const REFUNDED_SHARE = 0.022; // of confirmed transactions, which is 2 % of all
-const ODOMETER_SHARE = 0.7;
-const PUMP_PHOTO_SHARE = 0.9;
-const ODOMETER_PHOTO_SHARE = 0.6;
+const KNOWN_SHARE = { odometer: 0.7, pumpPhoto: 0.9, odometerPhoto: 0.6 };
 const FEE_SHARE = 125; // in ten-thousandths of the fuel amount; stations outside the network have none
 const VAT_SHARE = 0.15; // of the fees
 
@@ -47,18 +45,19 @@ export function* generateTransactions(
   const recent: Recorded[] = [];
   for (let n = 0; n < options.count; n++) {
     const createdMs = options.endMs - spanMs + Math.floor((n + random.next()) * stepMs);
-    const moment = { id: FIRST_ID + n, createdMs, recordedMs: createdMs + RECORDED_AFTER_MS };
+    const moment = { id: FIRST_ID + n, createdMs };
     const earlier = recent.length === LATER ? recent.shift() : undefined;
     const fate = random.next();
-    if (earlier !== undefined && fate < VOIDED_SHARE + CANCELLED_SHARE) {
-      yield withdrawn(random, earlier, { isVoided: fate < VOIDED_SHARE, atMs: moment.recordedMs });
+    if (earlier !== undefined && fate < WITHDRAWN_SHARE.voided + WITHDRAWN_SHARE.cancelled) {
+      yield withdrawn(random, earlier, {
+        isVoided: fate < WITHDRAWN_SHARE.voided,
+        atMs: createdMs + RECORDED_AFTER_MS,
+      });
     } else if (earlier?.type === 'TransactionConfirmed' && random.chance(REFUNDED_SHARE)) {
       yield refundOf(earlier, moment);
       continue;
     }
-    const car = fleet[random.between([0, fleet.length - 1])];
-    if (car === undefined) throw new RangeError('at least one account is needed');
-    const fill = fillUp(random, car, moment);
+    const fill = fillUp(random, random.pick(fleet), moment);
     recent.push(fill);
     yield fill;
   }
@@ -67,11 +66,10 @@ export function* generateTransactions(
 interface Moment {
   readonly id: number;
   readonly createdMs: number;
-  readonly recordedMs: number;
 }
 
 /** Litres, prices and amounts are counted in whole hundredths, so that no fraction is used. */
-function fillUp(random: Random, car: SampleVehicle, { id, createdMs, recordedMs }: Moment): Recorded {
+function fillUp(random: Random, car: SampleVehicle, { id, createdMs }: Moment): Recorded {
   const isExternal = random.chance(EXTERNAL_SHARE);
   const { consumption, tankLiters } = car.model;
   const kilometres = random.between([120, Math.floor((tankLiters * 9_000) / consumption)]);
@@ -92,16 +90,19 @@ function fillUp(random: Random, car: SampleVehicle, { id, createdMs, recordedMs 
     ...driveOn(random, car, { kilometres, liters }),
     fees: feesOf(amount, isExternal),
     images: {
-      pump: random.chance(PUMP_PHOTO_SHARE) ? `photos/${id}/pump.jpg` : null,
-      odometer: random.chance(ODOMETER_PHOTO_SHARE) ? `photos/${id}/odometer.jpg` : null,
+      pump: random.chance(KNOWN_SHARE.pumpPhoto) ? `photos/${id}/pump.jpg` : null,
+      odometer: random.chance(KNOWN_SHARE.odometerPhoto) ? `photos/${id}/odometer.jpg` : null,
     },
   };
   if (isExternal) {
-    const station = { name: random.pick(EXTERNAL_STATIONS) };
+    const station = { name: random.pick(names.external_stations) };
     return { type: 'ExternalTransactionRecorded', data: { ...common, confirmed_at: null, station } };
   }
-  const confirmed_at = formatDateTime(recordedMs);
-  return { type: 'TransactionConfirmed', data: { ...common, confirmed_at, station: random.pick(STATIONS) } };
+  const confirmed_at = formatDateTime(createdMs + RECORDED_AFTER_MS);
+  return {
+    type: 'TransactionConfirmed',
+    data: { ...common, confirmed_at, station: random.pick(names.stations) },
+  };
 }
 
 /** Moves the vehicle to this fill. Distance and consumption are known only after two readings in a row. */
@@ -109,9 +110,9 @@ function driveOn(
   random: Random,
   car: SampleVehicle,
   since: { readonly kilometres: number; readonly liters: number },
-): Pick<Recorded['data'], 'odometer_reading' | 'distance_traveled' | 'fuel_consumption'> {
+) {
   car.odometer += since.kilometres;
-  const odometer_reading = random.chance(ODOMETER_SHARE) ? car.odometer : null;
+  const odometer_reading = random.chance(KNOWN_SHARE.odometer) ? car.odometer : null;
   const isKnown = car.lastReading !== null && odometer_reading !== null;
   car.lastReading = odometer_reading;
   return {
@@ -137,28 +138,51 @@ function printHundredths(hundredths: number): string {
   return (hundredths / 100).toFixed(2);
 }
 
-function refundOf({ data: original }: Confirmed, { id, createdMs, recordedMs }: Moment): Confirmed {
-  const { fuel, fees } = original;
+/** The same fill at another moment, without photos. Nobody read the odometer. */
+function repeated<R extends Recorded>(original: R, { id, createdMs }: Moment): R {
   return {
-    type: 'TransactionConfirmed',
+    ...original,
     data: {
-      ...original,
+      ...original.data,
       transaction_id: id,
       created_at: formatDateTime(createdMs),
-      confirmed_at: formatDateTime(recordedMs),
-      correction_reference_id: original.transaction_id,
-      fuel: { ...fuel, liters: `-${fuel.liters}`, amount: `-${fuel.amount}` },
-      odometer_reading: null,
-      distance_traveled: null,
-      fuel_consumption: null,
-      fees: {
-        total_fees: `-${fees.total_fees}`,
-        total_vat: `-${fees.total_vat}`,
-        total_amount: `-${fees.total_amount}`,
-      },
+      confirmed_at: original.data.confirmed_at && formatDateTime(createdMs + RECORDED_AFTER_MS),
+      ...{ odometer_reading: null, distance_traveled: null, fuel_consumption: null },
       images: { pump: null, odometer: null },
     },
   };
+}
+
+function refundOf<R extends Recorded>(original: R, moment: Moment): R {
+  const { fuel, fees, transaction_id } = original.data;
+  const negative = {
+    ...original.data,
+    correction_reference_id: transaction_id,
+    fuel: { ...fuel, liters: `-${fuel.liters}`, amount: `-${fuel.amount}` },
+    fees: {
+      total_fees: `-${fees.total_fees}`,
+      total_vat: `-${fees.total_vat}`,
+      total_amount: `-${fees.total_amount}`,
+    },
+  };
+  return repeated({ ...original, data: negative }, moment);
+}
+
+export const NEW_KINDS = ['confirmed', 'external', 'refund'] as const;
+type NewKind = (typeof NEW_KINDS)[number];
+
+/**
+ * Makes a further transaction from one that is shown: a fill like it, or its refund if it has none. Throws `REFUSED` if none is
+ * left to make it from.
+ */
+export function furtherTransaction(kind: NewKind, shown: readonly Recorded[], moment: Moment): Recorded {
+  const refunded = new Set(shown.map(({ data }) => data.correction_reference_id));
+  const type = kind === 'external' ? 'ExternalTransactionRecorded' : 'TransactionConfirmed';
+  const fills = shown.filter((one) => one.type === type && one.data.correction_reference_id === null);
+  const originals = fills.filter(({ data }) => kind !== 'refund' || !refunded.has(data.transaction_id));
+  const original = originals[moment.id % originals.length];
+  if (original === undefined) throw new FuelError('REFUSED', `kind: nothing is left to make ${kind} from`);
+  return kind === 'refund' ? refundOf(original, moment) : repeated(original, moment);
 }
 
 function withdrawn(
@@ -166,7 +190,7 @@ function withdrawn(
   { data: { transaction_id, account_id } }: Recorded,
   { isVoided, atMs }: { readonly isVoided: boolean; readonly atMs: number },
 ): TransactionEvent {
-  const reason = random.chance(0.8) ? random.pick(WITHDRAWAL_REASONS) : null;
+  const reason = random.chance(0.8) ? random.pick(names.withdrawal_reasons) : null;
   const data = { transaction_id, account_id, reason };
   const at = formatDateTime(atMs);
   return isVoided

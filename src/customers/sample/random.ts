@@ -24,7 +24,10 @@ export class Random {
     return this.next() < share;
   }
 
-  pick<T>(list: readonly [T, ...T[]]): T {
-    return list[Math.floor(this.next() * list.length)] ?? list[0];
+  /** Throws a `RangeError` if the list is empty. */
+  pick<T>(list: readonly T[]): T {
+    const picked = list[Math.floor(this.next() * list.length)];
+    if (picked === undefined) throw new RangeError('there is nothing to pick from');
+    return picked;
   }
 }

@@ -1,40 +1,23 @@
 import type { AccountCommand } from '../../domain/account-commands.ts';
-import { COMPANIES, CORPORATES, GROUPS } from './names.ts';
+import names from './names.json' with { type: 'json' };
 import { Random } from './random.ts';
 
-interface SampleGroup {
-  readonly id: number;
-  readonly name: string;
-}
-
-interface SampleCorporate {
-  readonly id: number;
-  readonly name: string;
-  /** `null` if it belongs to no group. */
-  readonly group: SampleGroup | null;
-}
-
-export interface SampleAccount {
-  readonly id: number;
-  readonly name: string;
-  readonly groups: readonly SampleGroup[];
-  /** The first belongs to no group, the second to the first group. */
-  readonly corporates: readonly [SampleCorporate, ...SampleCorporate[]];
-}
+export type SampleAccount = ReturnType<typeof sampleAccount>;
 
 /**
  * The sample account with this id, which does not depend on other accounts. Group ids are `10 × account + n` and corporate ids
- * `100 × account + n`, so accounts do not share any.
+ * `100 × account + n`, so accounts do not share any. The first
+ * corporate belongs to no group, the second to the first group.
  */
-export function sampleAccount(id: number): SampleAccount {
+export function sampleAccount(id: number) {
   const random = new Random(id);
-  const groups = GROUPS.slice(0, random.between([1, 3])).map((name, n) => ({ id: id * 10 + n, name }));
+  const groups = names.groups.slice(0, random.between([1, 3])).map((name, n) => ({ id: id * 10 + n, name }));
   const headOffice = { id: id * 100, name: 'Head Office', group: null };
-  const others = CORPORATES.slice(0, random.between([3, CORPORATES.length])).map((name, n) => {
+  const others = names.corporates.slice(0, random.between([3, names.corporates.length])).map((name, n) => {
     const group = groups[n === 0 ? 0 : random.between([0, groups.length])] ?? null;
     return { id: id * 100 + n + 1, name, group };
   });
-  return { id, name: `${random.pick(COMPANIES)} ${id}`, groups, corporates: [headOffice, ...others] };
+  return { id, name: `${random.pick(names.companies)} ${id}`, groups, corporates: [headOffice, ...others] };
 }
 
 /** The charging profile of a sample account. */

@@ -4,7 +4,6 @@ import type { MasterKeys } from '../../accounts/master-key.ts';
 import { FuelError } from '../../base/errors.ts';
 import type { AccountKey } from '../../domain/account.ts';
 import type { Ciphertext } from '../../domain/account-events.ts';
-import type { TransactionWebhookType } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { Presigner } from '../../pull/images/presign.ts';
 import { recordText } from '../../pull/record/record.ts';
@@ -15,12 +14,11 @@ const API_VERSION = '2026-09-01';
 const USER_AGENT = `svc-webhooks/${API_VERSION}`;
 const IMAGES_VALID_FOR_SECONDS = 24 * 60 * 60;
 
-export type WebhookEventType = TransactionWebhookType | 'webhook.test';
-
 export interface Envelope {
   /** The delivery's id. */
   readonly id: string;
-  readonly type: WebhookEventType;
+  /** `webhook.test`, or the type of a transaction's webhook. */
+  readonly type: string;
   /** When the delivery was created, which is the same on every attempt. */
   readonly createdAtMs: number;
   /** The transaction as JSON text; `null` for a `webhook.test`, whose data is empty. */
@@ -45,7 +43,7 @@ export function pushedRecordText(record: RenderedRecord, presigner: Presigner, a
   return recordText(record, { mobileNumber: true, presign, expiresAt: formatDateTime(expiresAtMs) });
 }
 
-interface WebhookRequest {
+export interface WebhookRequest {
   readonly url: string;
   /** The webhook's secret in plain text. */
   readonly secret: string;

@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http';
 import type { AccessDirectory } from '../../accounts/caller.ts';
 import { openMasterKeys } from '../../accounts/master-key.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -37,7 +38,11 @@ export interface ApiParts {
   readonly metrics: Metrics;
   readonly log: Log;
   readonly clock: Clock;
+  /** Wraps the API's listener, so that a sandbox can answer in its place. */
+  readonly wrap?: WrapListener | undefined;
 }
+
+export type WrapListener = (listener: RequestListener) => RequestListener;
 
 export interface RunningApi {
   /** The base URL of the API. */
@@ -59,7 +64,8 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
   const journal = engines.requests();
   const requests = new RequestRecorder({ journal, clock, log, dropped: metrics.requestsNotKept });
   const connections = new Connections();
-  const handler = createApi({
+  const { wrap = (listener) => listener } = parts;
+  const api = createApi({
     ...parts,
     ...{ requests, connections },
     environment: config.FUEL_ENVIRONMENT,
@@ -71,7 +77,7 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
     cursors: createCursors(openMasterKeys(config).deriveKeys(CURSOR_PURPOSE)),
   });
   const onTurnedAway = (reason: string): void => metrics.connectionsTurnedAway.inc({ reason });
-  const server = createServer({ handler, pem, proxies, log, onTurnedAway, connections });
+  const server = createServer({ handler: wrap(api), pem, proxies, log, onTurnedAway, connections });
   const place = listenPlace(config);
   const { address, port } = await server.listen(place);
   const watch =

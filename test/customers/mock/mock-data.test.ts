@@ -21,7 +21,11 @@ describe('the data of a mock', () => {
     const later = mockData(7, laterMs);
     const fees = ({ events }: typeof data) =>
       events.map(({ data: one }) => ('fees' in one ? one.fees : null));
-    expect([fees(later), later.shownIds, later.key]).toEqual([fees(data), data.shownIds, data.key]);
+    expect([fees(later), [...later.shown.keys()], later.key]).toEqual([
+      fees(data),
+      [...data.shown.keys()],
+      data.key,
+    ]);
     const last = later.events
       .flatMap(({ data: one }) => ('created_at' in one ? [one.created_at] : []))
       .at(-1);
@@ -29,13 +33,16 @@ describe('the data of a mock', () => {
     expect([isFresh, later.toMs]).toEqual([true, laterMs]);
   });
 
-  it('has a key and a secret of the form that the service gives, whatever the seed', () => {
+  it('has two keys and secrets of the form that the service gives, whatever the seed', () => {
     for (const seed of [0, 1, 2, 3, 99, Number.MAX_SAFE_INTEGER]) {
-      const { key, prefix, secretSha256, webhookSecret } = mockData(seed, TO_MS);
-      const parsed = parseKey(key);
-      expect(parsed).toMatchObject({ environment: 'staging', prefix });
-      expect(matches(parsed?.secret ?? '', secretSha256)).toBe(true);
-      expect(webhookSecret).toMatch(/^[A-Za-z0-9]{43}$/);
+      const { second, ...first } = mockData(seed, TO_MS);
+      expect(second.prefix).not.toBe(first.prefix);
+      for (const { key, prefix, secretSha256, webhookSecret } of [first, second]) {
+        const parsed = parseKey(key);
+        expect(parsed).toMatchObject({ environment: 'staging', prefix });
+        expect(matches(parsed?.secret ?? '', secretSha256)).toBe(true);
+        expect(webhookSecret).toMatch(/^[A-Za-z0-9]{43}$/);
+      }
     }
   });
 
@@ -45,8 +52,8 @@ describe('the data of a mock', () => {
     const isRefund = ({ data: one }: (typeof data.events)[0]) =>
       'correction_reference_id' in one && one.correction_reference_id !== null;
     expect(data.events.some(isRefund)).toBe(true);
-    expect(data.shownIds.length).toBeLessThan(2_000);
-    expect(data.shownIds.length).toBeGreaterThan(1_900);
+    expect(data.shown.size).toBeLessThan(2_000);
+    expect(data.shown.size).toBeGreaterThan(1_900);
   });
 
   it('lists what is shown in the order of its creation, without what is voided', () => {
@@ -55,9 +62,9 @@ describe('the data of a mock', () => {
         'created_at' in one ? [[one.transaction_id, one.created_at] as const] : [],
       ),
     );
-    const times = data.shownIds.map((id) => createdAt.get(id) ?? '');
+    const times = [...data.shown.keys()].map((id) => createdAt.get(id) ?? '');
     expect(times).toEqual(times.toSorted());
     const withdrawn = data.events.filter(({ data: one }) => !('created_at' in one));
-    expect(withdrawn.filter(({ data: one }) => data.shownIds.includes(one.transaction_id))).toEqual([]);
+    expect(withdrawn.filter(({ data: one }) => data.shown.has(one.transaction_id))).toEqual([]);
   });
 });

@@ -1,9 +1,11 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
+import { Agent, request } from 'undici';
 import { expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../../src/base/listen.ts';
 import { startMock } from '../../../src/customers/mock/mock.ts';
+import { DAY_MS, formatDateTime } from '../../../src/domain/values/date-time.ts';
 import { lastingPort } from '../../support/lasting-port.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
@@ -41,11 +43,29 @@ test.each([0, 1])(
 
 async function started() {
   ownFolder();
-  const mock = await startMock({ seed: 1, port: 0, toMs: TO_MS });
-  onTestFinished(() => mock.stop());
-  const ask = (path: string, members: Record<string, string>) =>
-    fetch(mock.controlUrl + path, { method: 'POST', body: new URLSearchParams(members) });
-  return { ask, stop: mock.stop };
+  const { controlUrl, baseUrl, caFile, data, stop } = await startMock({ seed: 1, port: 0, toMs: TO_MS });
+  onTestFinished(() => stop());
+  const ask = async (path: string, members: Record<string, string | number>) => {
+    const body = JSON.stringify(members);
+    const headers = { 'Content-Type': 'application/json' };
+    return (await fetch(controlUrl + path, { method: 'POST', body, headers })).json();
+  };
+  const ledger = async () => {
+    const lines = (await (await fetch(`${controlUrl}/transactions`)).text()).trimEnd().split('\n');
+    return lines.map((line): Entry => JSON.parse(line));
+  };
+  const dispatcher = new Agent({ connect: { ca: readFileSync(caFile) } });
+  const pull = async (key = data.key) => {
+    const range = `from=${formatDateTime(Date.now() - DAY_MS)}&to=${formatDateTime(Date.now())}`;
+    return await request(`${baseUrl}/transactions?${range}`, { headers: { 'X-API-Key': key }, dispatcher });
+  };
+  return { ask, ledger, pull, data, stop };
+}
+
+interface Entry {
+  readonly id: number;
+  readonly status: string;
+  readonly total_amount: string;
 }
 
 /** A receiver that answers these statuses in turn and records what it got. */
@@ -65,8 +85,7 @@ async function receiving(...statuses: readonly number[]) {
 test('a mock sends a webhook again until it is accepted, under the same id and signed anew', async () => {
   const { ask } = await started();
   const { got, url } = await receiving(503, 204);
-  const { sent } = (await (await ask('/send', { kind: 'retry', url })).json()) as { sent: unknown[] };
-  expect(sent).toMatchObject([
+  expect((await ask('/send', { kind: 'retry', url })).sent).toMatchObject([
     { status: 503, as_expected: false },
     { status: 204, as_expected: true },
   ]);
@@ -83,4 +102,59 @@ test('a mock that ends does not wait to send a webhook again', async () => {
   await stop();
   await ended;
   expect(got.length).toBe(1);
+});
+
+test('a mock adds transactions that a pull and a receiver get, and lists what a ledger should hold', async () => {
+  const { ask, ledger, pull, data } = await started();
+  const before = await ledger();
+  expect(before.map(({ id }) => id)).toEqual([...data.shown.keys()]);
+  const { got, url } = await receiving(...Array(5).fill(204));
+  const { created, sent } = await ask('/new', { kind: 'confirmed', count: 2, url });
+  expect(sent.map(({ transaction }: { transaction: number }) => transaction)).toEqual(created);
+  const external = await ask('/new', { kind: 'external', url });
+  const refund = await ask('/new', { kind: 'refund', count: 2, url });
+  const ids = [...created, ...external.created, ...refund.created];
+  expect(ids).toEqual([102_001, 102_002, 102_003, 102_004, 102_005]);
+  expect(new Set(got.map(([id]) => id)).size).toBe(5);
+
+  const answer = await pull();
+  expect(new Date(`${answer.headers['x-access-expires-at']}`).getTime()).toBeGreaterThan(TO_MS);
+  const { data: pulled } = (await answer.body.json()) as { data: { id: number; fuel: { amount: number } }[] };
+  expect(pulled.map(({ id }) => id).toSorted()).toEqual(ids);
+  expect(pulled.filter(({ fuel }) => fuel.amount < 0).map(({ id }) => id)).toEqual([102_005, 102_004]);
+  await ask('/void', { transaction: created[0] });
+  const after = (await ledger()).slice(before.length);
+  expect(after.map(({ id, status }) => [id, status])).toEqual([
+    [102_002, 'CONFIRMED'],
+    [102_003, 'EXTERNAL'],
+    [102_004, 'CONFIRMED'],
+    [102_005, 'CONFIRMED'],
+  ]);
+  expect(after[3]?.total_amount).toMatch(/^-\d+\.\d{2,6}$/);
+});
+
+test('a mock lets the next pull requests fail, in the order in which that was asked for', async () => {
+  const { ask, pull, data } = await started();
+  expect(await ask('/fail', { status: 429, times: 2 })).toEqual({ failing: [429, 429] });
+  await ask('/fail', { status: 'IP_NOT_ALLOWED' });
+  for (const status of [429, 429, 403]) expect((await pull()).statusCode).toBe(status);
+  expect((await pull()).statusCode).toBe(200);
+  expect((await pull(data.second.key)).statusCode).toBe(200);
+  for (const refused of [{ status: 200 }, { status: 500, times: 0 }, { status: 'reset', times: 1_001 }])
+    expect(await ask('/fail', refused)).toEqual({ error: expect.stringMatching(/^(?:status|times): /) });
+});
+
+test('a mock sends as many webhooks as asked for, and a transaction through both keys', async () => {
+  const { ask } = await started();
+  const { got, url } = await receiving(...Array(102).fill(204));
+  const { sent } = await ask('/send', { kind: 'good', count: 100, url });
+  expect(sent.map(({ status }: { status: number }) => status)).toEqual(Array(100).fill(204));
+  expect(new Set(got.map(([id]) => id)).size).toBe(100);
+  const transaction = sent[0].transaction;
+  const [first] = (await ask('/send', { kind: 'good', transaction, url })).sent;
+  const [second] = (await ask('/send', { kind: 'good', transaction, url, key: 'second' })).sent;
+  expect([first.delivery, second.transaction]).toEqual([sent[0].delivery, transaction]);
+  expect(second.delivery).not.toBe(first.delivery);
+  const several = { kind: 'good', transaction, count: 2, url };
+  expect(await ask('/send', several)).toEqual({ error: expect.stringContaining('transaction: ') });
 });

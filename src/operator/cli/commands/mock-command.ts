@@ -56,12 +56,12 @@ async function serveMock(options: MockOptions, out: Output): Promise<void> {
 }
 
 function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
-  const { key, webhookSecret, shownIds } = data;
+  const { key, webhookSecret, shown } = data;
   const [from, week, to] = [data.fromMs, data.toMs - WEEK_MS, data.toMs].map(formatDateTime);
   const document = {
     ...{ base_url: baseUrl, ca_file: caFile, key, webhook_secret: webhookSecret },
     ...{ webhook_secret_standard: standardSecret(webhookSecret), control_url: controlUrl },
-    ...{ from, to, transactions: shownIds.length },
+    ...{ from, to, transactions: shown.size },
   };
   const kinds = Object.entries(KINDS).map(([kind, { what }]) => `#   ${kind.padEnd(9)}  ${what}`);
   const text = [
@@ -73,13 +73,13 @@ function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
     `export MOCK=${controlUrl}`,
     `export FROM=${from} WEEK=${week} TO=${to}`,
     '',
-    `# ${shownIds.length} transactions were created in that time.`,
+    `# ${shown.size} transactions were created in that time.`,
     '# Ask for a webhook to your receiver:',
     '#   curl "$MOCK/send" -d kind=good -d url=https://localhost:8444/fuel-events',
     '# Kinds:',
     ...kinds,
     '# Void a transaction, so that the API no longer shows it:',
-    `#   curl "$MOCK/void" -d transaction=${shownIds[0]}`,
+    `#   curl "$MOCK/void" -d transaction=${[...shown.keys()][0]}`,
     '# Ctrl-C ends it and leaves no files behind.',
   ];
   out.result(document, text.join('\n'));
