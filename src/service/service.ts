@@ -203,7 +203,8 @@ async function startParts(
   const figures = {
     ...{ store, coordination, view: engines.view(), subscriptions: engines.subscriptions() },
     queue: engines.queue(),
-    ...{ directory, clock, log, isBackedUp: engines.embedded.includes('store') },
+    ...{ directory, environment: config.FUEL_ENVIRONMENT, clock, log },
+    isBackedUp: engines.embedded.includes('store'),
   };
   parts.add(
     'figures',

@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { NewDelivery } from '../../src/push/queue/delivery.ts';
 import type { DeliveryFilter, DeliveryPlace, DeliveryQueue } from '../../src/push/queue/delivery-queue.ts';
 import {
+  answered,
   claimFrom,
   claimOptions,
   delivered,
@@ -111,6 +112,61 @@ export function boundedReadsContract(open: () => Promise<{ readonly queue: Deliv
     expect(await reads.failingLanes(1)).toHaveLength(1);
     await queue.change({ kind: 'enabled', prefix: 'cccccccccc', atMs: 1e9 }, 1e9);
     expect((await reads.failingLanes(5)).map((lane) => lane.prefix)).toEqual(['bbbbbbbbbb', 'aaaaaaaaaa']);
+  });
+
+  describe('the lanes with something due', () => {
+    const lanesOf = async (
+      queue: DeliveryQueue,
+      options: Omit<Parameters<typeof queue.dueLanes>[0], 'nowMs'>,
+    ) => {
+      const { lanes, ...rest } = await queue.dueLanes({ nowMs: 1_010, ...options });
+      return { ...rest, heads: lanes.map((lane) => Object.values(lane).join(' ')).toSorted() };
+    };
+
+    test('are all of them while few deliveries are due, each with the one that is due first', async () => {
+      const { queue } = await opened(
+        newDelivery(1, { createdAtMs: 1_005 }),
+        newDelivery(2, { createdAtMs: 1_003 }),
+        newDelivery(1, { prefix: 'bbbbbbbbbb', createdAtMs: 1_010 }),
+        newDelivery(1, { prefix: 'cccccccccc', createdAtMs: 1_011 }),
+      );
+      const heads = ['aaaaaaaaaa 2 1003', 'bbbbbbbbbb 1 1010'];
+      expect(await lanesOf(queue, { limit: 10 })).toEqual({ heads, isAll: true, next: undefined });
+      await claimed(queue, 'aaaaaaaaaa');
+      expect((await lanesOf(queue, { limit: 10 })).heads).toEqual(['bbbbbbbbbb 1 1010']);
+    });
+
+    test('are found behind the backlog of another lane: those that are asked for, and the next ones in turn', async () => {
+      const backlog = Array.from({ length: 5 }, (_, n) => newDelivery(n, { accountId: 1 }));
+      const others = ['bbbbbbbbbb', 'cccccccccc', 'dddddddddd', 'eeeeeeeeee'].map((prefix, n) =>
+        newDelivery(n, { prefix, accountId: 2 + n, createdAtMs: n === 1 ? 2_000 : 1_005 + n }),
+      );
+      const { queue } = await opened(...backlog, ...others);
+      const first = await lanesOf(queue, { limit: 2, prefixes: ['eeeeeeeeee', 'ffffffffff'] });
+      expect(first.heads).toEqual(['aaaaaaaaaa 0 1000', 'bbbbbbbbbb 0 1005', 'eeeeeeeeee 3 1008']);
+      expect(first.next).toEqual({ accountId: 2, prefix: 'bbbbbbbbbb' });
+      const second = await lanesOf(queue, { limit: 2, after: first.next });
+      expect(second.heads).toEqual(['aaaaaaaaaa 0 1000', 'dddddddddd 2 1007']);
+      const last = await lanesOf(queue, { limit: 2, after: second.next });
+      expect(last).toEqual({
+        heads: ['aaaaaaaaaa 0 1000', 'eeeeeeeeee 3 1008'],
+        isAll: false,
+        next: undefined,
+      });
+    });
+  });
+
+  test('a lane waits as long as the answer to one of its retries has asked', async () => {
+    const { queue } = await opened(...[1, 2, 3].map((n) => newDelivery(n)));
+    const [one, two, three] = await claimed(queue);
+    if (!one || !two || !three) throw new Error('three deliveries were to be claimed');
+    const asked = () => queue.askedToWaitUntil('aaaaaaaaaa', 10_000);
+    await queue.report([retryAt(one, 9_000, 40_000)]);
+    expect(await asked()).toBeUndefined();
+    await queue.report([retryAt(two, 9_000, 70_000, answered(503, '60')), delivered(three, 9_000)]);
+    expect(await asked()).toBe(69_250);
+    expect(await queue.askedToWaitUntil('aaaaaaaaaa', 69_250)).toBeUndefined();
+    expect(await queue.askedToWaitUntil('bbbbbbbbbb', 10_000)).toBeUndefined();
   });
 
   describe('the backlog', () => {

@@ -268,6 +268,8 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       (closed) => closed.transactionsAfter(0, 1),
       (closed) => closed.health(one.prefix),
       (closed) => closed.failingLanes(1),
+      (closed) => closed.dueLanes({ nowMs: 1_000, limit: 1 }),
+      (closed) => closed.askedToWaitUntil(one.prefix, 1_000),
       (closed) => closed.backlog({ nowMs: 1_000, limit: 1 }),
       (closed) => closed.backlog({ nowMs: 1_000, limit: 1, prefix: one.prefix }),
     ];

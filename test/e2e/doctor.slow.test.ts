@@ -22,7 +22,7 @@ const CHECKS = [
     'consumers',
     'lag',
   ],
-  ...['contacts', 'webhooks', 'corporates', 'accounts'],
+  ...['contacts', 'webhooks', 'corporates', 'overdue', 'accounts'],
 ];
 
 interface Line {

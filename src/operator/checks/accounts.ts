@@ -1,13 +1,13 @@
 import { formatDateTime } from '../../domain/values/date-time.ts';
+import { MAX_STUCK_MS, type StuckWebhook } from '../../push/health/stuck-webhooks.ts';
 import type { LaneStreak } from '../../push/queue/delivery.ts';
 import type { AccountLists } from '../answers/account.ts';
 import { counted, some } from '../answers/names.ts';
 import { act, type Check, type Finding, notChecked, notice, type Problem, right, wrong } from './check.ts';
-import { MAX_FAILING } from './facts.ts';
+import { type Facts, MAX_FAILING } from './facts.ts';
 
 /** More switched-off webhooks than this are one problem. */
 const MAX_ONE_BY_ONE = 3;
-const MAX_OVERDUE_MS = 5 * 60_000;
 
 /** What doctor and the overview say about accounts, their webhooks and their deliveries. */
 export const ACCOUNT_CHECKS: readonly Check[] = [
@@ -22,9 +22,7 @@ export const ACCOUNT_CHECKS: readonly Check[] = [
     stores: 'required',
     alerts: ['FuelWebhookSwitchedOff'],
     async find(facts) {
-      // A running process has it open, and could not if it were damaged.
-      if (facts.process === undefined && (await facts.engines.state('queue')) === 'damaged')
-        return notChecked(['data-directory']);
+      if (await isQueueDamaged(facts)) return notChecked(['data-directory']);
       const [lists, failing, backlog] = await Promise.all([facts.lists(), facts.failing(), facts.backlog()]);
       const disabled = lists.disabled.map(({ prefix }) => prefix);
       const all = counted(lists.webhooks.length, 'webhook');
@@ -37,19 +35,28 @@ export const ACCOUNT_CHECKS: readonly Check[] = [
   },
   {
     name: 'overdue',
-    madeBy: 'overview',
+    stores: 'required',
     isConsequence: true,
     alerts: ['FuelDeliveriesLate', 'FuelReceiverSlow'],
     async find(facts) {
-      const dueAtMs = (await facts.backlog())?.nextDueAtMs;
-      if (dueAtMs === undefined || facts.clock.now() - dueAtMs <= MAX_OVERDUE_MS) return right('');
-      const text = `deliveries are waiting: the first of them has been due since ${formatDateTime(dueAtMs)}`;
+      if (await isQueueDamaged(facts)) return notChecked(['data-directory']);
+      const [stuck, backlog] = await Promise.all([facts.stuck(), facts.backlog()]);
+      if (stuck.length > 0) return { detail: '', problems: [stuckProblem(stuck)] };
+      const dueAtMs = backlog?.nextDueAtMs;
+      if (dueAtMs === undefined || facts.clock.now() - dueAtMs <= MAX_STUCK_MS)
+        return right('no delivery has been due for five minutes');
+      const text = `deliveries wait for their receivers: the first of them has been due since ${formatDateTime(dueAtMs)}`;
       const words = ['delivery', 'list', '--state', 'pending'];
       const href = '/deliveries?state=pending';
-      return { detail: '', problems: [act(text, { id: 'overdue', words, href })] };
+      return { detail: '', problems: [notice(text, { id: 'overdue', words, href })] };
     },
   },
 ];
+
+/** A running process has the queue open, and could not if it were damaged. */
+async function isQueueDamaged({ process, engines }: Facts): Promise<boolean> {
+  return process === undefined && (await engines.state('queue')) === 'damaged';
+}
 
 /** Finds webhooks that may fail and be switched off without anybody being told. */
 export function checkContacts(
@@ -82,6 +89,17 @@ function disabledProblems(disabled: readonly string[]): Problem[] {
     const words = ['webhook', 'show', prefix];
     return notice(text, { id: `disabled-${prefix}`, words, href: `/keys/${prefix}` });
   });
+}
+
+/** Nothing silences this: neither attempts to other webhooks, nor others that wait. */
+function stuckProblem(stuck: readonly StuckWebhook[]): Problem {
+  const [{ prefix, sinceMs } = { prefix: '', sinceMs: 0 }] = stuck;
+  const which = stuck.length === 1 ? 'key' : `${stuck.length} webhooks, the longest to key`;
+  const others = stuck.length === 1 ? '' : ` (${some(stuck.map((each) => each.prefix))})`;
+  const text = `deliveries are due and nothing is sent to ${which} ${prefix}, since ${formatDateTime(sinceMs)}${others}`;
+  const words = ['webhook', 'show', prefix];
+  const remedy = 'look for errors in the log of the processes with the role webhooks: fuel projection status';
+  return act(text, { id: 'overdue', words, href: `/keys/${prefix}`, do: remedy });
 }
 
 function failingProblems(failing: readonly LaneStreak[]): Problem[] {

@@ -3,9 +3,11 @@ import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import { PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
 import { readDisk } from '../../base/disk/disk.ts';
+import { world } from '../../base/world.ts';
 import { readThroughSoon } from '../../engines/sqlite/embedded-files.ts';
 import type { Damage, EventStore } from '../../event-store/event-store.ts';
 import { damagedEvents } from '../../pull/view/parked-events.ts';
+import { MAX_STUCK_MS, StuckWebhooks } from '../../push/health/stuck-webhooks.ts';
 import type { Engines, StoreName } from '../../service/engines/engines.ts';
 import { MAX_BACKLOG_COUNTED } from '../../service/ops/shared-figures.ts';
 import type { RunningProcess } from '../../service/service.ts';
@@ -15,6 +17,8 @@ import { newestOperations } from '../audit/newest-events.ts';
 
 /** The most failing webhooks that are read: more than an operator looks at. */
 export const MAX_FAILING = 200;
+/** Doctor looks again after this time. A webhook that works has made an attempt by then. */
+const LOOK_AGAIN_MS = 3_000;
 
 /** Where facts are read: stores that doctor opens, or those of a running process. */
 export interface FactSources {
@@ -50,6 +54,7 @@ const NO_COORDINATION = { holder: nothing, live: none, checkpoint: nothing };
 /** The reads of everything that a check may need from more than one place. Each call reads anew. */
 export function factReads({ config, clock, engines, find, store, directory, process }: FactSources) {
   const coordination = async () => (await find('coordination')) ?? NO_COORDINATION;
+  let looks: StuckWebhooks | undefined;
   return {
     disk: async () => (process === undefined ? readDisk(config.FUEL_DATA_DIR) : process.disk?.()),
     readiness: async () => process?.readiness(),
@@ -76,6 +81,18 @@ export function factReads({ config, clock, engines, find, store, directory, proc
         const key = accounts.key(prefix)?.key;
         return key?.active === true && key.webhook !== null && key.webhook.disabled === null;
       });
+    },
+    /** Webhooks that may be sent to, and have had a due delivery and no attempt for too long, the longest first. */
+    stuck: async () => {
+      const queue = await find('queue');
+      if (queue === undefined) return [];
+      const of = { queue, directory: await directory(), environment: config.FUEL_ENVIRONMENT, clock };
+      looks ??= new StuckWebhooks(of);
+      const isLong = ({ sinceMs }: { readonly sinceMs: number }) => clock.now() - sinceMs > MAX_STUCK_MS;
+      const found = (await looks.look()).filter(isLong);
+      if (process !== undefined || found.length === 0) return found.filter(({ isCertain }) => isCertain);
+      await world.sleep(LOOK_AGAIN_MS);
+      return (await looks.look()).filter((each) => isLong(each) && each.isCertain);
     },
     /** The newest events of the stream `operations`, and the newest of each type, newest first. */
     operations: async () => newestOperations(await store()),

@@ -9,7 +9,9 @@ import { DueFloor } from './due-floor.ts';
 import { storeNew } from './enqueue.ts';
 import { readPage } from './page.ts';
 import {
+  askedToWaitUntil,
   backlog,
+  dueLanes,
   failingLanes,
   findDelivery,
   getDeliveries,
@@ -73,6 +75,8 @@ export function openDeliveryLog(tables: Tables, clock: Clock): DeliveryQueue {
     transactionsAfter: (afterId, limit) => transactionsAfter(tables, afterId, limit),
     health: (prefix) => healthOfLane(tables, prefix),
     failingLanes: (limit) => failingLanes(tables, limit),
+    dueLanes: (options) => dueLanes(tables, options),
+    askedToWaitUntil: (prefix, nowMs) => askedToWaitUntil(tables, prefix, nowMs),
     backlog: (at) => backlog(tables, at),
     close: () => tables.close(),
   };

@@ -1,12 +1,19 @@
 import type { Clock } from '../../base/clock.ts';
 import { world } from '../../base/world.ts';
 import { put, type Tables } from '../../tables/tables.ts';
+import { MAX_RETRY_AFTER_MS, retryAfterMs } from '../pace/retry-after.ts';
 import type { Delivery, OwedKey } from '../queue/delivery.ts';
-import type { Backlog, DeliveryQueue } from '../queue/delivery-queue.ts';
+import type { Backlog, DeliveryQueue, DueLane, DueLanes } from '../queue/delivery-queue.ts';
 import { healthOf, NO_STREAK } from '../queue/failure-streak.ts';
+import { endOf } from '../queue/next-state.ts';
 import { firstDue, laneHeads } from './claim.ts';
 import { streakOf } from './streaks.ts';
-import { ALL_COLUMNS, DELIVERIES, deliveryOf, LANES, LOG, owedOf } from './tables.ts';
+import { ALL_COLUMNS, attemptsOf, DELIVERIES, deliveryOf, LANES, LOG, owedOf } from './tables.ts';
+
+/** The deliveries of a lane that are searched for a receiver's wish to wait, and those whose attempts are read. */
+const RETRIES = { searched: 200, read: 20 };
+/** A retry comes up to this much later than its receiver has asked, as a retry's wait varies. */
+const MAX_RETRY_WAIT_MS = 1.1 * MAX_RETRY_AFTER_MS;
 
 /** Implements `DeliveryQueue.logId`. A log without a name gets one, the same for all processes that ask at once. */
 export async function logName(tables: Tables, clock: Clock): ReturnType<DeliveryQueue['logId']> {
@@ -57,6 +64,59 @@ export async function failingLanes(tables: Tables, limit: number) {
 export async function heldAccounts(tables: Tables): Promise<number[]> {
   const held = { index: 'held', of: 'held_account' } as const;
   return (await tables.firsts(DELIVERIES, held)).flatMap(({ held_account }) => held_account ?? []);
+}
+
+/** Implements `DeliveryQueue.dueLanes`. The first of a lane's rows by due time is its head. */
+export async function dueLanes(
+  tables: Tables,
+  { nowMs, limit, after, prefixes = [] }: Parameters<DeliveryQueue['dueLanes']>[0],
+): Promise<DueLanes> {
+  const due = await tables.find(DELIVERIES, {
+    ...{ index: 'due', equals: { claimed: [0, 1] }, range: { to: nowMs } },
+    ...{ limit, columns: ['prefix', 'transaction_id', 'due_at'] },
+  });
+  const heads = new Map<string, DueLane>();
+  for (const { prefix, transaction_id: transactionId, due_at } of due)
+    if (!heads.has(prefix)) heads.set(prefix, { prefix, transactionId, dueAtMs: due_at ?? 0 });
+  if (due.length < limit) return { lanes: [...heads.values()], isAll: true, next: undefined };
+  const others = await tables.find(LANES, {
+    ...{ index: 'of_account', limit, columns: ['account_id', 'prefix'] },
+    after: after && { account_id: after.accountId, prefix: after.prefix },
+  });
+  const asked = new Set(
+    [...prefixes, ...others.map(({ prefix }) => prefix)].filter((each) => !heads.has(each)),
+  );
+  for (const { prefix, owed, dueAtMs } of await laneHeads(tables, [...asked]))
+    if (dueAtMs <= nowMs) heads.set(prefix, { prefix, transactionId: Number.parseInt(owed, 10), dueAtMs });
+  const last = others.length < limit ? undefined : others.at(-1);
+  const next = last && { accountId: last.account_id, prefix: last.prefix };
+  return { lanes: [...heads.values()], isAll: false, next };
+}
+
+/** Implements `DeliveryQueue.askedToWaitUntil`. A retry is due no sooner than its receiver has asked, so the latest come first. */
+export async function askedToWaitUntil(
+  tables: Tables,
+  prefix: string,
+  nowMs: number,
+): Promise<number | undefined> {
+  const later = await tables.find(DELIVERIES, {
+    ...{ index: 'due_in_lane', equals: { prefix }, descending: true },
+    range: { from: nowMs + 1, to: nowMs + MAX_RETRY_WAIT_MS },
+    ...{ limit: RETRIES.searched, columns: ['owed', 'attempts_in_cycle'] },
+  });
+  const retries = later.filter((row) => row.attempts_in_cycle > 0).slice(0, RETRIES.read);
+  const rows = await tables.get(
+    DELIVERIES,
+    retries.map(({ owed }) => owed),
+    ['attempts'],
+  );
+  let untilMs: number | undefined;
+  for (const row of rows) {
+    const last = attemptsOf(row).at(-1);
+    const askedMs = last && retryAfterMs(last.outcome, endOf(last));
+    if (last !== undefined && askedMs != null) untilMs = Math.max(untilMs ?? 0, endOf(last) + askedMs);
+  }
+  return untilMs !== undefined && untilMs > nowMs ? untilMs : undefined;
 }
 
 export async function backlog(

@@ -105,6 +105,27 @@ export interface Backlog {
   readonly nextDueAtMs: number | undefined;
 }
 
+/** The delivery of a lane that has been due for longest, and is attempted next. */
+export interface DueLane {
+  readonly prefix: string;
+  readonly transactionId: number;
+  readonly dueAtMs: number;
+}
+
+/** A place among all lanes. It remains valid when its lane is removed. */
+export interface LanePlace {
+  readonly accountId: number;
+  readonly prefix: string;
+}
+
+export interface DueLanes {
+  readonly lanes: readonly DueLane[];
+  /** True if no other lane has something due. */
+  readonly isAll: boolean;
+  /** The place to continue after; `undefined` to begin again. */
+  readonly next: LanePlace | undefined;
+}
+
 /**
  * The delivery log and the work that is left in it. `next-state.ts` says which change a delivery takes in which state.
  * Callers may change what they get without changing the log. After `close` every call rejects with `STORE_CLOSED`.
@@ -167,6 +188,21 @@ export interface DeliveryQueue {
   health(prefix: string): Promise<WebhookHealth>;
   /** The lanes with a failure streak, the longest first. */
   failingLanes(limit: number): Promise<readonly LaneStreak[]>;
+  /**
+   * Lanes with something due: all of them while at most `limit` deliveries are due. If there are more, these are the lanes of
+   * the oldest `limit` deliveries, those of `limit` lanes after a place, and those that are asked for.
+   */
+  dueLanes(options: {
+    readonly nowMs: number;
+    readonly limit: number;
+    readonly after?: LanePlace | undefined;
+    readonly prefixes?: readonly string[];
+  }): Promise<DueLanes>;
+  /**
+   * Until when the receiver of a lane has asked to wait; `undefined` if it does not ask. The answer is that of a delivery that
+   * is attempted again, so nothing is known if it was the last attempt of its delivery.
+   */
+  askedToWaitUntil(prefix: string, nowMs: number): Promise<number | undefined>;
   /** The backlog of one lane, or of all. Its cost does not grow with the log. */
   backlog(at: {
     readonly nowMs: number;
@@ -179,5 +215,13 @@ export interface DeliveryQueue {
 /** The calls that change nothing. */
 export type DeliveryReads = Pick<
   DeliveryQueue,
-  'find' | 'get' | 'page' | 'transactionsAfter' | 'health' | 'failingLanes' | 'backlog'
+  | 'find'
+  | 'get'
+  | 'page'
+  | 'transactionsAfter'
+  | 'health'
+  | 'failingLanes'
+  | 'dueLanes'
+  | 'askedToWaitUntil'
+  | 'backlog'
 >;

@@ -5,11 +5,13 @@ import { errorKind } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { aborted, pause } from '../../base/pause.ts';
 import { world } from '../../base/world.ts';
+import type { Environment } from '../../domain/account-events.ts';
 import { DAY_MS } from '../../domain/values/date-time.ts';
 import { recordedAtMs } from '../../event-store/codec.ts';
 import type { GroupStatus } from '../../event-store/event-store.ts';
 import { operationsOf } from '../../event-store/operations.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
+import { type StuckWebhook, StuckWebhooks } from '../../push/health/stuck-webhooks.ts';
 import type { Backlog, DeliveryReads } from '../../push/queue/delivery-queue.ts';
 import { FOLLOWERS, type Follower, type FollowerReads, progressOf, secondsBehind } from './followers.ts';
 
@@ -30,8 +32,9 @@ export const MAX_BACKLOG_COUNTED = 10_000;
 export const SHARED = 'Shared, the same in every process:';
 
 export interface SharedFigureParts extends FollowerReads {
-  readonly queue: Pick<DeliveryReads, 'backlog'>;
+  readonly queue: Pick<DeliveryReads, 'backlog' | 'dueLanes' | 'askedToWaitUntil'>;
   readonly directory: Directory;
+  readonly environment: Environment;
   /** True if `fuel store backup` copies the events. Servers are backed up with their own tools. */
   readonly isBackedUp: boolean;
   readonly log: Log;
@@ -62,6 +65,13 @@ const OF_BACKLOG: Figures<Backlog & { readonly nowMs: number }> = {
     ({ nowMs, nextDueAtMs = nowMs }) => Math.max(0, (nowMs - nextDueAtMs) / 1000),
   ],
   fuel_webhooks_failing: [`webhooks with a failure streak, ${COUNTED}.`, (of) => of.failingLanes],
+};
+const OF_STUCK: Figures<{ readonly found: readonly StuckWebhook[]; readonly nowMs: number }> = {
+  fuel_webhooks_stuck_seconds: [
+    'the longest time that a webhook which may be sent to has had a due delivery and no attempt.',
+    ({ found, nowMs }) =>
+      Math.max(0, nowMs - (found.find(({ isCertain }) => isCertain)?.sinceMs ?? nowMs)) / 1000,
+  ],
 };
 const OF_FOLLOWER: Figures<FollowerFigures> = {
   fuel_follower_lag_seconds: [
@@ -99,11 +109,13 @@ const OF_ACCOUNTS: Figures<number> = {
 export function sharedFigures(registry: Registry) {
   const showDirectory = gauges(registry, OF_DIRECTORY);
   const showBacklog = gauges(registry, OF_BACKLOG);
+  const showStuck = gauges(registry, OF_STUCK);
   const showFollower = gauges(registry, OF_FOLLOWER, ['follower']);
   const showView = gauges(registry, OF_VIEW);
   const showTimes = gauges(registry, OF_TIMES);
   const showAccounts = gauges(registry, OF_ACCOUNTS);
   let accountsReadAtMs = Number.NEGATIVE_INFINITY;
+  let stuckWebhooks: StuckWebhooks | undefined;
   const readings: Reading[] = [];
 
   async function read(parts: SharedFigureParts, signal: AbortSignal): Promise<void> {
@@ -115,6 +127,7 @@ export function sharedFigures(registry: Registry) {
       accountsReadAtMs = clock.now();
       showAccounts(await endingAccounts(directory, accountsReadAtMs));
     }
+    stuckWebhooks ??= new StuckWebhooks(parts);
     const lag: Record<string, number> = {};
     const nowMs = clock.now();
     const [backlog] = await Promise.all([
@@ -122,6 +135,9 @@ export function sharedFigures(registry: Registry) {
         showBacklog(found && { ...found, nowMs });
         return found;
       }),
+      known(stuckWebhooks.look(), log, 'stuck webhooks').then((found) =>
+        showStuck(found && { found, nowMs }),
+      ),
       ...FOLLOWERS.map(async (follower) => {
         const { name } = follower;
         const found = await known(readFollower(parts, follower, until), log, name);

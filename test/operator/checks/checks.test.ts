@@ -1,7 +1,9 @@
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+
 import { readDisk } from '../../../src/base/disk/disk.ts';
 import { FuelError } from '../../../src/base/errors.ts';
+import { world } from '../../../src/base/world.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { RESTORE_EVENTS } from '../../../src/event-store/damage.ts';
 import { accountLists } from '../../../src/operator/answers/account.ts';
@@ -10,7 +12,14 @@ import { checkContacts } from '../../../src/operator/checks/accounts.ts';
 import { attention } from '../../../src/operator/checks/attention.ts';
 import { checksOf } from '../../../src/operator/checks/checks.ts';
 import { factReads } from '../../../src/operator/checks/facts.ts';
-import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
+import {
+  keyIssued,
+  onKey,
+  opened,
+  PREFIX,
+  profileSet,
+  webhookSet,
+} from '../../support/accounts/account-samples.ts';
 import { directoryOf } from '../../support/accounts/directory-of.ts';
 import { doctorSays, factsWith, type Given, NOW_MS, said, type Values } from '../../support/checks/facts.ts';
 import { readDocument } from '../../support/documents.ts';
@@ -22,6 +31,7 @@ const NAMES = ['transactions', 'deliveries', 'notices'] as const;
 const FULL = { freeBytes: 0, text: '', isLow: true, refusal: 'the disk of /data is full' };
 const LOW = { ...FULL, refusal: undefined, text: '/data: 0.1 GB free, 1 %' };
 const STREAK = { prefix: PREFIX, failedInARow: 4, failingSinceMs: NOW_MS, lastAnswers: ['503'] };
+const STUCK = { prefix: PREFIX, sinceMs: NOW_MS - 301_000, isCertain: true };
 const WELL = { ...FULL, refusal: undefined, isLow: false };
 
 function followers(
@@ -101,6 +111,10 @@ describe('doctor and the overview judge alike', () => {
     ['accounts', { lists: listsOf({ unreadable: [7] }) }, 'act'],
     ['webhooks', { lists: listsOf({ disabled: [PREFIX] }) }, 'look'],
     ['webhooks', { failing: [STREAK] }, 'look'],
+    ['overdue', { stuck: [STUCK] }, 'act'],
+    ['overdue', { stuck: [STUCK], disk: FULL }, 'nothing'],
+    ['overdue', { backlog: dueSince(NOW_MS - 301_000) }, 'look'],
+    ['overdue', { backlog: dueSince(NOW_MS - 299_000) }, 'nothing'],
   ])('%s of %j: %s', async (name, facts, severity) => {
     expect((await doctorSays(name, facts)).ok).toBe(severity !== 'act');
     const others = facts.disk === FULL && name !== 'disk-space' ? ['act'] : [];
@@ -194,7 +208,15 @@ describe('what the overview says', () => {
     ],
     [
       { backlog: dueSince(NOW_MS - 301_000) },
-      'act: deliveries are waiting: the first of them has been due since 2026-09-09T23:54:59.000Z',
+      'look: deliveries wait for their receivers: the first of them has been due since 2026-09-09T23:54:59.000Z',
+    ],
+    [
+      { stuck: [STUCK], backlog: dueSince(NOW_MS - 3_600_000) },
+      `act: deliveries are due and nothing is sent to key ${PREFIX}, since 2026-09-09T23:54:59.000Z: look for errors`,
+    ],
+    [
+      { stuck: [STUCK, { ...STUCK, prefix: 'bbbbbbbbbb' }] },
+      `act: deliveries are due and nothing is sent to 2 webhooks, the longest to key ${PREFIX}, since 2026-09-09T23:54:59.000Z (${PREFIX}, bbbbbbbbbb)`,
     ],
     [
       { operations: repaired({ what: 'view', repaired: 3 }, DAY_MS) },
@@ -235,6 +257,7 @@ describe('what the overview says', () => {
 
 describe('webhooks', () => {
   const start = [opened(), keyIssued(), webhookSet()];
+  const ENABLED = { type: 'IntegrationEnabled', data: { account_id: 7 } } as const;
   const contacts: AccountEvent = {
     type: 'AccountContactsSet',
     data: { account_id: 7, emails: ['a@example.com'] },
@@ -253,6 +276,25 @@ describe('webhooks', () => {
     expect(await check(start, 'operator@example.com')).toMatchObject({ ok: true });
     expect(await check([...start, contacts])).toMatchObject({ ok: true });
     expect(await check([])).toMatchObject({ ok: true });
+  });
+
+  test('are stuck for doctor if the second look finds the same delivery, which nobody has attempted', async () => {
+    const lane = { prefix: PREFIX, transactionId: 1, dueAtMs: NOW_MS - 301_000 };
+    const stuck = async (second: object) => {
+      let looks = 0;
+      const sleep = vi.spyOn(world, 'sleep').mockResolvedValue(undefined);
+      onTestFinished(() => sleep.mockRestore());
+      const queue = {
+        dueLanes: async () => ({ lanes: [{ ...lane, ...(looks++ === 0 ? {} : second) }], isAll: true }),
+        askedToWaitUntil: async () => undefined,
+      };
+      const directory = async () => directoryOf(...start, ENABLED, profileSet('2026-01-01T00:00:00Z', null));
+      const config = { FUEL_ENVIRONMENT: 'staging' } as never;
+      return factReads({ ...factsWith(), config, find: async () => queue as never, directory }).stuck();
+    };
+    expect(await stuck({})).toMatchObject([{ prefix: PREFIX, sinceMs: lane.dueAtMs }]);
+    expect(await stuck({ transactionId: 2 })).toEqual([]);
+    expect(await stuck({ dueAtMs: lane.dueAtMs + 5_000 })).toEqual([]);
   });
 
   test('that fail are a problem unless they are switched off already', async () => {

@@ -129,10 +129,10 @@ describe('the console while no store answers', () => {
   const away = () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'the store is away'));
   const stores = {
     store: { head: away, readStream: away, findDamage: away },
-    view: { checkpoint: away, countParked: away, parked: away, find: away },
+    view: { checkpoint: away, countParked: away, parked: away, find: away, leaving: away },
     subscriptions: { status: away },
     coordination: { holder: away, live: away, checkpoint: away },
-    queue: { backlog: away, find: away, failingLanes: away, page: away },
+    queue: { backlog: away, dueLanes: away, find: away, failingLanes: away, page: away },
   };
   const opened = Object.entries(stores).map(([name, store]) => [name, () => store]);
   const unavailable = {

@@ -123,6 +123,7 @@ function parts(): ConsoleParts {
         failingLanes: 1,
         nextDueAtMs: NOW_MS + 9_000,
       }),
+      dueLanes: async () => ({ lanes: [], isAll: true, next: undefined }),
       failingLanes: async () => failing,
     },
     coordination: {

@@ -4,9 +4,15 @@ import { FuelError } from '../../../src/base/errors.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import type { SharedFigureParts } from '../../../src/service/ops/shared-figures.ts';
-import { opened as opened7, profileSet } from '../../support/accounts/account-samples.ts';
+import {
+  keyIssued,
+  opened as opened7,
+  PREFIX,
+  profileSet,
+  webhookSet,
+} from '../../support/accounts/account-samples.ts';
 import { directoryOf } from '../../support/accounts/directory-of.ts';
-import { newDelivery } from '../../support/deliveries/deliveries.ts';
+import { claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { replacing } from '../../support/interposed.ts';
 import { memoryLog } from '../../support/service/api.ts';
 import { confirmed } from '../../support/transactions/e2e-samples.ts';
@@ -26,6 +32,7 @@ function opened(overrides: Partial<SharedFigureParts> = {}) {
     ...stores,
     queue,
     directory: new Directory(),
+    environment: 'staging' as const,
     log: silentLog,
     isBackedUp: true,
     subscriptions: { ...none, status },
@@ -93,6 +100,33 @@ describe('the figures that are the same in every process', () => {
     });
   });
 
+  test('are how long a webhook that may be sent to has had no attempt, whatever is sent to the others', async () => {
+    const directory = directoryOf(
+      opened7(),
+      { type: 'IntegrationEnabled', data: { account_id: 7 } },
+      profileSet('2026-01-01T00:00:00Z', null),
+      ...[
+        keyIssued(),
+        webhookSet(),
+        keyIssued({ prefix: 'bbbbbbbbbb' }),
+        webhookSet({ prefix: 'bbbbbbbbbb' }),
+      ],
+    );
+    const { queue, clock, figures } = opened({ directory });
+    const stuck = async () => (await figures()).fuel_webhooks_stuck_seconds;
+    const createdAtMs = clock.now();
+    await queue.enqueue([newDelivery(1, { prefix: PREFIX, createdAtMs })]);
+    await queue.enqueue([newDelivery(2, { prefix: 'bbbbbbbbbb', createdAtMs })]);
+    clock.advance(400_000);
+    expect(await stuck()).toBe(0); // the delivery may be the next one of a backlog
+    clock.advance(15_000);
+    const { claimed } = await queue.claim(
+      claimOptions(clock.now(), { laneCapacity: (lane) => (lane === PREFIX ? 0 : 1) }),
+    );
+    await queue.report(claimed.map((claim) => delivered(claim, clock.now())));
+    expect(await stuck()).toBe(415);
+  });
+
   test('are the accounts with an event that cannot be read', async () => {
     const directory = directoryOf(opened7());
     const { figures } = opened({ directory });
@@ -131,7 +165,8 @@ describe('the figures that are the same in every process', () => {
         } as never;
       },
     });
-    const queue = { backlog: () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away')) } as never;
+    const away = () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away'));
+    const queue = { backlog: away, dueLanes: away, askedToWaitUntil: away };
     const { figures, readings } = opened({ store, queue, log: memoryLog(lines) });
     expect(await figures()).toMatchObject({
       'fuel_follower_lag_seconds{follower="transactions"}': Number.NaN,
@@ -201,6 +236,8 @@ describe('the figures that are the same in every process', () => {
         ...none,
       },
       queue: {
+        askedToWaitUntil: async () => undefined,
+        dueLanes: () => away({ lanes: [], isAll: true, next: undefined }),
         backlog: () =>
           away({ pending: 1, underWay: 0, waiting: 0, held: 1, failingLanes: 1, nextDueAtMs: undefined }),
       },
@@ -232,7 +269,7 @@ describe('the figures that are the same in every process', () => {
     const away = { ...none, checkpoint: () => never, countParked: () => never };
     const subscriptions = { ...none, status: () => never };
     await shown({ view: away, subscriptions }, 'fuel_deliveries_pending 0');
-    const queue = { backlog: () => never, nextDueAtMs: () => never };
+    const queue = { backlog: () => never, dueLanes: () => never, askedToWaitUntil: () => never };
     await shown({ queue }, 'fuel_follower_parked_events{follower="deliveries"} 400');
   });
 

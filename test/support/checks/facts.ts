@@ -17,6 +17,7 @@ const WELL: Values = {
   lists: { accounts: [], unreadable: [], webhooks: [], disabled: [] },
   backlog: undefined,
   failing: [],
+  stuck: [],
   operations: [],
   damage: [],
 };
