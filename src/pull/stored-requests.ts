@@ -1,14 +1,14 @@
 import { world } from '../base/world.ts';
 import { type RowOf, type StorePlan, tablePlan } from '../tables/plan.ts';
 import { drop, put, type Tables } from '../tables/tables.ts';
-import type { RequestJournal, RequestRow } from './request-journal.ts';
+import { minuteOf, type RequestJournal, type RequestRow } from './request-journal.ts';
 
 const REQUESTS = tablePlan({
   name: 'requests',
   key: 'id',
   columns: {
     ...{ id: 'text', prefix: 'text', at: 'time', address: 'text?', status: 'integer', code: 'text?' },
-    rows: 'integer?',
+    ...{ count: 'integer', rows: 'integer?' },
     query: 'text?', // JSON
   },
   indexes: { by_key: ['prefix', 'at'], by_time: ['at'] },
@@ -25,12 +25,12 @@ const TRIMMED_AT_ONCE = 100;
 
 /** Keeps the requests of keys in tables that several processes share. */
 export function openRequestJournal(tables: Tables): RequestJournal {
-  const newId = idsOf(world.randomUUID().slice(0, 4));
+  const newId = idsOf(world.randomUUID().slice(0, 8));
   const newestOf = (prefixes: readonly string[]) =>
     tables.firsts(REQUESTS, { index: 'by_key', of: 'prefix', values: prefixes, descending: true });
   return {
     async append(rows) {
-      await tables.write(rows.map((row) => put(REQUESTS, toStored(newId(row.atMs), row), 'missing')));
+      await tables.write(rows.map((row) => put(REQUESTS, toStored(newId(row), row))));
     },
     async *requestsOf(prefix, { sinceMs, untilMs }) {
       const asked = { index: 'by_key', equals: { prefix }, range: { from: sinceMs, to: untilMs } } as const;
@@ -65,13 +65,14 @@ export function openRequestJournal(tables: Tables): RequestJournal {
 }
 
 /**
- * Makes ids that sort by time, and within a millisecond by when they were made. `tag` distinguishes openings of the
- * store.
+ * Makes ids. Those of accepted requests sort by time, and within a millisecond by when they were made. Refused ones have one
+ * for each key, code, address and minute. `tag` distinguishes openings of the store.
  */
-function idsOf(tag: string): (atMs: number) => string {
+function idsOf(tag: string): (row: RequestRow) => string {
   let made = 0;
   const digits = (value: number, count: number): string => value.toString(36).padStart(count, '0');
-  return (atMs) => {
+  return ({ atMs, prefix, code, address }) => {
+    if (code !== null) return [minuteOf(atMs).toString(36), tag, prefix, code, address].join(' ');
     made = (made + 1) % MAX_IDS;
     return `${digits(atMs, 9)}${digits(made, 4)}${tag}`;
   };

@@ -7,6 +7,7 @@ const ALL = { sinceMs: 0, untilMs: 1_000_000 };
 export const requestRow = (atMs: number, overrides: Partial<RequestRow> = {}): RequestRow => ({
   prefix: KEY,
   atMs,
+  count: 1,
   address: '203.0.113.7',
   status: 200,
   code: null,
@@ -56,6 +57,29 @@ export function requestJournalContract(open: () => Promise<readonly [RequestJour
       expect(await timesOf()).toHaveLength(1_203);
       expect(await timesOf(KEY, { sinceMs: 50, untilMs: 60 })).toHaveLength(1_201);
       expect(await timesOf(KEY, { sinceMs: 41, untilMs: 59 })).toHaveLength(700);
+    });
+
+    test('is one row for the refused requests of a key, code, address and minute, which a later count replaces', async () => {
+      const { journal, other } = await opened();
+      const refused = (atMs: number, overrides: Partial<RequestRow> = {}) =>
+        requestRow(atMs, { ...{ status: 429, code: 'RATE_LIMITED', rows: null, query: null }, ...overrides });
+      const others = [
+        refused(11, { address: '203.0.113.8' }),
+        refused(12, { ...{ status: 403, code: 'IP_NOT_ALLOWED' } }),
+        refused(60_001),
+      ];
+      await journal.append([refused(10), ...others]);
+      await journal.append([refused(59_000, { count: 700 })]);
+      await other.append([refused(59_500, { count: 2 })]); // another process has a row of its own
+      const found = await Array.fromAsync(other.requestsOf(KEY, ALL));
+      const [at11, at12, at60001] = others;
+      expect(found).toEqual([
+        at60001,
+        refused(59_500, { count: 2 }),
+        refused(59_000, { count: 700 }),
+        at12,
+        at11,
+      ]);
     });
 
     test('says when each key was used last, and from where', async () => {

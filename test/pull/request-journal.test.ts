@@ -4,7 +4,8 @@ import { requestRow } from '../contracts/request-journal.contract.ts';
 import { memoryLog } from '../support/service/api.ts';
 
 const SECOND_MS = 1_000;
-const { atMs: _, ...ROW } = requestRow(0);
+const { atMs: _, count: __, ...ROW } = requestRow(0);
+const REFUSED = { ...ROW, status: 429, code: 'RATE_LIMITED', rows: null, query: null } as const;
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -110,5 +111,76 @@ describe('requests that are recorded', () => {
     await recorder.stop();
     expect(stored).toEqual(all);
     expect(dropped()).toBe(0);
+  });
+});
+
+describe('refused requests', () => {
+  /** Records what a store has: of each key, code, address and minute the newest row. */
+  function counting() {
+    const rows: RequestRow[] = [];
+    const recorded = recording(async (added) => void rows.push(...added));
+    return { ...recorded, rows, counts: () => rows.map(({ count }) => count) };
+  }
+
+  test('are stored with their first one, and again with their count when the minute is over', async () => {
+    vi.setSystemTime(0);
+    const { recorder, counts } = counting();
+    for (let second = 0; second < 30; second++) {
+      for (let n = 0; n < 100; n++) recorder.add(REFUSED);
+      await vi.advanceTimersByTimeAsync(SECOND_MS);
+    }
+    expect(counts()).toEqual([100]);
+    await vi.advanceTimersByTimeAsync(40 * SECOND_MS);
+    expect(counts()).toEqual([100, 3_000]);
+    recorder.add(REFUSED);
+    await recorder.stop();
+    expect(counts()).toEqual([100, 3_000, 1]);
+  });
+
+  test('are stored with their count when the process stops, or counted as lost', async () => {
+    const { recorder, counts } = counting();
+    recorder.add(REFUSED);
+    await vi.advanceTimersByTimeAsync(SECOND_MS);
+    recorder.add(REFUSED);
+    await recorder.stop();
+    expect(counts()).toEqual([1, 2]);
+
+    const failing = recording(() => Promise.reject(new Error('down')));
+    for (let n = 0; n < 3; n++) failing.recorder.add(REFUSED);
+    await failing.recorder.stop();
+    expect([failing.dropped(), failing.lines.at(-1)]).toMatchObject([3, { lost: 3 }]);
+  });
+
+  test('of one that a slow store holds up are counted on, and none is lost', async () => {
+    const gate = Promise.withResolvers<void>();
+    const counts: number[] = [];
+    const { recorder } = recording(async (rows) => {
+      await gate.promise;
+      for (const { count } of rows) counts.push(count);
+    });
+    recorder.add(REFUSED);
+    await vi.advanceTimersByTimeAsync(SECOND_MS);
+    recorder.add(REFUSED);
+    gate.resolve();
+    await recorder.stop();
+    expect(counts).toEqual([1, 2]);
+  });
+
+  test('of one key take at most 100 KB a minute beside the accepted ones, from any addresses and with any filter', async () => {
+    vi.setSystemTime(0);
+    const { recorder, rows } = counting();
+    const corporate_id = Array.from({ length: 1_000 }, (_, n) => 9_000_000 + n);
+    const query = { ...ROW.query, references: { corporate_group_id: 3, corporate_id } } as typeof ROW.query;
+    for (let n = 0; n < 10_000; n++) {
+      const code = (['CORPORATE_NOT_FOUND', 'RATE_LIMITED', 'INVALID_API_KEY'] as const)[n % 3] ?? null;
+      recorder.add({ ...REFUSED, code, address: `2001:db8:1234:5678:9abc:def0:1234:${n % 900}`, query });
+    }
+    for (let n = 0; n < 60; n++) recorder.add({ ...ROW, query });
+    await vi.advanceTimersByTimeAsync(70 * SECOND_MS);
+    expect(JSON.stringify(rows).length).toBeLessThan(100_000);
+    expect(rows.every(({ query: kept }) => kept?.corporateIds === 1_000)).toBe(true);
+    const last = new Map(rows.map((row) => [`${row.code} ${row.address}`, row.count]));
+    expect([...last.values()].reduce((sum, count) => sum + count, 0)).toBe(10_000 + 1);
+    await recorder.stop();
   });
 });

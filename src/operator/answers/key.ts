@@ -32,13 +32,15 @@ export function usedKeyAnswer(key: KeyAnswer, last: LastUse | undefined): Used {
   return { ...key, last_used_at, last_used_from: last?.address ?? null };
 }
 
-/** A request with a key: what it asked for, and the answer. */
-export function requestAnswer({ atMs, address, status, code, rows, query }: RequestRow) {
+/** A request with a key, or the refused ones of a minute: what was asked for, and the answer. */
+export function requestAnswer({ atMs, count, address, status, code, rows, query }: RequestRow) {
   const timeOf = (ms: number | undefined): string | null => (ms === undefined ? null : formatDateTime(ms));
   const { corporate_id = null, corporate_group_id = null } = query?.references ?? {};
   const after = query?.after;
   return {
     at: formatDateTime(atMs),
+    /** More than 1 only for refused requests, whose newest one is described. */
+    count,
     address,
     status,
     code,
@@ -47,6 +49,8 @@ export function requestAnswer({ atMs, address, status, code, rows, query }: Requ
     to: timeOf(query?.toMs),
     statuses: query?.statuses ?? null,
     ...{ corporate_group_id, corporate_id },
+    /** How many ids there were, if they were too many to keep. */
+    corporate_ids: query?.corporateIds ?? null,
     limit: query?.limit ?? null,
     /** The record after which the page continued; `null` for a first page. */
     after: after ? { id: after.id, created_at: formatDateTime(after.createdAtMs) } : null,
