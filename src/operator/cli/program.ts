@@ -16,7 +16,7 @@ import { addStoreCommands } from './commands/store-commands.ts';
 import { addVerifyCommand } from './commands/verify-command.ts';
 import { addWebhookCommands } from './commands/webhook-commands.ts';
 import { addCompletionCommand } from './guide/completion.ts';
-import { addHelpCommand } from './guide/help.ts';
+import { addHelpCommand, refuseUnknownName } from './guide/help.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -35,6 +35,7 @@ export function createProgram(): Command {
   const program = new Command('fuel')
     .description('Fuel transaction integration service: run it, provision customers, import, audit.')
     .version(packageJson.version)
+    .addHelpText('beforeAll', refuseUnknownName)
     .addHelpText(
       'after',
       '\nExample:\n  fuel serve\n\nEvery command explains itself: fuel <noun> <verb> --help',

@@ -52,6 +52,8 @@ interface Usage<A extends Arguments, O extends Options> {
   readonly summary: string;
   readonly example: string;
   readonly args?: Readers<A>;
+  /** The words that an argument can be, by its name. Completion offers them; the command itself refuses others. */
+  readonly choices?: Readonly<Record<string, readonly string[]>>;
   readonly options?: O;
 }
 
@@ -115,15 +117,19 @@ function withExample(command: Command, example: string): Command {
 
 /** A command that opens no store, with its subcommands. */
 export function leaf<A extends Arguments = readonly string[], O extends Options = NoOptions>(
-  { usage, summary, example, args: readers, options, run }: Leaf<A, O>,
+  { usage, summary, example, args: readers, choices = {}, options, run }: Leaf<A, O>,
   below: readonly Added[] = [],
 ): Added {
   return (parent) => {
     const command = withExample(parent.command(usage).description(summary), example);
     for (const option of optionsOf(options ?? {})) command.addOption(option);
+    for (const argument of command.registeredArguments)
+      argument.argChoices = [...(choices[argument.name()] ?? [])];
     refuseTwice(command);
+    const refuseMissing = missingRefusal(command);
     const read: readonly ((text: string) => unknown)[] = readers ?? [];
     command.action(async () => {
+      refuseMissing();
       const args = command.args.map((text, place) => {
         if (trimmed(text) === '') throw wrongUsage('An argument must not be empty.');
         return (read[place] ?? String)(text);
@@ -144,6 +150,17 @@ export function command<A extends Arguments = readonly string[], O extends Optio
   const run: Leaf<A, Options>['run'] = (args, given, command) =>
     inSession(definition, args, { options: given as never, command });
   return leaf<A, Options>({ ...definition, options, run }, below);
+}
+
+/** Returns what refuses a missing option. Commander does so before it names an unknown option, which may be the one misspelt. */
+function missingRefusal(command: Command): () => void {
+  const required = command.options.filter(({ mandatory }) => mandatory);
+  for (const option of required) option.mandatory = false;
+  return () => {
+    const missing = required.find((option) => command.getOptionValue(option.attributeName()) === undefined);
+    if (missing === undefined) return;
+    command.error(`error: required option '${missing.flags}' not specified`, { exitCode: 2 });
+  };
 }
 
 /** Refuses a second value of a single-value option, which would silently replace the first. */

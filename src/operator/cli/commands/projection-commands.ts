@@ -40,6 +40,7 @@ const rebuild = command({
     'are the same; run it again to continue after an interruption',
   example: 'fuel projection rebuild transactions',
   args: [String],
+  choices: { view: [VIEW_NAME] },
   options: { accept: flag('switch even if records differ') },
   changes: true,
   asksWhy: ({ accept }) => accept === true,

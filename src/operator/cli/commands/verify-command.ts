@@ -23,6 +23,7 @@ export const addVerifyCommand = command({
   usage: 'verify [what]',
   summary: 'check that the view and the deliveries, or one of them, match the events',
   example: 'fuel verify deliveries --account 7 --since 2026-09-01T00:00:00Z --repair',
+  choices: { what: ['view', 'deliveries'] },
   options: VERIFY,
   changes: ({ repair }) => repair === true,
   check: ([what]: readonly string[], options) => requireSense(what, options),

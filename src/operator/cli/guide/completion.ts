@@ -86,7 +86,8 @@ function isValued({ required, optional }: Option): boolean {
 
 /** The words that an argument or an option can have. `<n|off>` is a number or a word; `<file>` and `<dir>` are file names. */
 function wordsOf(of: Argument | Option): string[] {
-  const name = of.name();
-  if (of instanceof Argument && (name === 'file' || name === 'dir')) return [FILE];
-  return of.argChoices ?? (name.includes('|') ? name.split('|').filter((word) => word !== 'n') : []);
+  const name = of instanceof Argument ? of.name() : (/[<[]([^>\]]+)/.exec(of.flags)?.[1] ?? '');
+  if (name === 'file' || name === 'dir') return [FILE];
+  if (of.argChoices !== undefined && of.argChoices.length > 0) return of.argChoices;
+  return name.includes('|') ? name.split('|').filter((word) => word !== 'n') : [];
 }

@@ -10,6 +10,14 @@ export function addHelpCommand(program: Command): void {
     .action((names: string[]) => find(program, names).help());
 }
 
+/** Ends the program with wrong usage where help is asked for below a name that is not known: `fuel nonsense --help`. */
+export function refuseUnknownName({ command }: { readonly command: Command }): string {
+  const [name = '-'] = command.args;
+  const isName = command.commands.length > 0 && command.registeredArguments.length === 0;
+  if (isName && !name.startsWith('-')) find(command, [name]);
+  return '';
+}
+
 /** Ends the program with wrong usage if there is no such command. */
 function find(program: Command, names: readonly string[]): Command {
   let command = program;

@@ -19,6 +19,49 @@ test('every noun, every verb and every option there is is offered', () => {
   }
 });
 
+test.each([
+  [['transaction', 'erase', '--file', '']],
+  [['audit', 'verify', '--checkpoint', '']],
+  [['audit', 'export', '--output', '']],
+  [['account', 'apply', '']],
+])('file names are offered where one is asked for: %j', (typed) => {
+  expect(offersFor(createProgram(), typed)).toEqual(['<file>']);
+});
+
+test.each([
+  [
+    ['verify', ''],
+    ['view', 'deliveries'],
+  ],
+  [['projection', 'rebuild', ''], ['transactions']],
+  [
+    ['key', 'driver-mobile', 'abcdefghij', ''],
+    ['on', 'off'],
+  ],
+])('the words that an argument can be are offered: %j', (typed, words) => {
+  expect(offersFor(createProgram(), typed)).toEqual(words);
+});
+
+test.each([[['nonsense', '--help']], [['account', 'nonsense', '--help']], [['audit', 'nonsense', '--help']]])(
+  'help below an unknown name is wrong usage: fuel %j',
+  async (args) => {
+    const { code, stdout, stderr } = await runInProcess(args);
+    expect([code, stdout, stderr]).toEqual([2, '', "error: unknown command 'nonsense'\n"]);
+  },
+);
+
+test('an unknown option is named before a missing one', async () => {
+  const list = (...args: readonly string[]) => runInProcess(['transaction', 'list', ...args]);
+  expect(await list('--acount', '7')).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^error: unknown option '--acount'\n\(Did you mean --account\?\)/),
+  });
+  expect(await list()).toMatchObject({
+    code: 2,
+    stderr: "error: required option '--account <id>' not specified\n",
+  });
+});
+
 describe('the scripts', () => {
   test('are not there for another shell', async () => {
     const { code, stdout, stderr } = await runInProcess(['completion', 'tcsh']);
