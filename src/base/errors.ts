@@ -81,6 +81,8 @@ export function errorOfThread(error: unknown): unknown {
 export const ENCODE_CREDENTIALS =
   'in its user name and password write @ : / ? # % and spaces as %40 %3A %2F %3F %23 %25 %20';
 
+const NOT_ENCODED = /[@:/?#\s]|%(?![0-9a-f]{2})/i;
+
 /**
  * The error for a connection string that its driver rejects. It quotes the driver's message, unless that contains a
  * part of the password.
@@ -90,9 +92,9 @@ export function refusedConnectionString(
   reason: unknown,
 ): FuelError {
   const said = (reason instanceof Error ? reason.message : String(reason)).replace(/\.$/, '');
-  const [, password] = /:\/\/[^:]*:(.*)@/s.exec(url) ?? [];
+  const [, user = '', password] = /:\/\/([^:]*):(.*)@/s.exec(url) ?? [];
   const isTold = password?.split(/[:@/?#%]/).some((part) => part !== '' && said.includes(part)) ?? false;
   const why = isTold ? 'the driver cannot read it' : said;
-  const advice = password === undefined ? '' : `: ${ENCODE_CREDENTIALS}`;
+  const advice = NOT_ENCODED.test(user) || NOT_ENCODED.test(password ?? '') ? `: ${ENCODE_CREDENTIALS}` : '';
   return new FuelError('CONFIG_INVALID', `${setting}: ${why}${advice}`);
 }

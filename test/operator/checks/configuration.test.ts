@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { ENCODE_CREDENTIALS } from '../../../src/base/errors.ts';
 import { DAY_MS } from '../../../src/domain/values/date-time.ts';
 import { loadConfig, registry } from '../../../src/engines/engines.ts';
 import {
@@ -37,7 +38,7 @@ describe('a connection string', () => {
   test.each([
     ['MONGODB_URL', 'mongodb://ada:pepper@host/?retryWrite=true', 'option retrywrite is not supported'],
     ['MONGODB_URL', 'mongodb://host:99999/', 'Unable to parse host:99999 with URL'],
-    ['MONGODB_URL', 'mongodb://ada:pep@per@host/', 'Invalid connection string'],
+    ['MONGODB_URL', 'mongodb://ada:pep@per@host/', `Invalid connection string: ${ENCODE_CREDENTIALS}`],
     ['MONGODB_URL', 'mongodb://ada:pepper@', expect.any(String)],
     [
       'EVENTSTORE_URL',

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Clock } from '../../../src/base/clock.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { copyDeliveries, nameLog, relocated } from '../../../src/operator/copy/copy-deliveries.ts';
 import { DELIVERIES, LANES, type StoredRow, WITHDRAWALS } from '../../../src/push/log/tables.ts';
@@ -41,8 +42,9 @@ const idOf = (transactionId: number) => deliveryId(PREFIX, transactionId);
 async function withEnds(
   folders: readonly [string, string],
   work: (source: EmbeddedEnd, target: EmbeddedEnd) => Promise<void>,
+  clock?: Clock,
 ): Promise<void> {
-  const [source, target] = [openEnd(folders[0]), openEnd(folders[1])];
+  const [source, target] = [openEnd(folders[0], clock), openEnd(folders[1], clock)];
   await work(source, target);
   await Promise.all([source.close(), target.close()]);
 }
@@ -84,10 +86,11 @@ test('a webhooks role on the copy receives every event and attempts only what ha
   await before.scheduler.advance(100);
   before.kill();
 
-  await withEnds(folders, async (source, target) => {
+  const copied = async (source: EmbeddedEnd, target: EmbeddedEnd): Promise<void> => {
     await systemEvents(target.store, 1); // every position is another one there
     expect(await copyFrom(source, target)).toMatchObject({ deliveries: 5, faults: [] });
-  });
+  };
+  await withEnds(folders, copied, before.scheduler);
 
   const after = await machineIn(folders[1]);
   await after.scheduler.jump(before.scheduler.now() - after.scheduler.now());
