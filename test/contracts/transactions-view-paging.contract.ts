@@ -21,6 +21,26 @@ export function transactionsViewPagingContract(open: () => Promise<TransactionsV
     await fc.assert(property, { numRuns: 60 });
     await opened.view.close();
   });
+
+  test('pages of many corporates reach those whose records are older than a long run of others, with ties', async () => {
+    const opened = await openedView(open);
+    const samples = Array.from({ length: 60 }, (_, n): SampleRow => {
+      const isAsked = n < 9 || n % 13 === 0;
+      return {
+        ...{ id: n, accountId: 7, status: n % 3 === 0 ? 'EXTERNAL' : 'CONFIRMED', corporateGroupId: null },
+        ...{ createdAtMs: 1 + Math.floor(n / 4), corporateId: isAsked ? 1 + (n % 20) : 200 },
+      };
+    });
+    const corporates = Array.from({ length: 120 }, (_, n) => n + 1);
+    for (const limit of [1, 2, 5]) {
+      const filter: Filter = {
+        ...{ fromMs: 1, toMs: 14, statuses: ['CONFIRMED', 'EXTERNAL'], limit },
+        references: { corporate_id: corporates, corporate_group_id: undefined },
+      };
+      await agreesWithModel({ ...opened, run: limit }, { samples, filter, steps: [] });
+    }
+    await opened.view.close();
+  });
 }
 
 interface Scenario {
@@ -74,7 +94,7 @@ type Step = { kind: 'none' } | { kind: 'arrive'; row: SampleRow } | { kind: 'hid
 const MANY = 250;
 const many = fc.shuffledSubarray(
   Array.from({ length: MANY }, (_, n) => n + 1),
-  { minLength: 20 },
+  { minLength: 80 },
 );
 
 const small = (max: number) => fc.integer({ min: 1, max });

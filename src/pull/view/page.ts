@@ -2,7 +2,7 @@ import { REFERENCES, type Reference } from '../../../projections/transactions.ts
 import { FuelError } from '../../base/errors.ts';
 import { recordIn } from '../record/record.ts';
 import type { Generation } from './generations.ts';
-import { indexOf } from './stores.ts';
+import { indexOf, type Row } from './stores.ts';
 import type { PageQuery, ViewPage } from './transactions-view.ts';
 
 /** The reference that the page is asked for by and this view lacks, being of an older rendering; `undefined` if it has all. */
@@ -13,34 +13,77 @@ export function lackedBy(
   return REFERENCES.find((name) => references[name] !== undefined && !known.includes(name));
 }
 
+/** Up to this many ids the runs of a reference's index are merged. With more, records with any id are looked at first. */
+const MAX_MERGED = 100;
+/** Records with any id are looked at page by page while at least one of so many fits. Otherwise the runs are merged. */
+const ONE_FITS_OF = 4;
+
+type Refers = Readonly<Partial<Record<Reference, number | readonly number[]>>>;
+
 /**
  * Each corporate and status asked for is a run of the index, and the engine merges them: of none it reads more than the
- * page. Rejects with `STORE_UNAVAILABLE` for a reference that the view lacks.
+ * page. The runs of many corporates are merged only if few of the account's newest records are of these. Rejects with
+ * `STORE_UNAVAILABLE` for a reference that the view lacks.
  */
 export async function findPage(generation: Generation, query: PageQuery): Promise<ViewPage> {
-  const { accountId: account_id, statuses: status, references = {}, fromMs, toMs, after, limit } = query;
-  const asked = REFERENCES.filter((name) => references[name] !== undefined);
+  const { references = {}, limit } = query;
   const lacked = lackedBy(generation, query);
   if (lacked !== undefined)
     throw new FuelError(
       'STORE_UNAVAILABLE',
       `the transactions view has no ${lacked} yet: start fuel serve, which builds one that has it`,
     );
-  const wanted: Partial<Record<Reference, number | readonly number[]>> = Object.fromEntries(
-    asked.map((name) => [name, references[name]]),
+  const refers: Refers = Object.fromEntries(
+    REFERENCES.flatMap((name) => (references[name] === undefined ? [] : [[name, references[name]]])),
   );
-  const found = await generation.tables.find(generation.rows, {
-    index: indexOf(asked),
-    equals: { account_id, ...wanted, status },
-    range: { from: fromMs, to: toMs },
-    descending: true,
-    after: after && { created_at: after.createdAtMs, id: after.id },
-    columns: ['id', 'created_at', 'record'],
-    limit: limit + 1,
-  });
+  const found = await findRows(generation, query, refers);
   const shown = found.slice(0, limit).map(({ id, created_at, record }) => ({
     ...{ id, createdAtMs: created_at ?? 0 },
     ...recordIn(record ?? ''),
   }));
   return { rows: shown, hasMore: found.length > limit };
+}
+
+type FoundRow = Pick<Row, 'id' | 'created_at' | 'record'>;
+
+/** Returns the rows of the page, and one more if there is one. */
+async function findRows(generation: Generation, query: PageQuery, refers: Refers): Promise<FoundRow[]> {
+  const many = REFERENCES.find((name) => [refers[name] ?? []].flat().length > MAX_MERGED);
+  const wanted = query.limit + 1;
+  if (many === undefined) return readRows(generation, query, { refers, limit: wanted });
+  const { [many]: ids, ...others } = refers;
+  const asked = new Set([ids ?? []].flat());
+  const found: FoundRow[] = [];
+  let { after } = query;
+  for (let looked = 0; found.length * ONE_FITS_OF >= looked; ) {
+    const some = await readRows(
+      generation,
+      { ...query, after },
+      { refers: others, limit: wanted, also: many },
+    );
+    for (const row of some) if (asked.has(row[many] ?? Number.NaN)) found.push(row);
+    const last = some.at(-1);
+    if (found.length >= wanted || some.length < wanted || last === undefined) return found.slice(0, wanted);
+    after = { createdAtMs: last.created_at ?? 0, id: last.id };
+    looked += some.length;
+  }
+  const rest = await readRows(generation, { ...query, after }, { refers, limit: wanted - found.length });
+  return [...found, ...rest];
+}
+
+/** Reads rows by the index of these references. */
+function readRows(
+  { tables, rows }: Generation,
+  { accountId: account_id, statuses: status, fromMs, toMs, after }: PageQuery,
+  { refers, limit, also }: { readonly refers: Refers; readonly limit: number; readonly also?: Reference },
+): Promise<(FoundRow & Partial<Row>)[]> {
+  return tables.find(rows, {
+    index: indexOf(REFERENCES.filter((name) => refers[name] !== undefined)),
+    equals: { account_id, ...refers, status },
+    range: { from: fromMs, to: toMs },
+    descending: true,
+    after: after && { created_at: after.createdAtMs, id: after.id },
+    columns: ['id', 'created_at', 'record', ...(also === undefined ? [] : [also])],
+    limit,
+  });
 }

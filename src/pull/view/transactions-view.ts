@@ -46,8 +46,9 @@ export interface ParkedPage {
  * are of the served generation unless a `generation` is given, which may be the one that is being built. All reads but
  * `page` also work before the view is complete.
  *
- * - `page` reads one consistent snapshot of one account, and at most `limit` + 1 index entries for each
- *   corporate and status asked for. It rejects with `STORE_UNAVAILABLE` until the view is complete enough to be
+ * - `page` reads at most `limit` + 1 index entries of one account for each corporate and status asked for, and for many
+ *   corporates a limited number of the account's newest records before. Such a page is read in several steps: a record
+ *   that stays visible is neither missing nor repeated. Any other page is one consistent snapshot. It rejects with `STORE_UNAVAILABLE` until the view is complete enough to be
  *   served (see `Checkpoint.servesFrom`), and for a reference that the served view, of an older rendering, lacks.
  * - `find` returns the rows that the view has of these transactions.
  * - `rowsAfter` reads at most `limit` visible rows with an id above `afterId`, in ascending order of ids. A shorter answer

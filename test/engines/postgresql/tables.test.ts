@@ -1,14 +1,17 @@
-import { vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { PostgresConnection } from '../../../src/engines/postgresql/driver/connection.ts';
 import type { Sql } from '../../../src/engines/postgresql/driver/session.ts';
+import { Reading } from '../../../src/engines/postgresql/tables/sql.ts';
 import { openPostgresTables } from '../../../src/engines/postgresql/tables/tables.ts';
+import { selected } from '../../../src/tables/selected.ts';
+import { put } from '../../../src/tables/tables.ts';
 import { tablesContract } from '../../contracts/tables.contract.ts';
 import {
   describeWithPostgres,
   freshSchema,
   postgresql,
 } from '../../support/engines/postgresql/postgresql.ts';
-import { type ReadPlan, STORE } from '../../support/engines/tables-under-test.ts';
+import { ENTRIES, entry, type ReadPlan, STORE } from '../../support/engines/tables-under-test.ts';
 
 interface Node {
   readonly 'Node Type': string;
@@ -73,4 +76,32 @@ describeWithPostgres('tables on PostgreSQL', () => {
     const second = () => openPostgresTables(STORE, { connection, pollMs: 50 });
     return { tables: second(), second, plansOf };
   });
+  test.each([false, true])(
+    'a run that ends is not followed by the rest of its account (descending: %s)',
+    async (descending) => {
+      const schema = freshSchema();
+      const connection = postgresql(schema);
+      const tables = openPostgresTables(STORE, { connection });
+      const others = Array.from({ length: 3_000 }, (_, n) =>
+        entry(n, { status: n % 2 === 0 ? 1 : 3, made_at: n }),
+      );
+      await tables.write(
+        [...others, entry(9_000, { status: 2, made_at: 5 })].map((row) => put(ENTRIES, row)),
+      );
+      const one = { index: 'by_account', equals: { account: 7, status: 2 }, descending } as const;
+      const { sql, values = [] } = new Reading(schema, ENTRIES).run(selected(ENTRIES, one), {
+        columns: ['id'],
+        limit: 5,
+      });
+      const [row] = await connection.use(10_000, (run) =>
+        run({ sql: `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${sql}`, values }),
+      );
+      const [{ Plan } = { Plan: {} }] = (row?.['QUERY PLAN'] ?? []) as unknown as {
+        Plan: Record<string, number>;
+      }[];
+      expect((Plan['Shared Hit Blocks'] ?? 0) + (Plan['Shared Read Blocks'] ?? 0)).toBeLessThan(12);
+      expect(await tables.find(ENTRIES, { ...one, limit: 5 })).toMatchObject([{ id: 9_000 }]);
+      await tables.close();
+    },
+  );
 });

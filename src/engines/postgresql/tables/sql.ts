@@ -104,7 +104,8 @@ export class Reading {
   /**
    * Reads the rows of a run between two places of its index. It compares whole rows in the order of all the columns of
    * the index, so that no other index fits. If it left the columns with equal values out of the order, PostgreSQL might
-   * choose an index on the other columns.
+   * choose an index on the other columns. A comparison of rows stops a scan only where the first column changes, so a
+   * short run would be followed by the rest of the account: the scan ends by its limit, and other runs are filtered out.
    */
   #rows(
     found: Selected,
@@ -118,24 +119,24 @@ export class Reading {
     const { equals, order, from, to, descending, present } = found;
     const lead = equals.map(([column]) => column);
     const [first = ''] = order;
-    const after = part.after ?? [];
-    const place = found.after?.map((value, n) => this.#value(order[n] ?? '', value)) ?? after;
-    const side = (operator: string, limit: Value | undefined): string[] => {
-      const isAfter = place.length > 0 && (operator === '<') === descending;
-      const own = limit === undefined ? [] : [this.#value(first, limit)];
-      if (!isAfter)
-        return compared(`${operator}=`, [...lead, ...own.map(() => first)], [...part.terms, ...own]);
-      const beyond = compared(
-        operator,
-        [...lead, ...order.slice(0, place.length)],
-        [...part.terms, ...place],
-      );
-      // Reading begins at the place, so the limit on that side only filters.
-      return [...beyond, ...own.map((value) => `("${first}" ${operator}= ${value}) IS TRUE`)];
+    const place = found.after?.map((value, n) => this.#value(order[n] ?? '', value)) ?? part.after ?? [];
+    const [begin, end] = descending ? (['<', '>'] as const) : (['>', '<'] as const);
+    const valuesOf = (limit: Value | undefined) => (limit === undefined ? [] : [this.#value(first, limit)]);
+    const limits = { '>': valuesOf(from), '<': valuesOf(to) };
+    const upTo = (operator: '<' | '>', count?: number): string[] => {
+      const values = limits[operator];
+      const columns = [...lead, ...values.map(() => first)];
+      return compared(`${operator}=`, columns.slice(0, count), [...part.terms, ...values].slice(0, count));
     };
-    const where = whereAll([...side('>', from), ...side('<', to), ...haveValues(present)]);
-    return `SELECT ${part.columns} FROM ${this.#from}${where}
-      ORDER BY ${inOrder([...lead, ...order], found)} LIMIT ${part.limit}`;
+    const beyond = [
+      ...compared(begin, [...lead, ...order.slice(0, place.length)], [...part.terms, ...place]),
+      // Reading begins at the place, so the limit on that side only filters.
+      ...limits[begin].map((value) => `("${first}" ${begin}= ${value}) IS TRUE`),
+    ];
+    const begins = place.length > 0 ? beyond : upTo(begin);
+    const where = whereAll([...begins, ...upTo(end, 1), ...haveValues(present)]);
+    return `SELECT ${part.columns} FROM (SELECT * FROM ${this.#from}${where}
+      ORDER BY ${inOrder([...lead, ...order], found)} LIMIT ${part.limit}) AS scanned${whereAll(upTo(end))}`;
   }
 
   #readable(columns: readonly string[]): string {
