@@ -16,7 +16,9 @@ it.skipIf(onServers)(
     const mock = startFuel(['mock', '--port', '0', '--json'], options);
     await until(() => mock.stdout().includes('\n'));
     const shown = JSON.parse(mock.stdout());
-    expect(Object.keys(shown)).toEqual(expect.arrayContaining(['key', 'webhook_secret', 'from']));
+    const { stdout: help } = await fuelProcess(['mock', '--help'], options);
+    const named = /--json {5}([a-z_, \n]+)\n {2}otherwise/.exec(help)?.[1]?.split(/,\s+/) ?? [];
+    expect(Object.keys(shown).toSorted()).toEqual(named.toSorted());
     expect(existsSync(shown.ca_file)).toBe(true);
     expect(readdirSync(temporary).filter((name) => name.startsWith('fuel-mock-')).length).toBe(1);
 

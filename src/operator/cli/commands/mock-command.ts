@@ -9,6 +9,7 @@ import { leaf } from '../command/command.ts';
 import * as option from '../command/options.ts';
 import { abortOnInterrupt, Output } from '../command/output.ts';
 
+const CA_VARIABLES = ['SSL_CERT_FILE', 'REQUESTS_CA_BUNDLE', 'CURL_CA_BUNDLE', 'NODE_EXTRA_CA_CERTS'];
 const DEFAULT_SEED = 1;
 const DEFAULT_PORT = 8450;
 const HOUR_MS = 3_600_000;
@@ -18,7 +19,14 @@ const MAX_PORT = 65_534; // the control listener has the next one
 export const addMockCommand = leaf({
   usage: 'mock',
   summary: "serve the API on generated data and send webhooks on demand, for a customer's own tests",
-  example: 'fuel mock --seed 7 --port 8450',
+  example: `fuel mock --seed 7 --port 8450
+
+Prints:
+  --json     base_url, ca_file, key, webhook_secret, webhook_secret_standard, second_key, second_webhook_secret,
+             control_url, from, to, transactions
+  otherwise  exports of BASE_URL, API_KEY, WEBHOOK_SECRET, WEBHOOK_SECRET_STANDARD, SECOND_API_KEY,
+             SECOND_WEBHOOK_SECRET, MOCK, FROM, WEEK, TO, and of the CA file for most languages as SSL_CERT_FILE,
+             REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE and NODE_EXTRA_CA_CERTS`,
   options: {
     seed: option.withDefault(
       option.valued(
@@ -56,20 +64,25 @@ async function serveMock(options: MockOptions, out: Output): Promise<void> {
 }
 
 function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
-  const { key, webhookSecret, shown } = data;
+  const { key, webhookSecret, second, shown } = data;
   const [from, week, to] = [data.fromMs, data.toMs - WEEK_MS, data.toMs].map(formatDateTime);
   const document = {
     ...{ base_url: baseUrl, ca_file: caFile, key, webhook_secret: webhookSecret },
     ...{ webhook_secret_standard: standardSecret(webhookSecret), control_url: controlUrl },
+    ...{ second_key: second.key, second_webhook_secret: second.webhookSecret },
     ...{ from, to, transactions: shown.size },
   };
-  const kinds = Object.entries(KINDS).map(([kind, { what }]) => `#   ${kind.padEnd(9)}  ${what}`);
+  const kinds = Object.entries(KINDS).map(([kind, { what }]) => `#   ${kind.padEnd(13)}  ${what}`);
   const text = [
     '# Paste these lines into the shell in which you try your programs:',
     `export BASE_URL=${baseUrl}`,
     `export API_KEY=${key}`,
     `export WEBHOOK_SECRET=${webhookSecret} WEBHOOK_SECRET_STANDARD=${standardSecret(webhookSecret)}`,
-    `export CURL_CA_BUNDLE='${caFile}' NODE_EXTRA_CA_CERTS='${caFile}'`,
+    `export SECOND_API_KEY=${second.key} SECOND_WEBHOOK_SECRET=${second.webhookSecret}`,
+    `export ${CA_VARIABLES.map((name) => `${name}='${caFile}'`).join(' ')}`,
+    '# Java has a trust store of its own:',
+    '#   keytool -importcert -noprompt -alias mock -file "$SSL_CERT_FILE" -keystore mock.p12 -storepass changeit',
+    '#   export JAVA_TOOL_OPTIONS="-Djavax.net.ssl.trustStore=$PWD/mock.p12 -Djavax.net.ssl.trustStorePassword=changeit"',
     `export MOCK=${controlUrl}`,
     `export FROM=${from} WEEK=${week} TO=${to}`,
     '',
@@ -80,6 +93,10 @@ function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
     ...kinds,
     '# Void a transaction, so that the API no longer shows it:',
     `#   curl "$MOCK/void" -d transaction=${[...shown.keys()][0]}`,
+    '# Add transactions, let pull requests fail, and see what a ledger should hold:',
+    '#   curl "$MOCK/new" -d kind=confirmed -d count=3',
+    '#   curl "$MOCK/fail" -d status=cut -d times=2',
+    '#   curl "$MOCK/transactions"',
     '# Ctrl-C ends it and leaves no files behind.',
   ];
   out.result(document, text.join('\n'));
