@@ -81,7 +81,7 @@ export function errorOfThread(error: unknown): unknown {
 export const ENCODE_CREDENTIALS =
   'in its user name and password write @ : / ? # % and spaces as %40 %3A %2F %3F %23 %25 %20';
 
-const NOT_ENCODED = /[@:/?#\s]|%(?![0-9a-f]{2})/i;
+const NOT_ENCODED = /[@:/?#%\s]/;
 
 /**
  * The error for a connection string that its driver rejects. It quotes the driver's message, unless that contains a

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { readLog } from '../../../src/operator/verify/read-log.ts';
+import { settle } from '../../support/deliveries/fake-scheduler.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
 import { confirmed } from '../../support/transactions/e2e-samples.ts';
 
@@ -42,10 +43,13 @@ test('without a rest some blocks are judged at the same time, and all are done a
   const { store, append } = openPushStores();
   for (let id = 1; id <= 20; id++) await append(`transaction-${id}`, confirmed(id));
   const counts = { underWay: 0, most: 0, done: 0 };
+  const full = Promise.withResolvers<void>();
   const judge = async (): Promise<void> => {
     counts.underWay += 1;
     counts.most = Math.max(counts.most, counts.underWay);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    if (counts.underWay === 8) full.resolve();
+    await full.promise;
+    await settle();
     counts.underWay -= 1;
     counts.done += 1;
   };

@@ -159,8 +159,11 @@ export class SimulatedProcess implements Owner {
   }
 }
 
+/** A connection of the proxy, with one request. */
 class Wire extends Duplex {
+  static #ports = 0;
   readonly remoteAddress = PROXY;
+  readonly remotePort = ++Wire.#ports;
 
   setTimeout(): this {
     return this;
@@ -176,19 +179,24 @@ class Wire extends Duplex {
 }
 
 function ask(server: Server, { path, headers }: Request): Promise<Answer> {
-  const message = new IncomingMessage(new Wire() as never);
+  const wire = new Wire();
+  const message = new IncomingMessage(wire as never);
   const version = { httpVersion: '1.1', httpVersionMajor: 1, httpVersionMinor: 1 };
   Object.assign(message, { method: 'GET', url: path, ...version });
   const all = { host: 'api.fuel.example', ...headers };
   Object.assign(message.headers, all);
   message.rawHeaders.push(...Object.entries(all).flat());
   const response = new ServerResponse(message);
+  response.assignSocket(wire as never);
+  server.emit('connection', wire);
   return new Promise((resolve) => {
     Object.assign(response, {
       end(body: unknown) {
         const text = typeof body === 'string' ? body : Buffer.isBuffer(body) ? body.toString('utf8') : '';
         response.emit('finish');
         response.emit('close');
+        response.detachSocket(wire as never);
+        wire.destroy();
         resolve({ status: response.statusCode, text });
         return response;
       },
