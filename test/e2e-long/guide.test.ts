@@ -19,7 +19,7 @@ describe.skipIf(onServers)('the guide', () => {
     const [start = '', pull = '', ...furtherPulls] = commandsOf('first-pull.md');
     const [sync = '', voidAndSync = '', ...furtherSyncs] = commandsOf('sync.md');
     const [receive = '', send = '', ...furtherSends] = commandsOf('receiving.md');
-    const [both = '', ...furtherBoth] = commandsOf('reconciling.md');
+    const [both = '', month = '', ...furtherBoth] = commandsOf('reconciling.md');
     const [verify = '', ...furtherVerify] = commandsOf('verify/README.md');
     expect([furtherPulls, furtherSyncs, furtherSends, furtherBoth, furtherVerify].flat()).toEqual([]);
 
@@ -62,6 +62,7 @@ describe.skipIf(onServers)('the guide', () => {
     const [, holds = '', lines = ''] = /fuel\.db holds (\d+)\n\s*(\d+)\n/.exec(reconciled) ?? [];
     expect(Number(holds)).toBeGreaterThan(1_900);
     expect(lines).toBe(holds);
+    expect(await second.paste(month)).toMatch(/\ncreated_at .*transactions: \d/);
 
     expect(await second.paste(verify)).toContain('genuine\n');
   });
