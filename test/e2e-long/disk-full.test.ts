@@ -77,8 +77,7 @@ describe.runIf(isMounted && !onServers)('a service whose disk is full', () => {
     expect(found).toEqual(['id="attention-disk" class="bad"']);
     const { lines } = await service.fuel(['doctor', '--json']);
     const wrong = (lines as { ok: boolean; check: string }[]).filter(({ ok }) => !ok);
-    // The record's corporate was never added.
-    expect(wrong.map(({ check }) => check)).toEqual(['disk-space', 'corporates']);
+    expect(wrong.map(({ check }) => check)).toEqual(['disk-space']);
   });
 
   it('is ready again once there is space, and records', async () => {

@@ -8,10 +8,11 @@ import { settingsFor } from '../../engines/engines.ts';
 import { EMBEDDED_FILES } from '../../engines/sqlite/embedded-files.ts';
 import { recordedAtMs } from '../../event-store/codec.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../event-store/damage.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
 import { operationsOf } from '../../event-store/operations.ts';
 import { assertViewFits } from '../../event-store/store-identity.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
-import { lastSeal } from '../../seals/seals.ts';
+import { lastSeal, type Seal } from '../../seals/seals.ts';
 import type { StoreName } from '../../service/engines/engines.ts';
 import type { AccountLists } from '../answers/account.ts';
 import { counted, some } from '../answers/names.ts';
@@ -61,7 +62,6 @@ export const STORE_CHECKS: readonly Check[] = [
     name: 'proof',
     madeBy: 'doctor',
     stores: 'required',
-    remedy: 'fuel audit verify, which names the first fault of the log',
     find: checkProof,
   },
   {
@@ -180,13 +180,25 @@ async function missingStore({ config, engines }: Facts): Promise<Finding> {
   );
 }
 
+/** Reads the newest seal, or returns the error that says why it can't be read. */
+async function newestSeal(store: EventStore): Promise<Seal | FuelError | undefined> {
+  try {
+    return await lastSeal(store);
+  } catch (error) {
+    if (error instanceof FuelError && error.code === 'REFUSED') return error;
+    throw error;
+  }
+}
+
 /** Checks that what was sealed has been proven lately. Every night does it. */
 export async function checkProof({
   store,
   operations,
   clock,
 }: Pick<Facts, 'store' | 'operations' | 'clock'>): Promise<Finding> {
-  const seal = await lastSeal(await store());
+  const seal = await newestSeal(await store());
+  if (seal instanceof FuelError)
+    return wrong(seal.message, 'fuel audit verify, which names the first fault of the log');
   if (seal === undefined)
     return right('nothing is sealed yet; a process with the role projector seals the log');
   const sealed = `${counted(seal.size, 'event')} sealed, the last at ${formatDateTime(recordedAtMs(seal.recorded))}`;
