@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock.ts';
+import { type Clock, steadyClock } from '../base/clock.ts';
 import { DAY_MS } from '../domain/values/date-time.ts';
 import type { EventStore, SubscribeOptions, SubscriptionBatch } from './event-store.ts';
 import type { RecordedEvent } from './recorded-event.ts';
@@ -38,12 +38,28 @@ export async function* readToEnd(
 /** The most that a clock may be ahead of the newest event: in a day, a running service records something. */
 const MAX_AHEAD_MS = DAY_MS;
 
+/** For each open store a time that was believed, and when that was on a clock that never jumps. */
+const believed = new WeakMap<object, { readonly atMs: number; readonly readAtMs: number }>();
+
 /**
  * Returns the time by which the age of stored things is judged: now, or a day after the newest event if that is earlier. So a
- * clock that is far ahead makes nothing old.
+ * clock that is far ahead makes nothing old, also not by what is recorded meanwhile: an event whose time is more than a day
+ * later than the time that has passed since an earlier call is not believed. The first call for a store believes its newest
+ * event, so a process makes that call when it starts.
  */
-export async function timeForAges(store: Pick<EventStore, 'readBackwards'>, clock: Clock): Promise<number> {
+export async function timeForAges(
+  store: Pick<EventStore, 'readBackwards'>,
+  clock: Clock,
+  steady: Clock = steadyClock,
+): Promise<number> {
   const { events } = await store.readBackwards({ prefixes: [], limit: 1 });
-  const [newest] = events;
-  return Math.min(clock.now(), (newest?.recordedAtMs ?? Number.POSITIVE_INFINITY) + MAX_AHEAD_MS);
+  const newestMs = events[0]?.recordedAtMs;
+  if (newestMs === undefined) return clock.now();
+  const readAtMs = steady.now();
+  const before = believed.get(store);
+  const passedMs = before === undefined ? newestMs : before.atMs + (readAtMs - before.readAtMs);
+  const isBelieved = newestMs > passedMs && newestMs <= passedMs + MAX_AHEAD_MS;
+  const atMs = isBelieved ? newestMs : passedMs;
+  believed.set(store, { atMs, readAtMs });
+  return Math.min(clock.now(), atMs + MAX_AHEAD_MS);
 }

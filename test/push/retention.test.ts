@@ -82,7 +82,7 @@ test('a withdrawal is forgotten a day after nothing from before it is enqueued a
   expect(await stateAfter(10 * DAY_MS + 1, 2)).toBe('pending');
 });
 
-test('a clock that is far ahead at the hour of the removal removes nothing, until an event confirms it', async () => {
+test('a clock that is far ahead at the hour of the removal removes nothing, also if events are recorded meanwhile', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
   const stopping = new AbortController();
   onTestFinished(() => {
@@ -109,7 +109,7 @@ test('a clock that is far ahead at the hour of the removal removes nothing, unti
   await vi.advanceTimersByTimeAsync(HOUR_MS);
   await record(store, 'account-1', 'at that time');
   await vi.advanceTimersByTimeAsync(HOUR_MS);
-  expect(removals).toEqual(['purge: 0', 'purge: 1']);
+  expect(removals).toEqual(['purge: 0', 'purge: 0']);
 });
 
 test('a service that stops removes no further batch', async () => {

@@ -103,6 +103,7 @@ class Notifier {
   async begin(): Promise<Position> {
     const { store, coordination, clock, log } = this.#options;
     this.#storeId = await storeIdentity(store, clock);
+    await timeForAges(store, clock); // before a clock that jumps can have recorded anything
     const found = await coordination.checkpoint(NOTICES);
     const mismatch = found && (await mismatchOf(found, { store, storeId: this.#storeId }));
     if (mismatch !== undefined)

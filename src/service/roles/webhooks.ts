@@ -6,6 +6,7 @@ import { assertSecretsReadable } from '../../accounts/store-binding.ts';
 import { steadyClock, systemScheduler } from '../../base/clock.ts';
 import { retentionMs } from '../../base/config/config.ts';
 import { aborted } from '../../base/pause.ts';
+import { timeForAges } from '../../event-store/reads.ts';
 import { configuredPresigner } from '../../pull/images/presign.ts';
 import { Dispatcher } from '../../push/dispatch/dispatcher.ts';
 import { watchLateDeliveries } from '../../push/dispatch/late-deliveries.ts';
@@ -48,6 +49,7 @@ export async function webhooks(run: Context, started: Started): Promise<void> {
     await Promise.race([live.whenCaughtUp, directoryEnded, aborted(until)]);
     if (!until.aborted) {
       await assertSecretsReadable(engines.store(), directory, { masterKeys, log });
+      await timeForAges(engines.store(), systemScheduler); // before a clock that jumps can have recorded anything
       dispatcher.start();
       startRetention({
         store: engines.store(),
