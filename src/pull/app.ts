@@ -10,9 +10,10 @@ import {
   requireAvailability,
   requireForwardedHttps,
   requireHost,
+  takeTurns,
 } from './admission.ts';
 import { type RequestState, refuse, type Step } from './answers.ts';
-import { takeTurns } from './key-turns.ts';
+
 import { keepProvenConnections, type ProvenConnections } from './proven-connections.ts';
 import { type RequestLogOptions, requestLog } from './request-log.ts';
 import { listTransactions, type TransactionsOptions } from './transactions.ts';

@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import Koa from 'koa';
 import { expect, onTestFinished, test } from 'vitest';
+import { takeTurns } from '../../src/pull/admission.ts';
 import type { RequestState } from '../../src/pull/answers.ts';
-import { takeTurns } from '../../src/pull/key-turns.ts';
 import { until } from '../support/waiting.ts';
 
 const MAX_UNDER_WAY = 8;

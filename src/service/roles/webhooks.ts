@@ -6,6 +6,7 @@ import { assertSecretsReadable } from '../../accounts/store-binding.ts';
 import { steadyClock, systemScheduler } from '../../base/clock.ts';
 import { retentionMs } from '../../base/config/config.ts';
 import { aborted } from '../../base/pause.ts';
+import { retryWhileUnavailable } from '../../base/retry.ts';
 import { timeForAges } from '../../event-store/reads.ts';
 import { configuredPresigner } from '../../pull/images/presign.ts';
 import { Dispatcher } from '../../push/dispatch/dispatcher.ts';
@@ -49,7 +50,9 @@ export async function webhooks(run: Context, started: Started): Promise<void> {
     await Promise.race([live.whenCaughtUp, directoryEnded, aborted(until)]);
     if (!until.aborted) {
       await assertSecretsReadable(engines.store(), directory, { masterKeys, log });
-      await timeForAges(engines.store(), systemScheduler); // before a clock that jumps can have recorded anything
+      // Once before a clock that jumps can have recorded anything.
+      const agesNow = () => timeForAges(engines.store(), systemScheduler);
+      await retryWhileUnavailable(agesNow, { log, signal: until, component: 'webhooks' });
       dispatcher.start();
       startRetention({
         store: engines.store(),
