@@ -35,16 +35,19 @@ export async function* readToEnd(
   }
 }
 
-/** The most that a clock may be ahead of the newest event: in a day, a running service records something. */
-const MAX_AHEAD_MS = DAY_MS;
+/**
+ * The most that a clock may be ahead of the newest event: in a day, a running service records something. It is less than the day
+ * after which a notice is old, so that the newest event is never old just because a clock is ahead.
+ */
+const MAX_AHEAD_MS = (23 / 24) * DAY_MS;
 
 /** For each open store a time that was believed, and when that was on a clock that never jumps. */
 const believed = new WeakMap<object, { readonly atMs: number; readonly readAtMs: number }>();
 
 /**
- * Returns the time by which the age of stored things is judged: now, or a day after the newest event if that is earlier. So a
- * clock that is far ahead makes nothing old, also not by what is recorded meanwhile: an event whose time is more than a day
- * later than the time that has passed since an earlier call is not believed. The first call for a store believes its newest
+ * Returns the time by which the age of stored things is judged: now, or 23 hours after the newest event if that is earlier. So a
+ * clock that is far ahead makes nothing old, also not by what is recorded meanwhile: an event whose time is more than
+ * that later than the time that has passed since an earlier call is not believed. The first call for a store believes its newest
  * event, so a process makes that call when it starts.
  */
 export async function timeForAges(

@@ -47,6 +47,8 @@ interface NotifierOptions {
   readonly mailer: Mailer;
   readonly operatorEmail: string | null;
   readonly clock: Clock;
+  /** Measures how much time has passed; the clock of this thread that never jumps, unless given. */
+  readonly steady?: Clock;
   readonly log: Log;
   /** Counts notices that nobody will get. */
   readonly givenUp: { inc(): void };
@@ -101,9 +103,9 @@ class Notifier {
 
   /** Returns where to continue. The whole log is read again if the checkpoint belongs to another log. */
   async begin(): Promise<Position> {
-    const { store, coordination, clock, log } = this.#options;
+    const { store, coordination, clock, steady, log } = this.#options;
     this.#storeId = await storeIdentity(store, clock);
-    await timeForAges(store, clock); // before a clock that jumps can have recorded anything
+    await timeForAges(store, clock, steady); // before a clock that jumps can have recorded anything
     const found = await coordination.checkpoint(NOTICES);
     const mismatch = found && (await mismatchOf(found, { store, storeId: this.#storeId }));
     if (mismatch !== undefined)
@@ -206,10 +208,10 @@ class Notifier {
 
   /** Returns the time by which the age of these events is judged. It reads the log only if one of them seems old. */
   async #timeForAges(events: readonly RecordedEvent[]): Promise<number> {
-    const { store, clock } = this.#options;
+    const { store, clock, steady } = this.#options;
     const nowMs = clock.now();
     const seemsOld = (event: RecordedEvent): boolean => isNoticeType(event.type) && isOld(event, nowMs);
-    return events.some(seemsOld) ? timeForAges(store, clock) : nowMs;
+    return events.some(seemsOld) ? timeForAges(store, clock, steady) : nowMs;
   }
 
   async #send(notice: Notice): Promise<void> {

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
-import { onKey, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
+import { groupAdded, onKey, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import {
   CONTACTS,
   contactsSet,
@@ -58,6 +58,7 @@ describe('the notifier', () => {
     clock.advance(1);
     await record(DISABLED);
     clock.advance(DAY_MS);
+    await record(groupAdded());
     run();
     await smtp.received(2);
     await logged('notice mailed', 2);
