@@ -12,6 +12,7 @@ const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   rebuild: () => import('./rebuild.ts'),
   verify: () => import('./verify.ts'),
   page: () => import('./page.ts'),
+  corporates: () => import('./corporates.ts'),
   depth: () => import('./depth.ts'),
   memory: () => import('./memory.ts'),
   start: () => import('./start.ts'),

@@ -18,10 +18,18 @@ export interface Customer {
 const RATE_LIMIT = 1_000_000_000;
 
 /** Opens the sample accounts with access and a key each, through the commands behind `fuel account` and `fuel key`. */
-export async function provision(store: EventStore, accountIds: readonly number[]): Promise<Customer[]> {
+export function provision(store: EventStore, accountIds: readonly number[]): Promise<Customer[]> {
+  return provisionAccounts(store, accountIds.map(sampleAccount));
+}
+
+/** Opens these accounts like `provision`. */
+export async function provisionAccounts(
+  store: EventStore,
+  accounts: readonly SampleAccount[],
+): Promise<Customer[]> {
   const author = { actor: 'bench', command: 'bench' };
   const customers: Customer[] = [];
-  for (const account of accountIds.map(sampleAccount)) {
+  for (const account of accounts) {
     const { key, ...stored } = generateKey('staging');
     const commands = commandsFor(account, stored);
     await changeAccount({ store, clock: systemClock, author }, account.id, commands);

@@ -100,8 +100,9 @@ export interface ChangeSignal {
 }
 
 /**
- * The tables of one store that a process has opened. A read uses a named index. It reads no more entries of the index than
- * it returns rows, and one more for each run. Each combination of values in `equals` makes a run, and the runs are merged.
+ * The tables of one store that a process has opened. A read uses a named index. Each combination of values in `equals` makes
+ * a run, and the runs are merged. A read of one run reads no more entries of the index than it returns rows, and one more;
+ * of many runs it reads one entry each, and more only of those that can reach the rows it returns.
  * The caller may change what is returned without changing the store.
  *
  * - `get` returns the existing rows with these keys, in the order of the keys.

@@ -2,10 +2,11 @@ import type { Document } from 'mongodb';
 import { expect, test } from 'vitest';
 import { openMongoTables } from '../../../src/engines/mongodb/tables/tables.ts';
 import { removeRows } from '../../../src/tables/remove-rows.ts';
-import { change, put, type Tables } from '../../../src/tables/tables.ts';
+import { change, drop, put, type Tables } from '../../../src/tables/tables.ts';
 import { tablesContract } from '../../contracts/tables.contract.ts';
 import { describeWithMongodb, freshDatabase, mongodb } from '../../support/engines/mongodb.ts';
 import { ENTRIES, PARCELS, type ReadPlan, STORE } from '../../support/engines/tables-under-test.ts';
+import { replacing } from '../../support/interposed.ts';
 
 describeWithMongodb('tables on MongoDB', () => {
   tablesContract(async () => {
@@ -52,6 +53,51 @@ describeWithMongodb('tables on MongoDB', () => {
       expect(await removeRows(tables, ENTRIES, { index: 'key' }, 150)).toBe(150);
     };
     expect(await profiled(work, { op: 'getmore' })).toEqual([]);
+  });
+
+  /** Two rows in each of 600 runs. The rows of high accounts are the newest. */
+  const manyRuns = Array.from({ length: 1_200 }, (_, id) => ({
+    ...entry(id),
+    ...{
+      account: id % 300,
+      status: 1 + (id % 4 < 2 ? 0 : 1),
+      made_at: (id % 300) * 10 + Math.floor(id / 300),
+    },
+  }));
+  const newest = {
+    index: 'by_account',
+    equals: { account: Array.from({ length: 300 }, (_, n) => n), status: [1, 2] },
+    ...{ descending: true, limit: 5 },
+  } as const;
+
+  test('of many runs only the rows that are asked for are read, and of the others where they begin', async () => {
+    const work = async (tables: Tables) => {
+      await tables.write(manyRuns.map((row) => put(ENTRIES, row)));
+      const found = await tables.find(ENTRIES, newest);
+      expect(found.map((row) => row.made_at)).toEqual([2_993, 2_992, 2_991, 2_990, 2_983]);
+    };
+    const reads = await profiled(work, { docsExamined: { $gt: 0 }, op: { $in: ['query', 'command'] } });
+    expect(reads.reduce((sum, { docsExamined }) => sum + docsExamined, 0)).toBeLessThanOrEqual(10);
+  });
+
+  test('a row of many runs that is removed while they are read does not hide the rows after it', async () => {
+    const connection = mongodb();
+    const tables = openMongoTables(STORE, { connection });
+    await tables.write(manyRuns.map((row) => put(ENTRIES, row)));
+    const gone = manyRuns.filter((row) => row.account === 298).map(({ id }) => id);
+    const beginnings = newest.equals.status.length;
+    let reads = 0;
+    const removing = replacing(connection, {
+      async use(work) {
+        if (++reads === beginnings + 1) await tables.write(gone.map((id) => drop(ENTRIES, id)));
+        return connection.use(work);
+      },
+    });
+    const reader = openMongoTables(STORE, { connection: removing });
+    await reader.get(ENTRIES, [1]);
+    reads = 0;
+    const found = await reader.find(ENTRIES, newest);
+    expect(found.map((row) => row.made_at)).toEqual([2_993, 2_992, 2_991, 2_990, 2_973]);
   });
 
   test('a write is done once a majority has it, so that a failover does not undo it', async () => {

@@ -76,6 +76,26 @@ describeWithPostgres('tables on PostgreSQL', () => {
     const second = () => openPostgresTables(STORE, { connection, pollMs: 50 });
     return { tables: second(), second, plansOf };
   });
+  test('of many runs only the rows that are asked for are read, and of the others keys', async () => {
+    const schema = freshSchema();
+    const connection = postgresql(schema);
+    const tables = openPostgresTables(STORE, { connection });
+    const rows = Array.from({ length: 1_200 }, (_, n) =>
+      entry(n, { account: n % 300, made_at: (n * 7) % 1_200 }),
+    );
+    await tables.write(rows.map((row) => put(ENTRIES, row)));
+    await connection.use(10_000, (run) => run({ sql: `VACUUM ANALYZE "${schema}"."${ENTRIES.name}"` }));
+    const equals = { account: Array.from({ length: 300 }, (_, n) => n), status: [1, 2] };
+    const plans = await plansOf(async () => {
+      const found = await tables.find(ENTRIES, { index: 'by_account', equals, descending: true, limit: 5 });
+      expect(found.map((row) => row.made_at)).toEqual([1_199, 1_198, 1_197, 1_196, 1_195]);
+    });
+    expect(plans).toHaveLength(3);
+    expect(plans.filter(({ index }) => index === 'key')).toMatchObject([{ read: 5 }]);
+    expect(JSON.stringify(plans).match(/Index Only Scan/g)?.length).toBeGreaterThanOrEqual(2);
+    await tables.close();
+  });
+
   test.each([false, true])(
     'a run that ends is not followed by the rest of its account (descending: %s)',
     async (descending) => {

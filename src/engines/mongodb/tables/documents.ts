@@ -13,7 +13,7 @@ import {
 import type { Selected } from '../../../tables/selected.ts';
 
 /** How many runs of an index MongoDB merges in order (`internalQueryMaxScansToExplode`). If there are more, it sorts all entries. */
-const MAX_RUNS = 200;
+export const MAX_RUNS = 200;
 /**
  * A limit below every value of a column. A condition with it selects the rows that have a value, which are those in an
  * index with the column.

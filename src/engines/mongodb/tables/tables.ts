@@ -1,5 +1,11 @@
 import type { AggregationCursor, Collection, Db, Document, FindCursor } from 'mongodb';
-import { columnsOfIndex, type Key, type StorePlan, type TablePlan } from '../../../tables/plan.ts';
+import {
+  type AnyRow,
+  columnsOfIndex,
+  type Key,
+  type StorePlan,
+  type TablePlan,
+} from '../../../tables/plan.ts';
 import { comparing, rangesOf, type Selected } from '../../../tables/selected.ts';
 import type { Tables, Write } from '../../../tables/tables.ts';
 import { allDone, asTables, type TablesEngine, type Wanted } from '../../tables/as-tables.ts';
@@ -13,10 +19,12 @@ import {
   groupsFilter,
   hintOf,
   indexesOf,
+  MAX_RUNS,
   projectionOf,
   sortOf,
   toRow,
 } from './documents.ts';
+import { runCount, runsReaching, upToPlace, withOneList } from './many-runs.ts';
 import { type StoredDocument, storedIn, writeInTurn } from './write.ts';
 
 /** The limit for building indexes. A retry after it waits for the same build. */
@@ -27,6 +35,12 @@ export interface OpenTablesOptions {
   readonly connection: MongoConnection;
   /** The interval at which listeners are notified, since others may have written. */
   readonly pollMs?: number;
+}
+
+interface FirstOfEach {
+  readonly of: string;
+  readonly columns: readonly string[];
+  readonly where: readonly Document[];
 }
 
 /** Opens tables in MongoDB. The first call makes missing ones. */
@@ -54,7 +68,21 @@ class MongoTables implements TablesEngine {
     this.changed = new PolledChanges(pollMs);
   }
 
-  async select(table: TablePlan, found: Selected, { columns, limit }: Wanted) {
+  /**
+   * Merges runs. If there are many, only those are merged that reach the rows that are asked for. If these have become too
+   * few, since a row that was found is gone, all runs are merged.
+   */
+  async select(table: TablePlan, found: Selected, wanted: Wanted) {
+    if (runCount(found) <= MAX_RUNS) return this.#merged(table, found, wanted);
+    const begun = await this.#begun(table, found);
+    const reaching = runsReaching(found, begun, wanted.limit);
+    const rows = reaching.isNone ? [] : await this.#merged(table, reaching, wanted);
+    return rows.length === wanted.limit || begun.length < wanted.limit
+      ? rows
+      : this.#merged(table, found, wanted);
+  }
+
+  async #merged(table: TablePlan, found: Selected, { columns, limit }: Wanted): Promise<AnyRow[]> {
     const { order, descending } = found;
     const parts = rangesOf(found).flatMap((range) =>
       filtersOf(table, range).map((filter) => ({ filter, sort: sortOf(table, range.order, descending) })),
@@ -70,13 +98,33 @@ class MongoTables implements TablesEngine {
     return parts.length === 1 ? rows : rows.sort(comparing(order, descending)).slice(0, limit);
   }
 
-  async firsts(table: TablePlan, found: Selected, groups?: readonly Key[]) {
-    const columns = columnsOfIndex(table, found.index);
+  /** Returns where each run begins that is not empty: its equal values, and the first row's value in the order. */
+  async #begun(table: TablePlan, found: Selected): Promise<AnyRow[]> {
+    const [of, parts] = withOneList(upToPlace(found));
+    const columns = [...found.equals.map(([column]) => column), ...found.order.slice(0, 1)];
+    const rows = await Promise.all(
+      parts.map((part) => this.#firstOfEach(table, part, { of, columns, where: filtersOf(table, part) })),
+    );
+    return rows.flat();
+  }
+
+  firsts(table: TablePlan, found: Selected, groups?: readonly Key[]) {
     const [of = ''] = found.order;
+    const columns = columnsOfIndex(table, found.index);
+    const where = [...filtersOf(table, found), groupsFilter(table, found, groups)];
+    return this.#firstOfEach(table, found, { of, columns, where });
+  }
+
+  /** Returns columns of the first row with each value of `of`, which are in the index. It reads one index entry for each. */
+  async #firstOfEach(
+    table: TablePlan,
+    found: Selected,
+    { of, columns, where }: FirstOfEach,
+  ): Promise<AnyRow[]> {
     const first = columns.map((column) => [column, { $first: `$${fieldOf(table, column)}` }]);
     const stages = [
-      { $match: { $and: [...filtersOf(table, found), groupsFilter(table, found, groups)] } },
-      { $sort: sortOf(table, columns, found.descending) },
+      { $match: { $and: where } },
+      { $sort: sortOf(table, columnsOfIndex(table, found.index), found.descending) },
       { $group: { ...Object.fromEntries(first), _id: `$${fieldOf(table, of)}` } },
     ];
     const rows = await this.#read(table, (stored) => stored.aggregate(stages, this.#reading(found)));

@@ -55,12 +55,20 @@ export class Reading {
     return this.#sql(`SELECT ${this.#readable(columns)} FROM ${this.#from} WHERE ${isAsked}`);
   }
 
-  /** Reads up to `block` rows of each run, and returns the first ones of these in the order of the selection. */
-  runs(found: Selected, { columns, limit, block }: Wanted & { readonly block: number }): Sql {
-    const rows = this.#ofRuns(found, quoted(columns), block);
-    return this.#sql(
-      `SELECT ${this.#readable(columns)} ${rows} ORDER BY ${inOrder(found.order, found)} LIMIT ${limit}`,
-    );
+  /**
+   * Merges runs. It finds where each begins, reads keys of those that begin first, since no other can reach the rows that
+   * are asked for, and at last reads these rows. All of it is one statement, so the rows are those of one moment.
+   */
+  runs(found: Selected, { columns, limit }: Wanted): Sql {
+    const index = quoted(columnsOfIndex(this.#table, found.index));
+    const first = `ORDER BY ${inOrder(found.order, found)} LIMIT ${limit}`;
+    const terms = found.equals.map(([column]) => `begun."${column}"`);
+    const keys = this.#rows(found, { columns: index, terms, limit });
+    const key = `"${this.#table.key}"`;
+    return this.#sql(`WITH begun AS MATERIALIZED (SELECT ${index} ${this.#ofRuns(found, index, 1)} ${first}),
+      keys AS (SELECT each.* FROM begun CROSS JOIN LATERAL (${keys}) AS each)
+      SELECT ${this.#readable(columns)} FROM (SELECT * FROM ${this.#from}
+      WHERE ${key} = ANY(ARRAY(SELECT ${key} FROM keys ${first})) LIMIT ${limit}) AS found ${first}`);
   }
 
   count(found: Selected, max: number): Sql {

@@ -17,8 +17,6 @@ import { writeAtOnce } from './write.ts';
 const INDEXES_MS = 3_600_000;
 /** How long the removal of tables waits for who reads them. Every other reader waits behind it. */
 const DROP_LOCK_MS = 250;
-/** How many rows of each run are read first. More are read only if most of the first rows belong to one run. */
-const LEAST_OF_RUN = 8;
 
 export interface OpenTablesOptions {
   /** The shared connection. Its owner closes it. */
@@ -58,16 +56,7 @@ class PostgresTables implements TablesEngine {
     const [[, keys = []] = []] = equals;
     if (order.length === 0) return this.#read(table, found, (reading) => reading.byKey(keys, wanted.columns));
     if (isOneRun) return this.#read(table, found, (reading) => reading.run(found, wanted));
-    const runs = equals.reduce((product, [, values]) => product * values.length, 1);
-    const least = Math.max(LEAST_OF_RUN, Math.ceil((2 * wanted.limit) / runs));
-    const leading = equals.map(([column]) => column);
-    const columns = [...new Set([...leading, ...order, ...wanted.columns])];
-    const merged = (block: number): Promise<AnyRow[]> =>
-      this.#read(table, found, (reading) => reading.runs(found, { ...wanted, columns, block }));
-    const rows = await merged(Math.min(least, wanted.limit));
-    const ofRuns = Map.groupBy(rows, (row) => leading.map((column) => row[column]).join(' '));
-    const isCut = [...ofRuns.values()].some((some) => some.length >= least);
-    return isCut && least < wanted.limit ? merged(wanted.limit) : rows;
+    return this.#read(table, found, (reading) => reading.runs(found, wanted));
   }
 
   firsts(table: TablePlan, found: Selected, groups?: readonly Key[]) {
