@@ -14,6 +14,16 @@ export interface Progress {
   readonly stored: RowOf<ProgressTable> | undefined;
 }
 
+/** A generation that changes were applied to. */
+export interface Applied {
+  readonly to: Generation;
+  readonly made: Made;
+  /** How far it was then. The position never moves back. */
+  readonly progress: Progress;
+  /** When it was last in use, by `world.elapsedMs`. */
+  readonly atMs: number;
+}
+
 export async function readProgress({ tables, progress }: Generation, made: Made): Promise<Progress> {
   const [stored] = await tables.get(progress, [NAME]);
   return { checkpoint: checkpointIn(stored, made), stored };
@@ -25,14 +35,15 @@ export async function changeProgress(
   made: Made,
   change: (before: Checkpoint) => Checkpoint,
   from?: Progress,
-): Promise<Checkpoint> {
+): Promise<Progress> {
   const { tables, progress } = generation;
   for (let before = from; ; before = undefined) {
     const { checkpoint, stored } = before ?? (await readProgress(generation, made));
     const after = change(checkpoint);
     const guard = stored === undefined ? 'missing' : { as: stored };
-    const [isDone] = await tables.write([put(progress, rowOf(after), guard)]);
-    if (isDone === true) return after;
+    const row = rowOf(after);
+    const [isDone] = await tables.write([put(progress, row, guard)]);
+    if (isDone === true) return { checkpoint: after, stored: row };
   }
 }
 

@@ -18,7 +18,7 @@ import {
 } from './checkpoint.ts';
 import { type Generation, Generations, type InUse, type Made, madeIn } from './generations.ts';
 import { findPage, lackedBy } from './page.ts';
-import { changeProgress, readProgress } from './progress.ts';
+import { type Applied, changeProgress, readProgress } from './progress.ts';
 import { type Row, stateOf } from './stores.ts';
 import type { AppliedTo, PageQuery, ParkedPage, TransactionsView, ViewPage } from './transactions-view.ts';
 
@@ -26,6 +26,8 @@ import type { AppliedTo, PageQuery, ParkedPage, TransactionsView, ViewPage } fro
 const MAX_READS = 3;
 /** How often a writer tries again to remove a generation that could not be removed. */
 const REMOVES_EVERY_MS = 30_000;
+/** A batch that comes this soon after the last one goes to the same generation, and looks afterwards whether it is in use. */
+const LOOKS_EVERY_MS = 1_000;
 type PickMade = (use: InUse) => Made | undefined;
 
 /** The transactions view in the tables of an engine. `open` is called for each generation when it is first used. */
@@ -39,9 +41,8 @@ class TablesView implements TransactionsView {
   readonly #pages: Generations;
   /** The generation that pages were last read from. */
   #paged: Generation | undefined;
-  /** The position that a generation has at least reached: it never moves back. */
-  #reached: Pick<Checkpoint, 'generation' | 'position'> | undefined;
-
+  /** The generation that changes were last applied to. */
+  #applied: Applied | undefined;
   #removesAtMs = 0;
 
   constructor(open: OpenTables, clock: Clock) {
@@ -112,26 +113,35 @@ class TablesView implements TransactionsView {
   ): Promise<readonly ParkedTransactionEvent[] | 'reset'> {
     const numbered = (use: InUse) => madeIn(use, generation);
     await this.#removeLeaving();
-    const isReached = this.#reached?.generation === generation && this.#reached.position >= position;
-    if (isReached && changes.length === 0) {
+    const known = this.#applied?.made.generation === generation ? this.#applied : undefined;
+    if (known !== undefined && known.progress.checkpoint.position >= position && changes.length === 0) {
       // So it is each second while nothing happens: one read says that the generation is still in use.
-      return numbered(await this.#generations.inUse()) === undefined ? 'reset' : [];
+      const atMs = world.elapsedMs();
+      const isInUse = numbered(await this.#generations.inUse()) !== undefined;
+      this.#applied = isInUse ? { ...known, atMs } : undefined;
+      return isInUse ? [] : 'reset';
     }
-    const applied = await this.#in(numbered, async (to, made) => {
-      const before = await readProgress(to, made);
-      const parked = await applyChanges(to, changes, this.#clock.now());
-      const move = ({ since, ...former }: Checkpoint): Checkpoint => ({
-        ...former,
-        position: Math.max(former.position, position),
-        anchor: newerAnchor(former.anchor, anchor),
-        since: { ...since, events: since.events + changes.length },
-      });
-      const isServable = before.stored !== undefined && isComplete(before.checkpoint);
-      if (!isServable && isComplete(move(before.checkpoint))) await to.tables.makeIndexes(to.rows);
-      const reached = await changeProgress(to, made, move, before);
-      this.#reached = { generation, position: reached.position };
-      return parked;
-    });
+    const recent = known !== undefined && world.elapsedMs() - known.atMs < LOOKS_EVERY_MS ? known : undefined;
+    const applied = await this.#in(
+      numbered,
+      async (to, made) => {
+        const before = recent?.to === to ? recent.progress : await readProgress(to, made);
+        const parked = await applyChanges(to, changes, this.#clock.now());
+        const move = ({ since, ...former }: Checkpoint): Checkpoint => ({
+          ...former,
+          position: Math.max(former.position, position),
+          anchor: newerAnchor(former.anchor, anchor),
+          since: { ...since, events: since.events + changes.length },
+        });
+        const isServable = before.stored !== undefined && isComplete(before.checkpoint);
+        if (!isServable && isComplete(move(before.checkpoint))) await to.tables.makeIndexes(to.rows);
+        const progress = await changeProgress(to, made, move, before);
+        this.#applied = { to, made, progress, atMs: world.elapsedMs() };
+        return parked;
+      },
+      recent,
+    );
+    if (applied === undefined) this.#applied = undefined;
     return applied ?? 'reset';
   }
 
@@ -206,10 +216,11 @@ class TablesView implements TransactionsView {
       (use) => madeIn(use, made.generation),
       async (generation) => {
         if (made.servesFrom === 0) await generation.tables.makeIndexes(generation.rows);
-        return changeProgress(generation, made, (before) => ({
+        const begin = (before: Checkpoint): Checkpoint => ({
           ...before,
           since: { atMs, position: before.position, events: 0 },
-        }));
+        });
+        return (await changeProgress(generation, made, begin)).checkpoint;
       },
     );
     return begun ?? { ...made, position: 0, anchor: undefined, since: { atMs, position: 0, events: 0 } };
@@ -241,16 +252,17 @@ class TablesView implements TransactionsView {
 
   /**
    * Works on one of the generations in use, and again if that one was replaced before the work was done. Returns
-   * `undefined` if there is none.
+   * `undefined` if there is none. It begins with the generation that is `known` to have been in use a moment ago, if given.
    */
   async #in<T>(
     pick: PickMade,
     work: (generation: Generation, made: Made) => Promise<T>,
+    known?: Pick<Applied, 'to' | 'made'>,
   ): Promise<T | undefined> {
-    for (;;) {
-      const made = pick(await this.#generations.inUse());
+    for (let first = known; ; first = undefined) {
+      const made = first?.made ?? pick(await this.#generations.inUse());
       if (made === undefined) return undefined;
-      const generation = await this.#generations.store(made);
+      const generation = first?.to ?? (await this.#generations.store(made));
       if (generation === undefined) continue;
       const [result] = await Promise.allSettled([work(generation, made)]);
       if (!(await this.#generations.isStillInUse(made.generation))) continue;

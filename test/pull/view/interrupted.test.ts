@@ -8,7 +8,7 @@ import { openTransactionsView } from '../../../src/pull/view/view.ts';
 import type { StorePlan } from '../../../src/tables/plan.ts';
 import { drop, type OpenTables, put } from '../../../src/tables/tables.ts';
 import { type EmptyStores, onEachTables } from '../../support/engines/each-tables.ts';
-import { interposed, Steps } from '../../support/interposed.ts';
+import { interposed, replacing, Steps } from '../../support/interposed.ts';
 import { alterServed } from '../../support/transactions/open-view.ts';
 import { WHOLE } from '../../support/transactions/opened-view.ts';
 import { hiding, showing } from '../../support/transactions/records.ts';
@@ -208,6 +208,48 @@ onEachTables((empty) => {
     expect(await rowIn(view, 2)).toBeUndefined();
     const { rows } = generationTables(generation, RENDERING_VERSION);
     expect(await stores.open(planOf(generation)).find(rows, { index: 'key', limit: 9 })).toEqual([]);
+  });
+
+  test('the view: a batch right after another is three calls, and finds out itself that its generation has left', async () => {
+    const stores = empty();
+    const calls: string[] = [];
+    const open: OpenTables = (plan) => {
+      const tables = stores.open(plan);
+      const write: typeof tables.write = (writes, options) => {
+        if (writes.length > 0) calls.push(`write ${plan.name}`);
+        return tables.write(writes, options);
+      };
+      return interposed(
+        replacing(tables, { write }),
+        ['get', 'find', 'firsts', 'count'],
+        (call) => void calls.push(`${call} ${plan.name}`),
+      );
+    };
+    const view = openTransactionsView(open, clock);
+    const { generation } = await view.reset('store-1', 0);
+    await view.apply([showing({ id: 1 })], { generation, position: 1 });
+    const own = `write transactions-${generation}`;
+    calls.length = 0;
+    expect(await view.apply([showing({ id: 2 })], { generation, position: 2 })).toEqual([]);
+    expect(calls).toEqual([own, own, 'get transactions']);
+    await openTransactionsView(stores.open, clock).reset('store-1', 0);
+    expect(await view.apply([showing({ id: 3 })], { generation, position: 3 })).toBe('reset');
+    expect(await rowIn(view, 3)).toBeUndefined();
+    const { rows } = generationTables(generation, RENDERING_VERSION);
+    expect(await stores.open(planOf(generation)).find(rows, { index: 'key', limit: 9 })).toEqual([]);
+  });
+
+  test('the view: progress that another process has moved meanwhile never moves back', async () => {
+    const stores = empty();
+    const [view, other] = [
+      openTransactionsView(stores.open, clock),
+      openTransactionsView(stores.open, clock),
+    ];
+    const { generation } = await view.reset('store-1', 0);
+    await view.apply([showing({ id: 1 })], { generation, position: 1 });
+    await other.apply([showing({ id: 2 }), showing({ id: 3 })], { generation, position: 9 });
+    await view.apply([showing({ id: 2 })], { generation, position: 2 });
+    expect(await view.checkpoint()).toMatchObject({ position: 9, since: { events: 4 } });
   });
 
   test('the view: a row has only the columns of its record, and a tombstone only account and revision', async () => {
