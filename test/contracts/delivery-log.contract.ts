@@ -257,7 +257,6 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       (closed) => closed.change({ kind: 'erase', transactionId: 1 }, 1_000),
       (closed) => closed.change({ kind: 'redact', transactionId: 1 }, 1_000),
       (closed) => closed.redeliver(one, { force: true, dueAtMs: 1_000 }),
-      (closed) => closed.late({ claimsMs: 1, othersMs: 1 }, 1),
       (closed) => closed.heldAccounts(),
       (closed) => closed.change({ kind: 'purge', retentionMs: 1, limit: 1 }, 1_000),
       (closed) => closed.find(one.id),

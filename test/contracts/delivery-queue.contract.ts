@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { ClaimedDelivery, NewDelivery } from '../../src/push/queue/delivery.ts';
-import type { DeliveryQueue } from '../../src/push/queue/delivery-queue.ts';
-import { claimFrom, claimOptions, failed, newDelivery } from '../support/deliveries/deliveries.ts';
+import {
+  claimFrom,
+  claimOptions,
+  delivered,
+  failed,
+  newDelivery,
+  retryAt,
+} from '../support/deliveries/deliveries.ts';
 import { openQueue, type QueueUnderTest } from '../support/deliveries/queue-under-test.ts';
 
 /** The contract of the delivery queue. `open` returns an empty log, which the suite closes. */
@@ -57,20 +63,42 @@ export function deliveryQueueContract(open: () => Promise<QueueUnderTest>): void
     });
   });
 
-  describe('what a clock that was ahead has dated', () => {
+  describe('a clock that was ahead', () => {
     const AHEAD_MS = 3_600_000;
-    const late = (queue: DeliveryQueue, nowMs: number) =>
-      queue.late({ claimsMs: nowMs + 5_000, othersMs: nowMs + 330_000 }, 10);
+    const LONGEST_WAIT_MS = claimOptions(0).longestWaitMs;
 
-    test('are redeliveries only where their lane has nothing due earlier', async () => {
-      const { queue, claim } = await opened(newDelivery(1), newDelivery(2));
-      await queue.report((await claim(1_000)).map((each) => failed(each, 1_000)));
-      const again = (n: number, dueAtMs: number) =>
-        queue.redeliver(newDelivery(n), { force: false, dueAtMs });
-      await again(1, AHEAD_MS);
-      expect((await late(queue, 1_000)).map(({ id }) => id)).toEqual([newDelivery(1).id]);
-      await again(2, 2_000);
-      expect(await late(queue, 1_000)).toEqual([]);
+    test('does not put off an attempt by more than it can have to wait', async () => {
+      const { queue, claim, claimOne } = await opened(one);
+      const first = await claimOne(1_000);
+      await queue.report([retryAt(first, 1_000, 2_000 + LONGEST_WAIT_MS + 1)]);
+      expect(await claim(1_000)).toMatchObject([{ id: one.id, attemptNumber: 2 }]);
+    });
+
+    test('is not assumed where an attempt waits as long as it may', async () => {
+      const { queue, claimOne } = await opened(one);
+      const dueAtMs = 1_000 + LONGEST_WAIT_MS;
+      await queue.report([retryAt(await claimOne(1_000), 1_000, dueAtMs)]);
+      expect(await queue.claim(claimOptions(1_000))).toEqual({ claimed: [], nextAtMs: dueAtMs });
+    });
+
+    test('makes a claim last no longer than one lease from when another process sees it', async () => {
+      const { queue, claim, claimOne, second } = await opened(one);
+      await claimOne(AHEAD_MS);
+      const seen = await second().claim(claimOptions(1_000));
+      expect(seen).toEqual({ claimed: [], nextAtMs: 6_000 });
+      expect(await claim(5_999)).toEqual([]);
+      expect(await claim(6_000)).toMatchObject([{ attemptNumber: 1 }]);
+      expect((await queue.find(one.id))?.dueAtMs).toBe(11_000);
+    });
+
+    test('does not take a claim from a process that works on its lane', async () => {
+      const { queue, claim, claimOne, stateOf } = await opened(one);
+      const claimed = await claimOne(AHEAD_MS);
+      expect(await claim(1_000, { laneCapacity: () => 0 })).toEqual([]);
+      expect((await queue.find(one.id))?.dueAtMs).toBe(AHEAD_MS + 5_000);
+      expect(await claim(1_000)).toEqual([]);
+      await queue.report([delivered(claimed, 1_000)]);
+      expect(await stateOf(one)).toBe('delivered');
     });
   });
 

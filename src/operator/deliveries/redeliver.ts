@@ -1,5 +1,6 @@
 import { type AccountWriter, changeAccount, decideOnAccount } from '../../accounts/change-account.ts';
 import { FuelError } from '../../base/errors.ts';
+import { pause } from '../../base/pause.ts';
 import { world } from '../../base/world.ts';
 import type { AccountCommand } from '../../domain/account-commands.ts';
 import type { Redeliverable } from '../../domain/account-events.ts';
@@ -7,12 +8,15 @@ import { isWithdrawalType, transactionStream } from '../../domain/transaction-ev
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
 import { isDamaged, Unreadable } from '../../event-store/recorded-event.ts';
+import { MAX_RETRY_AFTER_MS } from '../../push/pace/retry-after.ts';
 import type { DeliverySummary } from '../../push/queue/delivery.ts';
 import type { DeliveryPlace, DeliveryQueue } from '../../push/queue/delivery-queue.ts';
 import { redeliveryRefusal } from '../../push/queue/next-state.ts';
 
 /** The due times are spread at this rate, so that receivers keep capacity for live deliveries. */
 const REDELIVERED_PER_SECOND = 50;
+/** Nothing is made due later than this from now: a due time that is further away than a retry can be counts as due. */
+const MAX_AHEAD_MS = MAX_RETRY_AFTER_MS;
 
 const PAGE = 500;
 
@@ -21,7 +25,7 @@ export interface RedeliverOptions {
   readonly queue: DeliveryQueue;
   readonly onRefused: (what: string, reason: string) => void;
   readonly onProgress: (counts: RedeliverCounts) => void;
-  /** Ends the work between two pages. Repeating the command continues with the rest. */
+  /** Ends the work between two pages, and waits in between. Repeating the command continues with the rest. */
   readonly signal: AbortSignal;
 }
 
@@ -181,12 +185,19 @@ class Redelivery {
     const { counts } = this;
     for (const delivery of deliveries) {
       const dueAtMs = this.#startedAtMs + Math.floor((counts.redelivered * 1000) / REDELIVERED_PER_SECOND);
+      await this.#untilNear(dueAtMs);
       const result = await this.#options.queue.redeliver(delivery, { force: this.#force, dueAtMs });
       if (result === 'due') counts.redelivered += 1;
       else if (result === 'pending') counts.unchanged += 1;
       else this.#leaveOut(delivery.id, result === 'not known' ? 'it was removed meanwhile' : WHY_NOT[result]);
       this.#options.onProgress({ ...counts });
     }
+  }
+
+  async #untilNear(dueAtMs: number): Promise<void> {
+    const { writer, signal } = this.#options;
+    const tooEarlyMs = dueAtMs - MAX_AHEAD_MS - writer.clock.now();
+    if (tooEarlyMs > 0) await pause(tooEarlyMs, signal);
   }
 
   /** A transaction that can't be read is refused in any case: its deliveries might have to be sent. */

@@ -18,6 +18,8 @@ interface ClaimsOptions {
   /** A clock that never steps, used for the pace. */
   readonly elapsed: Clock;
   readonly holder: string;
+  /** The longest time that an attempt may have to wait. */
+  readonly longestWaitMs: number;
   /** Starts the attempts of deliveries that were claimed under the lease. */
   readonly start: (deliveries: readonly ClaimedDelivery[], lease: Lease) => void;
   readonly onWaiting: (webhooks: number) => void;
@@ -47,14 +49,14 @@ export class Claims {
    * do not count: they continue when one of their attempts ends.
    */
   async claimDue(): Promise<number> {
-    const { queue, pace, owners, scheduler, elapsed, onWaiting, mayClaim } = this.#options;
+    const { queue, pace, owners, scheduler, elapsed, longestWaitMs, onWaiting, mayClaim } = this.#options;
     for (;;) {
       await owners.look();
       const { claimed, nextAtMs, grant } = await this.#serial.run(async () => {
         const grant = pace.grant(elapsed.now());
         if (!mayClaim() || grant.limit <= 0) return { claimed: [], nextAtMs: undefined, grant };
         const lease = new Lease(scheduler, elapsed);
-        const claim = await queue.claim({ ...this.#claimer(), ...grant });
+        const claim = await queue.claim({ ...this.#claimer(), ...grant, longestWaitMs });
         this.#options.start(claim.claimed, lease);
         return { ...claim, grant };
       });

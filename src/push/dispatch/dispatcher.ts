@@ -26,6 +26,8 @@ interface DispatcherOptions extends AttemptTerms {
   /** Resolves when the directory has reached a position, or after a moment. */
   readonly directoryAt: (position: Position) => Promise<void>;
   readonly appendHealthEvent: AppendHealthEvent;
+  /** The longest time that an attempt may have to wait. */
+  readonly longestWaitMs: number;
   /** The name of this process in its claims. */
   readonly holder: string;
   readonly owners: Pick<HostOwners, 'look' | 'owns'>;

@@ -3,11 +3,13 @@ import { MAX_RETRY_AFTER_MS } from '../pace/retry-after.ts';
 import type { ClaimedDelivery } from '../queue/delivery.ts';
 
 const JITTER = 0.1;
+const MAX_CLOCK_DIFFERENCE_MS = 30_000;
 const RANDOM_HEX_DIGITS = 12; // 48 bits, which a number holds exactly
 
-/** The longest time that an attempt may have to wait. */
+/** The longest time that an attempt may have to wait, by the clock of any process. */
 export function longestWaitMs(delaysMs: readonly number[]): number {
-  return delaysMs.reduce((a, b) => Math.max(a, b), MAX_RETRY_AFTER_MS) * (1 + JITTER);
+  const longestMs = delaysMs.reduce((a, b) => Math.max(a, b), MAX_RETRY_AFTER_MS);
+  return Math.ceil(longestMs * (1 + JITTER)) + MAX_CLOCK_DIFFERENCE_MS;
 }
 
 /**

@@ -1,15 +1,17 @@
 import { world } from '../../base/world.ts';
 import { change, type Tables } from '../../tables/tables.ts';
 import type { ClaimedDelivery } from '../queue/delivery.ts';
-import type { Claim, ClaimOptions, DeliveryQueue, LateTimes } from '../queue/delivery-queue.ts';
+import type { Claim, ClaimOptions } from '../queue/delivery-queue.ts';
 import { keysOf } from './changes.ts';
-import { ALL_COLUMNS, claimedOf, DELIVERIES, type DeliveryRow } from './tables.ts';
+import { ALL_COLUMNS, claimedOf, DELIVERIES } from './tables.ts';
 import { endWithdrawn } from './withdrawals.ts';
 
 /** Rounds of one claim. Each further one means that another dispatcher has claimed something that was chosen here. */
 const MAX_ROUNDS = 16;
 /** If no more than this many deliveries are due, all of them are looked at; otherwise lane by lane. */
 const MAX_LOOKED_AT = 200;
+/** The most rows of each kind that one claim corrects. */
+const MAX_CORRECTED = 100;
 /** The columns of a claimed delivery. */
 const COLUMNS = ALL_COLUMNS.filter((name) => name !== 'attempts');
 
@@ -126,26 +128,32 @@ export async function firstDue(tables: Tables, fromMs = 0): Promise<number | und
   return first?.due_at ?? undefined;
 }
 
-/** Implements `DeliveryQueue.late`. The latest come first, so that at most `limit` deliveries of each kind are read. */
-export async function findLate(
-  tables: Tables,
-  { claimsMs, othersMs }: LateTimes,
-  limit: number,
-): ReturnType<DeliveryQueue['late']> {
-  const latest = (claimed: number, afterMs: number): Promise<DeliveryRow[]> =>
-    tables.find(DELIVERIES, {
-      ...{ index: 'due', equals: { claimed }, range: { from: afterMs + 1 }, descending: true, limit },
-    });
-  const [claims, others] = [await latest(1, claimsMs), await latest(0, othersMs)];
-  const spread = others.filter(isRedelivery).map(({ prefix }) => prefix);
-  const heads = spread.length === 0 ? [] : await laneHeads(tables, [...new Set(spread)]);
-  const isSpread = new Set(heads.flatMap(({ prefix, dueAtMs }) => (dueAtMs <= othersMs ? [prefix] : [])));
-  const late = others.filter((each) => !isRedelivery(each) || !isSpread.has(each.prefix));
-  return [...claims, ...late].map(({ id, prefix, transaction_id, lease, due_at }) => ({
-    ...{ id, prefix, transactionId: transaction_id, leaseToken: lease, dueAtMs: due_at ?? 0 },
-  }));
-}
+type Limits = Pick<ClaimOptions, 'nowMs' | 'leaseMs' | 'longestWaitMs' | 'laneCapacity'>;
 
-function isRedelivery({ cycle, attempts_in_cycle }: DeliveryRow): boolean {
-  return cycle > 1 && attempts_in_cycle === 0;
+/**
+ * Corrects the times that are further away than they can be, which a clock that was ahead has written. Such a delivery is
+ * due now. Such a claim ends one lease from now, because the process that made it may be in the middle of its attempt;
+ * only the process that works on the lane does this. While clocks are right, both reads find nothing. Returns the
+ * new times.
+ */
+export async function correctTimes(tables: Tables, limits: Limits): Promise<number[]> {
+  const { nowMs, leaseMs, longestWaitMs, laneCapacity } = limits;
+  const later = (claimed: number, afterMs: number) =>
+    tables.find(DELIVERIES, {
+      ...{ index: 'due', equals: { claimed }, range: { from: afterMs + 1 } },
+      ...{ limit: MAX_CORRECTED, columns: ['owed', 'prefix', 'version'] },
+    });
+  const [others, claims] = await Promise.all([later(0, nowMs + longestWaitMs), later(1, nowMs + leaseMs)]);
+  const own = claims.filter(({ prefix }) => laneCapacity(prefix) > 0);
+  const corrected = [
+    ...others.map((row) => ({ ...row, due_at: nowMs })),
+    ...own.map((row) => ({ ...row, due_at: nowMs + leaseMs })),
+  ];
+  if (corrected.length === 0) return [];
+  await tables.write(
+    corrected.map(({ owed, version, due_at }) =>
+      change(DELIVERIES, owed, { due_at, version: version + 1 }, { as: { version } }),
+    ),
+  );
+  return corrected.map(({ due_at }) => due_at);
 }

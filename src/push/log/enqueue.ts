@@ -1,6 +1,6 @@
 import { put, type Tables } from '../../tables/tables.ts';
 import type { ClaimedDelivery, NewDelivery } from '../queue/delivery.ts';
-import type { ClaimOptions } from '../queue/delivery-queue.ts';
+import type { EnqueueClaim } from '../queue/delivery-queue.ts';
 import { newProgress } from '../queue/next-state.ts';
 import { newLeaseToken } from './claim.ts';
 import { newLane } from './streaks.ts';
@@ -32,7 +32,7 @@ export async function storeNew(
   {
     claimFor,
     known: { lanes, partFor },
-  }: { readonly claimFor: Omit<ClaimOptions, 'limit'> | undefined; readonly known: Known },
+  }: { readonly claimFor: EnqueueClaim | undefined; readonly known: Known },
 ): Promise<StoredNew> {
   const first = new Map(deliveries.toReversed().map((delivery) => [owedOf(delivery), delivery]));
   const given = [...first.values()].reverse(); // without repetitions, of which the first counts

@@ -4,7 +4,7 @@ import { SerialWork } from '../../base/serial-work.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import { applyChange, redeliver } from './apply-change.ts';
-import { claimDue, findLate, firstDue } from './claim.ts';
+import { claimDue, correctTimes, firstDue } from './claim.ts';
 import { DueFloor } from './due-floor.ts';
 import { storeNew } from './enqueue.ts';
 import { readPage } from './page.ts';
@@ -43,8 +43,13 @@ export function openDeliveryLog(tables: Tables, clock: Clock): DeliveryQueue {
     },
     async claim(options) {
       const { nowMs, leaseMs } = options;
-      const firstMs = await floor.look((fromMs) => firstDue(tables, fromMs));
-      if (firstMs === undefined || firstMs > nowMs) return { claimed: [], nextAtMs: firstMs };
+      const [foundMs, corrected] = await Promise.all([
+        floor.look((fromMs) => firstDue(tables, fromMs)),
+        correctTimes(tables, options),
+      ]);
+      floor.lower(...corrected);
+      const firstMs = corrected.reduce((a, b) => Math.min(a, b), foundMs ?? Number.POSITIVE_INFINITY);
+      if (firstMs > nowMs) return { claimed: [], nextAtMs: Number.isFinite(firstMs) ? firstMs : undefined };
       const claim = await claimDue(tables, options, floor.atMs);
       floor.lower(nowMs + leaseMs);
       return claim;
@@ -64,7 +69,6 @@ export function openDeliveryLog(tables: Tables, clock: Clock): DeliveryQueue {
       if (answer === 'due') floor.madeDue([options.dueAtMs]);
       return answer;
     },
-    late: (times, limit) => findLate(tables, times, limit),
     heldAccounts: () => heldAccounts(tables),
 
     logId: () => logName(tables, clock),

@@ -9,7 +9,6 @@ import type {
   LaneStreak,
   NewDelivery,
   OwedKey,
-  ReportedClaim,
   WebhookHealth,
 } from './delivery.ts';
 
@@ -17,11 +16,16 @@ export interface ClaimOptions {
   readonly nowMs: number;
   readonly holder: string;
   readonly leaseMs: number;
+  /** How far away a due time can be at most. */
+  readonly longestWaitMs: number;
   /** The most deliveries that are claimed. */
   readonly limit: number;
   /** The most deliveries that are claimed of one lane. */
   readonly laneCapacity: (prefix: string) => number;
 }
+
+/** How new deliveries are claimed. */
+export type EnqueueClaim = Omit<ClaimOptions, 'limit' | 'longestWaitMs'>;
 
 export interface Claim {
   readonly claimed: readonly ClaimedDelivery[];
@@ -59,11 +63,6 @@ export type QueueChange =
    * a day older than it: nothing is enqueued for events from before the retention.
    */
   | { readonly kind: 'purge'; readonly retentionMs: number; readonly limit: number };
-
-export interface LateTimes {
-  readonly claimsMs: number;
-  readonly othersMs: number;
-}
 
 export interface DeliveryFilter {
   readonly prefix?: string | undefined;
@@ -140,15 +139,14 @@ export interface DeliveryQueue {
    * that exists is left as it is, so an interrupted call is completed by repeating it. With `claimFor` new deliveries are
    * claimed in the same write, up to the capacity of their lane, so that the first attempt costs no second commit.
    */
-  enqueue(
-    deliveries: readonly NewDelivery[],
-    claimFor?: Omit<ClaimOptions, 'limit'>,
-  ): Promise<readonly ClaimedDelivery[]>;
+  enqueue(deliveries: readonly NewDelivery[], claimFor?: EnqueueClaim): Promise<readonly ClaimedDelivery[]>;
   /**
    * Hands out due deliveries, each to one dispatcher at a time: the oldest of a lane first, the lanes that wait longest
    * first, and no more of a lane than its capacity, so that a dead receiver's backlog delays nobody. A delivery whose
-   * lease ended without a report is due again, with the same attempt number. Reads one index entry for each lane with
-   * something due, and only the deliveries that it hands out.
+   * lease ended without a report is due again, with the same attempt number. A due time that is further away than
+   * `longestWaitMs` comes from a clock that was ahead, and counts as due; a claim that lasts longer than a lease from
+   * now ends one lease from now. Reads one index entry for each lane with something due, and only the deliveries that it
+   * hands out.
    */
   claim(options: ClaimOptions): Promise<Claim>;
   /**
@@ -168,12 +166,6 @@ export interface DeliveryQueue {
     delivery: OwedKey,
     options: { readonly force: boolean; readonly dueAtMs: number },
   ): Promise<'due' | 'not known' | 'withdrawn' | 'delivered' | 'pending'>;
-  /**
-   * Some of the pending deliveries with times from a clock that was ahead: claims and others that are due later than these
-   * times. Redeliveries are spread over hours, so before their first attempt they do not count while their lane has
-   * something due earlier. Reads one index entry for each lane with something pending.
-   */
-  late(times: LateTimes, limit: number): Promise<readonly (ReportedClaim & { readonly dueAtMs: number })[]>;
   /** Accounts with held deliveries. */
   heldAccounts(): Promise<readonly number[]>;
   /** The name of the log: a random UUID. */

@@ -111,7 +111,7 @@ export type DeliveryReport = ReportedClaim &
     /** Access check 4 or 5 fails: no attempt was made, and none will be until it is resumed. */
     | { readonly kind: 'held' }
     /** Given back unchanged, and due at once unless a time is given: the dispatcher stops, or a wrong clock had put it off. */
-    | { readonly kind: 'released'; readonly dueAtMs?: number }
+    | { readonly kind: 'released' }
   );
 
 /** The failure streak of one webhook: its failed deliveries since the last success. */

@@ -82,7 +82,7 @@ export function nextState(
       return isClaimedBy(change, before) ? { progress } : undefined;
     }
     case 'released':
-      return isClaimedBy(change, before) ? { progress: due(before, change.dueAtMs ?? nowMs) } : undefined;
+      return isClaimedBy(change, before) ? { progress: due(before, nowMs) } : undefined;
     case 'resume':
       return before.state === 'held' ? { progress: due(before, nowMs) } : undefined;
     case 'end lane': {

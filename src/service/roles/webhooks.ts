@@ -10,8 +10,6 @@ import { retryWhileUnavailable } from '../../base/retry.ts';
 import { timeForAges } from '../../event-store/reads.ts';
 import { configuredPresigner } from '../../pull/images/presign.ts';
 import { Dispatcher } from '../../push/dispatch/dispatcher.ts';
-import { watchLateDeliveries } from '../../push/dispatch/late-deliveries.ts';
-import { LEASE_MS } from '../../push/dispatch/lease.ts';
 import { longestWaitMs, retryDelayMs } from '../../push/dispatch/retry-schedule.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
 import { FanOut } from '../../push/fan-out/fan-out.ts';
@@ -62,14 +60,6 @@ export async function webhooks(run: Context, started: Started): Promise<void> {
         retentionMs: retentionMs(config),
         signal: until,
       });
-      const watching = watchLateDeliveries({
-        queue: engines.queue(),
-        clock: systemScheduler,
-        leaseMs: LEASE_MS,
-        longestWaitMs: longestWaitMs(config.FUEL_WEBHOOK_RETRY_DELAYS),
-        log,
-        signal: until,
-      });
       const fanningOut = runFanOut({
         subscriptions: engines.subscriptions(),
         fanOut,
@@ -78,10 +68,9 @@ export async function webhooks(run: Context, started: Started): Promise<void> {
         onState,
       });
       try {
-        await Promise.race([fanningOut, directoryEnded, dispatcher.failed, watching.then(() => fanningOut)]);
+        await Promise.race([fanningOut, directoryEnded, dispatcher.failed]);
       } finally {
         ended.abort();
-        await watching.catch(() => undefined); // reported by the race
         await fanningOut.catch(() => undefined); // reported by the race
       }
     }
@@ -118,6 +107,7 @@ function createParts(
       metrics.attempting(delivery);
       return metrics.signed(() => requestFor(delivery, webhook));
     },
+    longestWaitMs: longestWaitMs(config.FUEL_WEBHOOK_RETRY_DELAYS),
     retryDelayMs: (delivery) => retryDelayMs(config.FUEL_WEBHOOK_RETRY_DELAYS, delivery),
     appendHealthEvent: createHealthEvents(store, systemScheduler),
     scheduler: systemScheduler,

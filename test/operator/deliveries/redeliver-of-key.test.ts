@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { world } from '../../../src/base/world.ts';
 import type { DomainEvent } from '../../../src/domain/events.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import {
@@ -135,6 +136,17 @@ describe('redelivering what failed', () => {
     expect(await redeliverOfKey(ofKey, options)).toMatchObject({ redelivered: 500 });
     const again = { ...options, signal: new AbortController().signal };
     expect(await redeliverOfKey(ofKey, again)).toEqual({ redelivered: 20, ...NONE });
+  });
+
+  test('waits until the next ones are due within five minutes', async () => {
+    const { options, failedTogether, clock } = await startRedelivering();
+    await failedTogether(2);
+    const pauses: unknown[] = [];
+    const sleep = vi.spyOn(world, 'sleep').mockImplementation(async (ms) => void pauses.push(ms));
+    onTestFinished(() => sleep.mockRestore());
+    const onProgress = () => clock.advance(-360_000); // as if these had been eighteen thousand
+    expect(await redeliverOfKey(ofKey, { ...options, onProgress })).toMatchObject({ redelivered: 2 });
+    expect(pauses).toEqual([60_020]);
   });
 
   test('takes every page, also where all of one are left out', async () => {

@@ -4,7 +4,7 @@ import { Unreadable } from '../../../src/event-store/recorded-event.ts';
 import { redeliverByIds } from '../../../src/operator/deliveries/redeliver.ts';
 import type { ClaimedDelivery } from '../../../src/push/queue/delivery.ts';
 import { keyIssued, onKey, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
-import { claimFrom, held as onHold } from '../../support/deliveries/deliveries.ts';
+import { claimFrom, claimOptions, held as onHold } from '../../support/deliveries/deliveries.ts';
 import { replacing } from '../../support/interposed.ts';
 import { cancelled, voided } from '../../support/transactions/e2e-samples.ts';
 import { startRedelivering } from './redelivering.ts';
@@ -71,9 +71,7 @@ describe('redelivering by id', () => {
     const { options, ended, store, queue, clock } = await startRedelivering();
     const [due, held] = [await ended(1, 'failed'), await ended(2, 'failed')];
     await redeliverByIds([due, held], false, options);
-    const [claimed] = await claimFrom(queue, {
-      ...{ nowMs: clock.now(), holder: 'test', leaseMs: 5_000, limit: 1, laneCapacity: () => 1 },
-    });
+    const [claimed] = await claimFrom(queue, claimOptions(clock.now(), { limit: 1 }));
     await queue.report([onHold(claimed as ClaimedDelivery)]);
     const before = await store.readStream('account-7');
     expect(await redeliverByIds([due, held], true, options)).toEqual({

@@ -29,6 +29,43 @@ test('while nothing is due, the only timer is the check of held accounts once a 
   expect(m.scheduler.pending[0]).toBeGreaterThan(50 * SECOND_MS);
 });
 
+test('a failed attempt is repeated in time where the clock is set back meanwhile', async () => {
+  const m = await pushMachine();
+  m.sender.answer = () => ({ outcome: TIMEOUT, afterMs: 500 });
+  await m.push(501);
+  await m.scheduler.advance(SECOND_MS);
+  m.scheduler.step(-3_600 * SECOND_MS);
+  await m.scheduler.advance(29 * SECOND_MS);
+  expect(m.sender.sent).toHaveLength(1);
+  await m.scheduler.advance(SECOND_MS);
+  expect(m.sender.sent).toHaveLength(2);
+});
+
+test('what a process had claimed that died while its clock was ahead is attempted as soon as a lease is over', async () => {
+  const m = await pushMachine();
+  m.scheduler.step(3_600 * SECOND_MS);
+  m.sender.answer = () => ({ outcome: TIMEOUT, afterMs: 500 });
+  await m.push(501);
+  m.kill();
+  m.scheduler.step(-3_600 * SECOND_MS);
+  m.start();
+  await m.scheduler.advance(4_999);
+  expect(m.sender.sent).toHaveLength(1);
+  await m.scheduler.advance(1);
+  expect(m.sender.sent).toHaveLength(2);
+});
+
+test('an attempt that is under way when the clock is set back is not made a second time', async () => {
+  const m = await pushMachine();
+  m.sender.answer = () => ({ outcome: SUCCESS, afterMs: 400 });
+  await m.push(501);
+  m.scheduler.step(-3_600 * SECOND_MS);
+  await m.push(502, 503);
+  await m.scheduler.advance(10 * SECOND_MS);
+  expect(m.sender.sent.filter(({ id: sent }) => sent === id(501))).toHaveLength(1);
+  expect(await stateOf(m, 501)).toEqual({ state: 'delivered', reason: null, attempts: 1 });
+});
+
 test('what was recorded before a key was switched off is not attempted, though it is fanned out when it is on again', async () => {
   const m = await pushMachine();
   const recorded = await m.confirm(501);

@@ -13,7 +13,7 @@ export const CLOCKS_MS = 1_300;
 const PROMPT_MS = 6_000;
 /** The longest time between two attempts of a lane whose receiver has refused requests for their rate. */
 const MAX_IDLE_MS = 20_000;
-const LONGEST_WAIT_MS = 330_000;
+const LONGEST_WAIT_MS = 360_000;
 const LEASE_MS = 5_000;
 /** Events this long before or after a wrong clock may have its wrong time. */
 const NEAR_MS = 10 * 60_000;
@@ -40,12 +40,8 @@ export interface Judged {
   readonly wrongTimes: readonly { readonly fromMs: number; readonly untilMs: number }[];
 }
 
-/** True if it is due later than anything can be now, except redeliveries. */
-export function isDatedWrong(
-  { dueAtMs, leaseToken, cycle, attemptsInCycle }: Entry['progress'],
-  nowMs: number,
-): boolean {
-  if (cycle > 1 && attemptsInCycle === 0 && leaseToken === null) return false;
+/** True if it is due later than anything can be now. */
+export function isDatedWrong({ dueAtMs, leaseToken }: Entry['progress'], nowMs: number): boolean {
   return (dueAtMs ?? 0) > nowMs + (leaseToken === null ? LONGEST_WAIT_MS : LEASE_MS) + CLOCKS_MS;
 }
 

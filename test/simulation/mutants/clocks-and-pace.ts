@@ -3,9 +3,9 @@ import type { Mutant } from './list.ts';
 export const CLOCKS_AND_PACE: readonly Mutant[] = [
   {
     name: 'claims and attempts that a wrong clock puts off',
-    file: 'src/push/dispatch/late-deliveries.ts',
-    from: '    if (released.length === 0) return;',
-    to: '    if (released.length >= 0) return;',
+    file: 'src/push/log/claim.ts',
+    from: '  if (corrected.length === 0) return [];',
+    to: '  if (corrected.length >= 0) return [];',
   },
   {
     name: 'a removal that trusts every clock',

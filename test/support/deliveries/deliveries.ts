@@ -65,7 +65,11 @@ export async function claimFrom(
 }
 
 export function claimOptions(nowMs: number, overrides: Partial<ClaimOptions> = {}): ClaimOptions {
-  return { nowMs, holder: 'one', leaseMs: 5_000, limit: 100, laneCapacity: () => 100, ...overrides };
+  return {
+    ...{ nowMs, holder: 'one', leaseMs: 5_000, longestWaitMs: 360_000, limit: 100 },
+    laneCapacity: () => 100,
+    ...overrides,
+  };
 }
 
 /** The attempt that a claim asks for. It takes a quarter of a second. */

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Scheduler } from '../../../src/base/clock.ts';
 
 interface Timer {
-  readonly atMs: number;
+  atMs: number;
   readonly run: () => void;
 }
 
@@ -12,6 +12,9 @@ const TURNS = 12; // more than any chain of store calls and claims takes to sett
 export class FakeScheduler implements Scheduler {
   #nowMs = Date.UTC(2026, 8, 3, 8);
   #timers: Timer[] = [];
+  #steppedMs = 0;
+  /** A clock that never steps. */
+  readonly elapsed = { now: () => this.#nowMs - this.#steppedMs };
 
   now(): number {
     return this.#nowMs;
@@ -49,6 +52,13 @@ export class FakeScheduler implements Scheduler {
   async jump(ms: number): Promise<void> {
     this.#nowMs += ms;
     await this.advance(0);
+  }
+
+  /** Sets the clock forward or back. Timers keep the time that they have left. */
+  step(ms: number): void {
+    this.#nowMs += ms;
+    this.#steppedMs += ms;
+    for (const timer of this.#timers) timer.atMs += ms;
   }
 
   /** Drops all timers, as a crash does. */

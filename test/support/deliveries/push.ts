@@ -14,6 +14,7 @@ import type { EventStore } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import { Dispatcher } from '../../../src/push/dispatch/dispatcher.ts';
+import { longestWaitMs } from '../../../src/push/dispatch/retry-schedule.ts';
 import { AccountHistory } from '../../../src/push/fan-out/account-history.ts';
 import { FanOut, type FanOutOptions } from '../../../src/push/fan-out/fan-out.ts';
 import { createHealthEvents } from '../../../src/push/health/health-events.ts';
@@ -143,13 +144,14 @@ export class PushMachine {
         if (this.unsigned !== undefined) throw new Error(this.unsigned);
         return { url, headers: {}, body: JSON.stringify({ id, attempt }) };
       },
+      longestWaitMs: longestWaitMs(RETRY_DELAYS_MS),
       retryDelayMs: ({ attemptNumber }) => RETRY_DELAYS_MS[attemptNumber - 1],
       appendHealthEvent: createHealthEvents(store as EventStore, scheduler),
       scheduler,
       log,
       holder: 'test',
       owners: { look: async () => undefined, owns: () => true },
-      elapsed: scheduler,
+      elapsed: scheduler.elapsed,
       onWaiting: () => undefined,
     });
     this.#process = process;
