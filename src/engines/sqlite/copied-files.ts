@@ -10,11 +10,20 @@ import { EMBEDDED_FILES } from './embedded-files.ts';
 /** More pages than any file has. A copy is one step, so that a busy writer can't make it start over forever. */
 const ALL_PAGES = 2 ** 31 - 1;
 
-/** Writes a consistent copy of an embedded file to `target` while others use the file. */
+/**
+ * Writes a consistent copy of an embedded file to `target` while others use the file. The copy gets a rollback journal, by
+ * which `restoredOverLog` knows it.
+ */
 export async function backupFile(source: string, target: string): Promise<void> {
   const db = new DatabaseSync(source, { readOnly: true });
   try {
     await backup(db, target, { rate: ALL_PAGES });
+    const copy = new DatabaseSync(target);
+    try {
+      copy.exec('PRAGMA journal_mode = DELETE');
+    } finally {
+      copy.close();
+    }
   } catch (error) {
     throw orDamaged(source, error);
   } finally {

@@ -5,6 +5,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import { assertOwn, faultOfOwner } from '../../base/config/own-files.ts';
 import { CONTROL_STORE } from '../../base/coordination/stored-coordination.ts';
+import { FuelError } from '../../base/errors.ts';
 import { REQUESTS_STORE } from '../../pull/stored-requests.ts';
 import { VIEWS_STORE } from '../../pull/view/stores.ts';
 import { DELIVERY_STORE } from '../../push/log/tables.ts';
@@ -12,6 +13,7 @@ import type { Engines, StoreState } from '../../service/engines/engines.ts';
 import type { StorePlan } from '../../tables/plan.ts';
 import { isDamage } from './driver/errors.ts';
 import { type FileState, inspectFile } from './driver/inspect-file.ts';
+import { restoredOverLog } from './driver/restored-files.ts';
 import { SUBSCRIPTION_MIGRATIONS } from './event-store/group.ts';
 import { EVENT_MIGRATIONS } from './event-store/schema.ts';
 
@@ -100,6 +102,7 @@ export function inspectEmbedded(
 export function stateOf(config: Config, name: EmbeddedFile): StoreState {
   const [first] = numberedFiles(config.FUEL_DATA_DIR, EMBEDDED_FILES[name]);
   if (first !== undefined && isForeign(config.FUEL_DATA_DIR, EMBEDDED_FILES[name])) return 'read-only';
+  if (faultOfRestore(config.FUEL_DATA_DIR) !== undefined) return 'damaged'; // opening it would apply the foreign log
   const maxCheckedBytes = isRecreated(name) ? MAX_READ_THROUGH_BYTES : 0;
   const state = inspectEmbedded(config, name, { maxCheckedBytes });
   if (state === undefined || state.version === 0) return 'missing'; // an empty file counts as missing
@@ -120,10 +123,37 @@ function isForeign(folder: string, name: string): boolean {
   return partsOf(folder, name).some((path) => faultOfOwner(path, 'file') !== undefined);
 }
 
-/** Returns the options to open an embedded file, and makes its folder. Throws `REFUSED` if others may use the files. */
+/** Says which files of the folder were restored beside the log of a former file; `undefined` if there are none. */
+export function faultOfRestore(
+  folder: string,
+): { readonly detail: string; readonly remedy: string } | undefined {
+  const own = () =>
+    embeddedFiles(folder)
+      .map((name) => join(folder, name))
+      .filter((path) => faultOfOwner(path, 'file') === undefined);
+  const found = restoredOverLog(folder, own);
+  if (found.length === 0) return undefined;
+  const logs = found.flatMap((path) => [`${path}-wal`, `${path}-shm`]);
+  return {
+    detail: `restored from a backup while the log of the former file was still there, which would undo it: ${found.join(', ')}`,
+    remedy: `stop every process that uses ${folder}, and run: rm -f ${logs.join(' ')}. The files are then as they were in the backup`,
+  };
+}
+
+/** Throws `REFUSED` if a file of the folder was restored beside the log of a former file. */
+export function assertRestored(folder: string): void {
+  const fault = faultOfRestore(folder);
+  if (fault !== undefined) throw new FuelError('REFUSED', `${fault.detail}: ${fault.remedy}`);
+}
+
+/**
+ * Returns the options to open an embedded file, and makes its folder. Throws `REFUSED` if others may use the files, or if
+ * one was restored beside the log of a former file.
+ */
 export function embeddedFile(config: Config, clock: Clock, name: string): { path: string; clock: Clock } {
   mkdirSync(config.FUEL_DATA_DIR, { recursive: true, mode: 0o700 });
   assertOwn(config.FUEL_DATA_DIR, 'folder');
   for (const part of partsOf(config.FUEL_DATA_DIR, name)) assertOwn(part, 'file');
+  assertRestored(config.FUEL_DATA_DIR);
   return { path: join(config.FUEL_DATA_DIR, name), clock };
 }

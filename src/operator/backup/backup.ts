@@ -13,7 +13,7 @@ import {
   copiedPositions,
   faultOfCopy,
 } from '../../engines/sqlite/copied-files.ts';
-import { numberedFiles } from '../../engines/sqlite/embedded-files.ts';
+import { assertRestored, numberedFiles } from '../../engines/sqlite/embedded-files.ts';
 
 /**
  * The databases in the order in which they are copied. Those made from the events come before the events, so that no
@@ -60,6 +60,7 @@ export async function backupDataDir(
     );
   }
   assertOwn(dataDir, 'folder');
+  assertRestored(dataDir);
   await mkdir(target, { recursive: true, mode: 0o700 });
   assertOwn(target, 'folder');
   if ((await readdir(target)).length > 0)

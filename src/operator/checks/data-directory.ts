@@ -6,6 +6,7 @@ import { reasonOf } from '../../base/errors.ts';
 import {
   EMBEDDED_FILES,
   type EmbeddedFile,
+  faultOfRestore,
   inspectEmbedded,
   isRecreated,
   MAX_READ_THROUGH_BYTES,
@@ -49,7 +50,8 @@ export function checkDataDirectory(
     if (fault !== undefined)
       return wrong(fault, fault.includes('chmod') ? `chmod go= ${used}` : asOwnerOf(used));
   }
-  return filesFinding(path, lookAtFiles());
+  const restore = faultOfRestore(path);
+  return restore === undefined ? filesFinding(path, lookAtFiles()) : wrong(restore.detail, restore.remedy);
 }
 
 /** Looks at the embedded files that exist. */
