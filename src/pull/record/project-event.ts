@@ -71,23 +71,34 @@ export function erasureOf(id: number): ViewChange {
 }
 
 /**
- * Returns the changes of a batch of events, each judged by the earlier events of its stream. An event that changes nothing
+ * Returns the changes of a batch of events, each judged by the earlier events of its stream, which is read only if the batch
+ * does not have them. An event that changes nothing
  * is left out, and one that can't follow those before it is marked to be parked. Rejects as the store does.
  */
 export async function changesOf(
   store: Pick<EventStore, 'readStreams'>,
   events: readonly RecordedEvent[],
 ): Promise<ViewChange[]> {
-  const later = Map.groupBy(
-    events.filter(({ revision }) => revision > 0),
-    ({ stream }) => stream,
-  );
   const judged = new Map<RecordedEvent, ViewChange | undefined>();
-  for await (const [stream, history] of readInParts(store, [...later.keys()])) {
-    const own = later.get(stream) ?? [];
-    for (const [event, change] of judgedIn(history, own)) judged.set(event, change);
+  const partly = new Map<string, readonly RecordedEvent[]>();
+  const judge = (later: readonly RecordedEvent[], history: readonly RecordedEvent[]): void => {
+    for (const [event, change] of judgedIn(history, later)) if (event.revision > 0) judged.set(event, change);
+  };
+  for (const [stream, own] of Map.groupBy(events, (event) => event.stream)) {
+    const later = own.filter(({ revision }) => revision > 0);
+    if (later.length === 0) continue;
+    if (isFromTheStart(own)) judge(later, own);
+    else partly.set(stream, later);
   }
+  for await (const [stream, history] of readInParts(store, [...partly.keys()]))
+    judge(partly.get(stream) ?? [], history);
   return events.flatMap((event) => (judged.has(event) ? (judged.get(event) ?? []) : projectEvent(event)));
+}
+
+/** Says whether these events of a stream are all of it up to the last of them, so that it need not be read. */
+function isFromTheStart(own: readonly RecordedEvent[]): boolean {
+  const revisions = new Set(own.map(({ revision }) => revision));
+  return own.every(({ revision }) => revision < revisions.size);
 }
 
 /**

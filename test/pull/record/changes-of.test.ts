@@ -64,11 +64,17 @@ test('an event that its stream has no more is judged by what is left of it', asy
   ]);
 });
 
-test('streams that only begin are not read, and each other one is read once', async () => {
+test('a stream is read only if the batch lacks earlier events of it, and once', async () => {
   const { store, stream, judge } = await recorded(confirmed(1), confirmed(1), voided(1));
   const read = vi.spyOn(store, 'readStreams');
-  await judge(stream.slice(0, 1));
+  expect(outcomes(await judge(stream.slice(0, 1)))).toEqual([[0, 'show']]);
+  expect(outcomes(await judge([...stream, ...stream.slice(0, 1)]))).toEqual([
+    [0, 'show'],
+    [2, 'hide'],
+    [0, 'show'],
+  ]);
   expect(read).not.toHaveBeenCalled();
-  await judge(stream);
-  expect(read.mock.calls).toEqual([[['transaction-1']]]);
+  for (const part of [stream.slice(1), stream.slice(2), stream.toSpliced(1, 1)])
+    expect(outcomes(await judge(part)).at(-1)).toEqual([2, 'hide']);
+  expect(read.mock.calls).toEqual(Array.from({ length: 3 }, () => [['transaction-1']]));
 });
