@@ -141,7 +141,21 @@ export class AdaptiveLimit {
 
   /** The request ended without an answer that says anything. */
   abandoned({ startedAtMs }: Ended): void {
-    if (startedAtMs === this.#triedAtMs) this.#triedAtMs = undefined;
+    if (startedAtMs !== this.#triedAtMs) return;
+    this.#triedAtMs = undefined;
+    this.#mayTry = true;
+  }
+
+  /** Forgets losses, refusals and times that were not the receiver's fault. The limit stays, and doubles again from there. */
+  forgive(): void {
+    this.#isProbing = false;
+    this.#hasLost = false;
+    this.#refused = { limit: Infinity, untilMs: LONG_AGO };
+    this.#bestMs = undefined;
+    this.#restMs = FIRST_REST_MS;
+    this.#triedAtMs = undefined;
+    this.#pause(LONG_AGO);
+    this.#newRound(LONG_AGO);
   }
 
   /** Starts again from one after a pause. What the receiver has refused is still remembered. */

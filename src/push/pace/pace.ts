@@ -1,6 +1,7 @@
 import type { ClaimOptions } from '../queue/delivery-queue.ts';
 import type { SendResult } from '../sender/sender.ts';
 import { HostPace, type RoomAsked } from './host-pace.ts';
+import { LaneAtHost } from './lane-at-host.ts';
 import { LaneGate } from './lane-gate.ts';
 
 /** The most attempts under way in this process. */
@@ -56,11 +57,10 @@ interface Lane {
   readonly prefix: string;
   terms: LaneTerms;
   host: HostPace;
+  atHost: LaneAtHost;
   readonly gate: LaneGate;
   underWay: number;
   failedInARow: number;
-  /** When the first of these began; `undefined` if none has failed. */
-  failingSinceMs: number | undefined;
   isBlocked: boolean;
   /** When the last attempt started, or the lane was first checked. */
   usedAtMs: number | undefined;
@@ -73,8 +73,8 @@ export interface Slot {
   readonly startedAtMs: number;
   readonly lane: Lane;
   readonly host: HostPace;
+  readonly atHost: LaneAtHost;
   readonly standing: Standing;
-  readonly isApart: boolean;
 }
 
 /** The end of an attempt, as far as the pace depends on it. */
@@ -123,7 +123,7 @@ export class Pace {
       const capacity = Math.min(room, wanted?.get(prefix)?.length ?? Infinity);
       granted.set(prefix, capacity);
       takenOf.set(lane.host, taken);
-      taken[isApart(lane) ? 'apart' : 'shared'] += capacity;
+      taken[lane.atHost.own !== undefined ? 'apart' : 'shared'] += capacity;
       counts[standingOf(lane)] += capacity;
       if (room === 0) {
         nextAtMs = Math.min(nextAtMs, this.#nextAtMs(lane, nowMs));
@@ -138,33 +138,33 @@ export class Pace {
   /** Takes a slot for a claimed delivery of the lane. */
   start(prefix: string, nowMs: number): Slot {
     const lane = this.#lane(prefix);
-    const { host, gate, terms } = lane;
-    const of = { lane, host, startedAtMs: nowMs, standing: standingOf(lane), isApart: isApart(lane) };
+    const { host, atHost, gate, terms } = lane;
+    const of = { lane, host, atHost, startedAtMs: nowMs, standing: standingOf(lane) };
     const slot = { ...of, others: host.underWay };
     lane.underWay += 1;
     lane.usedAtMs = nowMs;
     this.#underWay[slot.standing] += 1;
-    if (slot.isApart) host.startApart();
-    else host.start(prefix, nowMs);
+    host.start(atHost, nowMs);
     gate.started({ perSecond: terms.perSecond, nowMs });
     return slot;
   }
 
   /** Frees the slot. `attempt` is given if one was made. */
   end(slot: Slot, nowMs: number, attempt?: AttemptEnd): void {
-    const { lane, host, startedAtMs } = slot;
+    const { lane, host, atHost, startedAtMs } = slot;
     const ended = { startedAtMs, nowMs };
     lane.underWay -= 1;
     this.#underWay[slot.standing] -= 1;
-    // A receiver that gets one request at a time can only mean the rate.
-    const isRate = attempt?.result.outcome.answer?.status === 429 || host.underWay === 1;
-    if (slot.isApart) host.endApart();
-    else if (attempt === undefined) host.end(ended);
-    else if (attempt.askedMs === null) host.end(ended, attempt.result);
-    else if (isRate) host.end(ended);
-    else host.refuse(ended);
-    if (attempt === undefined) return;
+    if (attempt === undefined) {
+      host.abandon(atHost, ended);
+      return;
+    }
     const { result, askedMs } = attempt;
+    // A receiver that gets one request at a time can only mean the rate.
+    const together = atHost.own === undefined ? host.underWay : atHost.underWay;
+    const isRate = result.outcome.answer?.status === 429 || together === 1;
+    const refused = askedMs === null ? undefined : isRate ? 'rate' : 'number';
+    host.end(atHost, { ...ended, result, refused, place: slot.others + 1 });
     if (askedMs !== null) {
       lane.gate.refused(askedMs, { ...ended, isRate });
       return;
@@ -172,7 +172,6 @@ export class Pace {
     const { ok } = result.outcome;
     lane.gate.accepted();
     lane.failedInARow = ok ? 0 : lane.failedInARow + 1;
-    lane.failingSinceMs = ok ? undefined : (lane.failingSinceMs ?? startedAtMs);
   }
 
   /** Starts the ramp of a webhook that was enabled `agoMs` ago: its rate grows from ten a second. */
@@ -186,14 +185,14 @@ export class Pace {
   }
 
   #room(lane: Lane, counts: Counts, asked: RoomAsked): number {
-    const { prefix, host, gate, underWay, terms } = lane;
+    const { host, atHost, gate, underWay, terms } = lane;
     if (lane.isBlocked || !this.#options.owns(host.name)) return 0;
     const standing = standingOf(lane);
     const most = standing === 'failing' ? MAX_OF_FAILING_LANE : MAX_OF_LANE;
     const byGate = gate.room(underWay, { perSecond: terms.perSecond, nowMs: asked.nowMs });
     const own = Math.min(most - underWay, byGate, roomOf(standing, counts));
     if (own <= 0) return 0;
-    return Math.min(own, isApart(lane) ? host.roomApart(asked) : host.room(prefix, asked));
+    return Math.min(own, host.room(atHost, asked));
   }
 
   /** Forgets lanes and hosts that are not used any more: a process may deliver to a hundred thousand webhooks in a day. */
@@ -210,10 +209,10 @@ export class Pace {
   }
 
   /** When the lane may get room without anything else happening. */
-  #nextAtMs({ host, gate, terms }: Lane, nowMs: number): number {
+  #nextAtMs({ host, atHost, gate, terms }: Lane, nowMs: number): number {
     if (!this.#options.owns(host.name)) return nowMs + LOOK_MS;
     const gateAtMs = gate.nextAtMs(terms.perSecond, nowMs);
-    return gateAtMs > nowMs ? gateAtMs : host.nextAtMs(nowMs);
+    return gateAtMs > nowMs ? gateAtMs : host.nextAtMs(atHost, nowMs);
   }
 
   #lane(prefix: string): Lane {
@@ -225,17 +224,20 @@ export class Pace {
         prefix,
         terms,
         host,
+        atHost: new LaneAtHost(prefix),
         gate: new LaneGate(),
         underWay: 0,
         failedInARow: 0,
-        failingSinceMs: undefined,
         isBlocked: false,
         usedAtMs: undefined,
       };
       this.#lanes.set(prefix, lane);
       return lane;
     }
-    if (known.terms.url !== terms.url) known.host = this.#host(prefix, terms);
+    if (known.terms.url !== terms.url) {
+      known.host = this.#host(prefix, terms);
+      known.atHost = new LaneAtHost(prefix);
+    }
     known.terms = terms;
     return known;
   }
@@ -249,10 +251,6 @@ export class Pace {
     }
     return host;
   }
-}
-
-function isApart(lane: Lane): boolean {
-  return standingOf(lane) === 'failing' && lane.host.isApart(lane.failingSinceMs);
 }
 
 function standingOf({ failedInARow, host }: Lane): Standing {

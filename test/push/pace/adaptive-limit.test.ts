@@ -29,6 +29,27 @@ describe('the limit', () => {
     expect(new Rounds().rounds(8, () => 10)).toEqual([1, 2, 4, 8, 16, 32, 64, 64]);
   });
 
+  test('grows as at first once a loss is forgiven, from where it is', () => {
+    const rounds = new Rounds();
+    rounds.rounds(4, () => 10);
+    const [startedAtMs, nowMs] = [rounds.nowMs, rounds.nowMs];
+    rounds.limit.lost({ startedAtMs, nowMs });
+    rounds.limit.forgive();
+    expect(rounds.rounds(3, () => 10)).toEqual([8, 16, 32]);
+  });
+
+  test('tries one more again if that one said nothing', () => {
+    const { limit, nowMs } = new Rounds();
+    limit.started(1, nowMs);
+    limit.answered(300, { startedAtMs: nowMs, nowMs: nowMs + 300 });
+    limit.started(1, nowMs + 300);
+    expect(limit.room(1, nowMs + 500)).toBe(1);
+    limit.started(2, nowMs + 500);
+    expect(limit.room(1, nowMs + 800)).toBe(0);
+    limit.abandoned({ startedAtMs: nowMs + 500, nowMs: nowMs + 800 });
+    expect(limit.room(1, nowMs + 800)).toBe(1);
+  });
+
   test('stays where answers come later than at best, and shrinks before they are too late', () => {
     const rounds = new Rounds();
     rounds.rounds(5, () => 10);

@@ -56,6 +56,13 @@ export const TIMEOUT: AttemptOutcome = {
   answer: null,
 };
 
+export const CUT: AttemptOutcome = {
+  ok: false,
+  kind: 'cut',
+  detail: 'the connection was closed',
+  answer: null,
+};
+
 /** Claims deliveries and returns those that were handed out. */
 export async function claimFrom(
   queue: Pick<DeliveryQueue, 'claim'>,

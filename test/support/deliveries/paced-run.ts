@@ -1,6 +1,6 @@
 import { Pace, type Slot } from '../../../src/push/pace/pace.ts';
 import type { AttemptOutcome } from '../../../src/push/queue/delivery.ts';
-import { answered, SUCCESS, TIMEOUT } from './deliveries.ts';
+import { answered, CUT, SUCCESS, TIMEOUT } from './deliveries.ts';
 import { type ReceiverPlan, SimulatedReceiver } from './simulated-receiver.ts';
 
 const LIMIT_MS = 500;
@@ -9,7 +9,7 @@ const RETRY_DELAYS_MS = [30_000, 150_000];
 const MAX_STEPS = 1_000_000;
 
 interface PacedRunOptions {
-  /** The receivers by their URL. */
+  /** The receivers by their URL. One receives for all webhooks of its origin that have none of their own. */
   readonly receivers: Readonly<Record<string, ReceiverPlan>>;
   /** The URL of each webhook. */
   readonly lanes: Readonly<Record<string, string>>;
@@ -66,10 +66,13 @@ export class PacedRun {
     const { receivers, lanes, each, random, perSecond = Infinity } = options;
     this.#options = options;
     this.#receivers = new Map(
-      Object.entries(receivers).map(([url, plan]) => [
-        new URL(url).origin,
-        new SimulatedReceiver(plan, random),
-      ]),
+      Object.entries(receivers).flatMap(([url, plan]) => {
+        const receiver = new SimulatedReceiver(plan, random);
+        return [
+          [new URL(url).origin, receiver],
+          [url, receiver],
+        ];
+      }),
     );
     this.#pace = new Pace({
       termsOf: (prefix) => ({ url: lanes[prefix], perSecond }),
@@ -145,7 +148,7 @@ export class PacedRun {
       this.#exchange({ waiting, slot, host, connection: kept, connectMs: null });
       return;
     }
-    const connectMs = (this.#receivers.get(host)?.connected(startedAtMs) ?? Infinity) - startedAtMs;
+    const connectMs = this.#receiverOf(waiting.lane).connected(startedAtMs) - startedAtMs;
     this.#after(Math.min(connectMs, LIMIT_MS), () => {
       if (connectMs >= LIMIT_MS)
         return this.#end({ waiting, slot, host }, TIMEOUT, { connectMs: null, answerMs: null });
@@ -163,8 +166,7 @@ export class PacedRun {
     readonly connectMs: number | null;
   }): void {
     const { host, connection, connectMs } = made;
-    const receiver = this.#receivers.get(host);
-    if (receiver === undefined) throw new Error(`there is no receiver at ${host}`);
+    const receiver = this.#receiverOf(made.waiting.lane);
     const reply = receiver.reply(this.#nowMs);
     const leftMs = LIMIT_MS - (connectMs ?? 0);
     const answerMs = Math.min(reply.atMs - this.#nowMs, leftMs);
@@ -173,8 +175,9 @@ export class PacedRun {
       connection.idleSinceMs = this.#nowMs;
       const isLate = answerMs === leftMs;
       const all = this.#connectionsTo(host);
-      if (isLate || receiver.plan.closes) all.splice(all.indexOf(connection), 1);
+      if (isLate || reply.status === 'cut' || receiver.plan.closes) all.splice(all.indexOf(connection), 1);
       if (isLate) this.#end(made, TIMEOUT, { connectMs, answerMs });
+      else if (reply.status === 'cut') this.#end(made, CUT, { connectMs, answerMs });
       else if (reply.status === 200) this.#end(made, SUCCESS, { connectMs, answerMs });
       else this.#end(made, answered(reply.status), { connectMs, answerMs }, reply.askedMs);
     });
@@ -206,6 +209,13 @@ export class PacedRun {
     }
     const waitMs = Math.max(delayMs * (0.9 + 0.2 * this.#options.random()), askedMs ?? 0);
     this.#waiting.push({ lane, attempt: attempt + 1, refusals, dueAtMs: this.#nowMs + waitMs });
+  }
+
+  #receiverOf(lane: string): SimulatedReceiver {
+    const url = this.#options.lanes[lane] ?? '';
+    const receiver = this.#receivers.get(url) ?? this.#receivers.get(new URL(url).origin);
+    if (receiver === undefined) throw new Error(`there is no receiver at ${url}`);
+    return receiver;
   }
 
   /** Returns the open connections to a host. */

@@ -21,13 +21,19 @@ export interface ReceiverPlan {
   readonly coldMs?: number;
   /** The share of requests that it answers with 503, however many are under way. */
   readonly erring?: number;
-  /** The share of requests that it refuses with `Retry-After: 0`, and the status, however many are under way. */
-  readonly refusing?: { readonly share: number; readonly status: 429 | 503 };
+  /** The share of requests that it refuses, however many are under way, and the wait that it asks for: 0 unless given. */
+  readonly refusing?: {
+    readonly share: number;
+    readonly status: 400 | 429 | 503;
+    readonly askedMs?: number | null;
+  };
+  /** Every which request it loses, however many are under way: it never answers, or cuts the connection at once. */
+  readonly losing?: { readonly every: number; readonly how: 'hangs' | 'cuts' };
 }
 
 interface Reply {
   readonly atMs: number;
-  readonly status: number;
+  readonly status: number | 'cut';
   /** The time that `Retry-After` asks for. */
   readonly askedMs: number | null;
 }
@@ -45,6 +51,7 @@ export class SimulatedReceiver {
   /** When the accepted requests end. */
   #endsMs: number[] = [];
   #isCold = true;
+  #requests = 0;
 
   constructor(plan: ReceiverPlan, random: () => number) {
     this.plan = plan;
@@ -78,11 +85,19 @@ export class SimulatedReceiver {
       coldMs,
       erring = 0,
       refusing,
+      losing,
     } = this.plan;
     const cameMs = nowMs + wayMs;
     const refused = { atMs: cameMs + REFUSAL_MS + wayMs };
+    this.#requests += 1;
+    if (losing !== undefined && this.#requests % losing.every === 0)
+      return { atMs: losing.how === 'cuts' ? refused.atMs : Infinity, status: 'cut', askedMs: null };
     if (refusing !== undefined && this.#random() < refusing.share)
-      return { ...refused, status: refusing.status, askedMs: 0 };
+      return {
+        ...refused,
+        status: refusing.status,
+        askedMs: refusing.askedMs === undefined ? 0 : refusing.askedMs,
+      };
     if (bucket !== undefined) {
       if (cameMs >= this.#window.sinceMs + bucket.windowMs) this.#window = { sinceMs: cameMs, count: 0 };
       const leftMs = this.#window.sinceMs + bucket.windowMs - cameMs;
