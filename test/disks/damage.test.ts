@@ -91,7 +91,7 @@ it('each damage of each file is reported, and repaired as the table in docs/oper
           renameSync(join(dataDir, file + end), join(dataDir, `old-${file}${end}`));
     },
     '`fuel projection rebuild transactions`, import again': async (dataDir) => {
-      await fuel(['projection', 'rebuild', 'transactions', '--accept', '--reason', 'a test'], { dataDir });
+      await fuel(['projection', 'rebuild', 'transactions', '--reason', 'a test'], { dataDir });
       await imported(dataDir, NEW).catch(() => undefined); // fails if the store is destroyed
     },
     'restore the backup, import everything since': async (dataDir) => {

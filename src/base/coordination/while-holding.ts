@@ -71,7 +71,8 @@ export async function whileHolding<T>(
       await pause(renewEveryMs(ttlMs), until);
       if (until.aborted) return;
       world.clearTimeout(expiry);
-      expiry = world.setTimeout(expire, heldUntilMs - ENDING_MS - world.elapsedMs());
+      // A thread that was blocked may be too late already.
+      expiry = world.setTimeout(expire, Math.max(0, heldUntilMs - ENDING_MS - world.elapsedMs()));
       try {
         if (await acquire()) continue;
         log.warn(`${component} lost its lease: another process has it`);

@@ -1,6 +1,8 @@
-import type { RowState } from '../../../projections/transactions.ts';
+import { REFERENCES, type RowState, type TransactionRow } from '../../../projections/transactions.ts';
 import { RowFold, type ViewChange } from '../../pull/record/project-event.ts';
-import { type DifferenceKind, differenceOf } from '../../pull/view/build/compare.ts';
+
+/** The view lacks a record, shows one that it should not show, or shows one with other content. */
+export type DifferenceKind = 'missing' | 'surplus' | 'differing';
 
 /**
  * Returns how a row differs from what its events call for. A row at a later revision than the last event differs too: it
@@ -20,4 +22,30 @@ export function foldRow(changes: readonly ViewChange[]): RowState | undefined {
   const fold = new RowFold();
   for (const change of changes) fold.apply(change);
   return fold.state;
+}
+
+/** Returns how the shown row differs from the expected one; `undefined` if it does not. */
+function differenceOf(
+  expected: TransactionRow | null | undefined,
+  shown: TransactionRow | null | undefined,
+): DifferenceKind | undefined {
+  if (!expected) return shown ? 'surplus' : undefined;
+  if (!shown) return 'missing';
+  return isSame(expected, shown) ? undefined : 'differing';
+}
+
+/** Compares each member by name, the short ones first: for millions of rows a loop over the names would take most of the time. */
+function isSame(one: TransactionRow, other: TransactionRow): boolean {
+  return (
+    one.id === other.id &&
+    one.accountId === other.accountId &&
+    one.status === other.status &&
+    one.createdAtMs === other.createdAtMs &&
+    REFERENCES.every((name) => one.references[name] === other.references[name]) &&
+    one.mobileNumber === other.mobileNumber &&
+    one.pump === other.pump &&
+    one.odometer === other.odometer &&
+    one.fees === other.fees &&
+    one.head === other.head
+  );
 }

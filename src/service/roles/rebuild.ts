@@ -12,7 +12,6 @@ export const rebuild: Job<undefined> = async ({ engines, clock, log, holder, sig
     ...{ store: engines.store(), view: engines.view(), coordination: engines.coordination() },
     ...{ clock, log, holder: `${holder}-rebuild`, signal, author },
     reason: REASON,
-    accept: true,
   };
   const retry = { log, signal, component: 'rebuild' };
   const result = await retryWhileUnavailable(

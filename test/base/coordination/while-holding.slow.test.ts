@@ -1,10 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { whileHolding } from '../../../src/base/coordination/while-holding.ts';
 import { pause } from '../../../src/base/pause.ts';
 import { memoryCoordination } from '../../support/engines/coordination.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { until } from '../../support/waiting.ts';
 
 const TTL_MS = 3_000;
 const unavailable = () => Promise.reject(new Error('unavailable'));
@@ -95,6 +96,24 @@ test.each([
   expect(lastedMs).toBeGreaterThan(TTL_MS / 2);
   expect(lastedMs).toBeLessThan(TTL_MS);
   expect(said.at(-1)).toBe('projector stops: it could not renew its lease in time');
+});
+
+test('work whose renewal begins when its lease may have ended already ends at once, and nothing is written about timers', async () => {
+  const { terms, work, said } = start();
+  const warnings: string[] = [];
+  const warned = ({ name }: Error): void => void warnings.push(name);
+  process.on('warning', warned);
+  onTestFinished(() => void process.off('warning', warned));
+  const acquire = vi
+    .fn()
+    .mockResolvedValueOnce(true)
+    .mockReturnValue(new Promise<never>(() => undefined));
+  const coordination = { ...terms.coordination, acquire };
+  // The first renewal, after a second, is later than half a second before the end of this lease.
+  void whileHolding({ ...terms, ttlMs: 1_100, coordination }, work, async (until) => pause(60_000, until));
+  await until(() => said.length > 0);
+  expect(said).toEqual(['projector stops: it could not renew its lease in time']);
+  expect(warnings).toEqual([]);
 });
 
 test('the time of the lease counts anew from each renewal, and ends with the work', async () => {

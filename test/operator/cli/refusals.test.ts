@@ -181,7 +181,6 @@ describe('in production', () => {
     'webhook remove abcdefghij',
     'account integration 7 off',
     'delivery redeliver --cancel --key abcdefghij',
-    'projection rebuild transactions --accept',
   ])('what switches off, withdraws or accepts needs a reason: fuel %s', async (line) => {
     const head = () => withEngines((engines) => engines.store().head());
     const before = await head();

@@ -138,7 +138,7 @@ export class Operator {
         ...{ store: engines.store(), view: engines.view(), coordination: engines.coordination() },
         ...{ clock: systemClock, log: this.#options.log, holder: name, author: AUTHOR },
         signal: new AbortController().signal,
-        ...{ reason: 'simulation', accept: false },
+        reason: 'simulation',
       }),
     );
   }

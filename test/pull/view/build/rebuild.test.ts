@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { RENDERING_VERSION } from '../../../../projections/transactions.ts';
-import type { Coordination } from '../../../../src/base/coordination/coordination.ts';
 import { FuelError } from '../../../../src/base/errors.ts';
-import { PROJECTOR_LEASE } from '../../../../src/pull/view/projector.ts';
-import { Steps } from '../../../support/interposed.ts';
+import type { EventStore, SubscribeOptions } from '../../../../src/event-store/event-store.ts';
+import { Unreadable } from '../../../../src/event-store/recorded-event.ts';
+import type { BuildProgress } from '../../../../src/pull/view/checkpoint.ts';
+import { replacing, Steps } from '../../../support/interposed.ts';
 import { confirmed, voided } from '../../../support/transactions/e2e-samples.ts';
 import { WHOLE } from '../../../support/transactions/opened-view.ts';
 import { beforeCall } from '../../../support/transactions/projector.ts';
@@ -13,16 +14,13 @@ import { projected, recorded, stepping } from './rebuilding.ts';
 
 describe('a rebuild', () => {
   test('makes a new view, serves it, and is recorded with its author and reason', async () => {
-    const { rebuild, progress, ids, operations, view, start, shows, coordination } = await recorded();
+    const { rebuild, progress, ids, operations, view, store, start, shows, coordination } = await recorded();
     const { stop } = start();
     await shows(3);
     await stop();
     const { generation = 0 } = (await view.checkpoint()) ?? {};
     const result = await rebuild();
-    expect(result).toMatchObject({
-      outcome: 'switched',
-      comparison: { records: 2, differing: 0, named: [] },
-    });
+    expect(result).toEqual({ outcome: 'switched', position: (await store.head()) - 1 });
     expect(await ids()).toEqual([3, 1]);
     expect((await view.checkpoint())?.generation).toBeGreaterThan(generation);
     expect(progress.at(-1)?.percent).toBe(100);
@@ -67,124 +65,91 @@ describe('a rebuild', () => {
     expect(pages.length).toBeGreaterThan(0);
   });
 
-  test('names the records that differ, and serves the new view only where that is accepted', async () => {
-    const { rebuild, start, shows, ids, operations, view } = await recorded();
-    const { stop } = start();
-    await shows(3);
-    await stop();
+  test('serves what the events call for, whatever the former view shows', async () => {
+    const { rebuild, ids, view } = await projected();
     const { generation = 0 } = (await view.checkpoint()) ?? {};
     await view.apply([showing({ id: 9 })], { generation, position: 0 });
     await view.replace(1, []);
     const third = (await view.find([3])).get(3)?.shown;
     if (third) await view.replace(3, [showing({ ...third, fees: '{}' })]);
-    const refused = await rebuild();
-    expect(refused.outcome).toBe('differs');
-    expect(refused.comparison).toMatchObject({
-      records: 2,
-      differing: 3,
-      named: [
-        { transactionId: 1, accountId: 7, kind: 'missing' },
-        { transactionId: 3, accountId: 7, kind: 'differing' },
-        { transactionId: 9, accountId: 7, kind: 'surplus' },
-      ],
-    });
-    expect([await ids(), await operations()]).toEqual([[3, 9], []]);
-    expect(await rebuild({ accept: true })).toMatchObject({
-      outcome: 'switched',
-      comparison: { differing: 3 },
-    });
+    expect(await ids()).toEqual([3, 9]);
+    expect((await rebuild()).outcome).toBe('switched');
     expect(await ids()).toEqual([3, 1]);
-    expect((await operations())[0]?.data).toMatchObject({
-      reason: 'requested; 3 records differed, which was accepted',
-    });
+    expect((await view.find([3])).get(3)?.shown?.fees).not.toBe('{}');
   });
 
-  test('brings a served view up to date that no projector works on, and compares with that', async () => {
-    const { rebuild, start, shows, append, ids, holder } = await recorded();
-    const { stop } = start();
-    await shows(3);
-    await stop();
+  test('brings the view up to date where no projector works, and needs none', async () => {
+    const { rebuild, append, ids, holder } = await projected();
     await append('transaction-4', confirmed(4));
     await append('transaction-1', voided(1));
-    const { outcome, comparison } = await rebuild();
-    expect([outcome, comparison?.differing]).toEqual(['switched', 0]);
+    expect((await rebuild()).outcome).toBe('switched');
     expect([await ids(), await holder()]).toEqual([[4, 3], undefined]);
   });
 
   test.each([
     ['of another store', 'another store', 0],
     ['that is ahead of the log', undefined, 1_000],
-  ])('does not compare with a view %s, and takes its place', async (_, storeId, position) => {
-    const { rebuild, ids, view, store, start, shows } = await recorded();
-    const { stop } = start();
-    await shows(3);
-    await stop();
+  ])('takes the place of a view %s', async (_, storeId, position) => {
+    const { rebuild, ids, view, store } = await projected();
     const own = (await view.checkpoint())?.storeId ?? '';
     const { generation } = await view.reset(storeId ?? own, 0);
     await view.apply([showing({ id: 9 })], { generation, position });
-    expect(await rebuild()).toMatchObject({ outcome: 'switched', comparison: undefined });
+    expect((await rebuild()).outcome).toBe('switched');
     expect(await ids()).toEqual([3, 1]);
     expect((await view.checkpoint())?.position).toBeLessThanOrEqual(await store.head());
   });
 
-  test('of records that are rendered otherwise now serves the new ones without a comparison', async () => {
-    const { rebuild, start, shows, alter, ids, view } = await recorded();
-    const { stop } = start();
-    await shows(3);
-    await stop();
+  test('takes the place of a view of an older rendering, which is served until then', async () => {
+    const { rebuild, alter, ids, view } = await projected();
     await alter((made) => ({ ...made, rendering: RENDERING_VERSION - 1 }));
     expect(await ids()).toEqual([3, 1]);
-    expect(await rebuild()).toMatchObject({ outcome: 'switched', comparison: undefined });
+    expect((await rebuild()).outcome).toBe('switched');
     expect(await view.checkpoint()).toMatchObject({ rendering: RENDERING_VERSION });
   });
 
-  test('does not compare with a view that is not complete yet', async () => {
-    const { rebuild, start, shows, alter, ids, view } = await recorded();
-    const { stop } = start();
-    await shows(3);
-    await stop();
+  test('takes the place of a view that is not complete yet', async () => {
+    const { rebuild, alter, ids, view } = await projected();
     await alter((made) => ({ ...made, servesFrom: 1_000 }));
     await view.replace(1, []);
-    expect(await rebuild()).toMatchObject({ outcome: 'switched', comparison: undefined });
+    expect((await rebuild()).outcome).toBe('switched');
     expect(await ids()).toEqual([3, 1]);
   });
 
-  test('has given back the work of the projector that it did when it ends', async () => {
-    const { rebuild, start, shows, coordination, holder } = await recorded();
-    const { stop } = start();
-    await shows(3);
-    await stop();
-    const slow: Coordination = {
-      ...coordination,
-      acquire: (...given) => coordination.acquire(...given),
-      holder: (lease) => coordination.holder(lease),
-      async release(lease, by) {
-        if (lease === PROJECTOR_LEASE) await new Promise((resolve) => setTimeout(resolve, 80));
-        await coordination.release(lease, by);
-      },
-    };
-    expect((await rebuild({ coordination: slow })).outcome).toBe('switched');
-    expect(await holder()).toBeUndefined();
-  });
+  describe('at a damaged event', () => {
+    const data = new Unreadable('garbled', { isDamage: true });
+    const garbled = (store: EventStore) =>
+      replacing(store, {
+        async *subscribe(options: SubscribeOptions) {
+          for await (const batch of store.subscribe(options))
+            yield {
+              ...batch,
+              events: batch.events.map((event) => (event.position === 4 ? { ...event, data } : event)),
+            };
+        },
+      });
 
-  test('ends with the error with which the view that it compares with cannot be followed', async () => {
-    const { rebuild, start, shows, append, view, operations } = await recorded();
-    const { stop } = start();
-    await shows(3);
-    await stop();
-    await append('transaction-4', confirmed(4));
-    const generation = (await view.checkpoint())?.generation;
-    const broken = beforeCall(view, 'apply', (_, to) => {
-      if ((to as { generation: number }).generation === generation) throw new TypeError('a fault');
+    test('ends before it replaces a view, which may have all that is left of it', async () => {
+      const { rebuild, store, ids, operations, view } = await projected();
+      const before = (await view.checkpoint())?.generation;
+      await expect(rebuild({ store: garbled(store) })).rejects.toMatchObject({
+        code: 'STORE_DAMAGED',
+        message: expect.stringContaining('event 0 of transaction-3 (position 4) cannot be read'),
+      });
+      expect([await ids(), (await view.checkpoint())?.generation]).toEqual([[3, 1], before]);
+      expect(await operations()).toEqual([]);
     });
-    await expect(rebuild({ view: broken })).rejects.toThrow('a fault');
-    expect(await operations()).toEqual([]);
+
+    test('goes on where there is no view that could be served', async () => {
+      const { rebuild, store, ids } = await recorded();
+      expect((await rebuild({ store: garbled(store) })).outcome).toBe('switched');
+      expect(await ids()).toEqual([1]);
+    });
   });
 
   test('ended before any of its steps leaves the former view served, and the next call continues', async () => {
     const all = new Steps();
     expect((await stepping(await projected(), all)).outcome).toBe('switched');
-    expect([...new Set(all.done)]).toEqual(['startBuild', 'apply', 'rowsAfter', 'serveBuild']);
+    expect([...new Set(all.done)]).toEqual(['startBuild', 'apply', 'serveBuild']);
     expect(all.done.filter((step) => step === 'apply').length).toBeGreaterThan(2);
     for (let most = 0; most < all.done.length; most++) {
       const opened = await projected();
@@ -193,7 +158,7 @@ describe('a rebuild', () => {
       expect([most, await ids()]).toEqual([most, [3, 1]]);
       const build = await view.checkpoint('built');
       expect(await operations()).toEqual([]);
-      expect(await rebuild()).toMatchObject({ outcome: 'switched', comparison: { differing: 0 } });
+      expect(await rebuild()).toMatchObject({ outcome: 'switched' });
       expect([most, await ids()]).toEqual([most, [3, 1]]);
       if (build !== undefined) expect((await view.checkpoint())?.generation).toBe(build.generation);
       expect(await view.checkpoint('built')).toBeUndefined();
@@ -216,12 +181,14 @@ describe('a rebuild', () => {
     expect((await view.checkpoint())?.generation).toBe(build?.generation);
   });
 
-  test('asked to stop while it compares serves nothing, and the next call continues', async () => {
+  test('asked to stop at its end serves nothing, and the next call continues', async () => {
     const { rebuild, view } = await projected();
     const before = (await view.checkpoint())?.generation;
     const stopping = new AbortController();
-    const stopped = beforeCall(view, 'rowsAfter', () => stopping.abort());
-    expect((await rebuild({ view: stopped, signal: stopping.signal })).outcome).toBe('interrupted');
+    const stopAtEnd = ({ percent }: BuildProgress): void => {
+      if (percent === 100) stopping.abort();
+    };
+    expect((await rebuild({ onProgress: stopAtEnd, signal: stopping.signal })).outcome).toBe('interrupted');
     expect((await view.checkpoint())?.generation).toBe(before);
     expect((await rebuild()).outcome).toBe('switched');
   });

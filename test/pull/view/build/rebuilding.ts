@@ -25,7 +25,7 @@ export async function recorded() {
   const progress: BuildProgress[] = [];
   const rebuild = (options: Partial<RebuildOptions> = {}): Promise<RebuildResult> =>
     rebuildTransactions({
-      ...{ store, view, coordination, clock, log, holder: 'rebuild', accept: false },
+      ...{ store, view, coordination, clock, log, holder: 'rebuild' },
       signal: new AbortController().signal,
       author: { actor: 'Ada', command: 'test' },
       reason: 'requested',
@@ -47,7 +47,7 @@ export async function projected() {
   return opened;
 }
 
-/** Rebuilds event by event, with a hook before each step that changes the build or compares. */
+/** Rebuilds event by event, with a hook before each step that changes the build. */
 export async function stepping(
   { store, view, rebuild }: Awaited<ReturnType<typeof recorded>>,
   { before }: Steps,
@@ -57,7 +57,7 @@ export async function stepping(
     if (to.generation !== served) before('apply');
     return view.apply(changes, to);
   };
-  const steps = new Proxy(interposed(view, ['startBuild', 'serveBuild', 'rowsAfter'], before), {
+  const steps = new Proxy(interposed(view, ['startBuild', 'serveBuild'], before), {
     get: (whole, name) => (name === 'apply' ? apply : Reflect.get(whole, name)),
   });
   const inSteps = beforeCall(store, 'subscribe', (options) =>
