@@ -43,7 +43,6 @@ const ENGINE = /^src\/engines\/(?!tables\/)(\w+)\//;
 const FILES_OF_SQLITE = [
   'src/operator/backup/backup.ts',
   'src/operator/checks/data-directory.ts',
-  'src/operator/checks/facts.ts',
   'src/operator/checks/store.ts',
   'src/operator/cli/command/known-store.ts',
   'src/operator/cli/commands/store-commands.ts',

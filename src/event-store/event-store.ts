@@ -1,4 +1,3 @@
-import type { Rest } from '../base/pause.ts';
 import type { EventMetadata } from '../domain/events.ts';
 import type { Position, RecordedEvent } from './recorded-event.ts';
 
@@ -11,7 +10,7 @@ export interface NewEvent {
   readonly metadata: EventMetadata;
 }
 
-/** A part of the store whose bytes are damaged. */
+/** An event that can't be read. */
 export interface Damage {
   readonly position: Position;
   /** The damaged event; `undefined` if it is unknown and may be any. */
@@ -19,14 +18,6 @@ export interface Damage {
   readonly reason: string;
   /** False if the event is text but not JSON, as a faulty writer might have recorded it. */
   readonly isCertain: boolean;
-}
-
-export interface DamageSearch {
-  readonly signal?: AbortSignal | undefined;
-  /** Called between two steps; by default it waits for a turn of the event loop. */
-  readonly rest?: Rest | undefined;
-  /** Leaves out the texts of transactions. Set by a caller that reads them anyway and notices which can't be read. */
-  readonly withoutTexts?: boolean | undefined;
 }
 
 /** `none`: the stream must not exist. `any`: no check. A number: the revision that its last event must have. */
@@ -125,9 +116,8 @@ export interface BackwardsBatch {
  *   bytes until its log is cleaned up, and `subscribe` may return the events until then (see `STREAM_ERASED`).
  * - `head` returns the position of the last event that can be read; 0 for an empty store. A checkpoint that `subscribe`
  *   has returned, or the position of an event, is beyond it only in another log, or in an older copy of this one.
- * - `findDamage` reads everything that is recorded, in short steps with a rest between them, and returns the damage by
- *   position; none if the engine checks its files itself. Other reads return a damaged event in its place, as
- *   `Unreadable`, if they notice the damage.
+ * - Reads return an event whose bytes are not what was recorded in its place, as `Unreadable`, if they notice that. Where a
+ *   file cannot be read at all, they reject with `STORE_DAMAGED`, which names it.
  * - While the engine is unavailable the other calls reject with `STORE_UNAVAILABLE`. An append that rejects so may have
  *   been recorded, and is safe to repeat with the same event ids.
  * - After `close` every call rejects with `STORE_CLOSED`.
@@ -148,7 +138,6 @@ export interface EventStore {
   head(): Promise<Position>;
   /** Returns `head` synchronously. Only a log on this machine has it. */
   end?(): Position;
-  findDamage(search?: DamageSearch): Promise<readonly Damage[]>;
   rewrite(events: readonly RecordedEvent[]): Promise<boolean>;
   erase(stream: string): Promise<void>;
   close(): Promise<void>;

@@ -16,10 +16,7 @@ import { until } from '../support/waiting.ts';
 const COUNT = 100;
 
 describe.skipIf(onServers)('a service whose events are damaged', () => {
-  it.each([
-    ['in one event', flipData],
-    ['in a whole page', flipPage],
-  ])('goes on with all others, and names the damage everywhere: %s', async (_, damage) => {
+  async function damaged(damage: (path: string, text: string) => void) {
     const service = new ServiceProcess();
     await service.start();
     const { key } = await openAccount(service);
@@ -28,19 +25,38 @@ describe.skipIf(onServers)('a service whose events are damaged', () => {
       idsOf((await service.get(`/transactions?${SEPTEMBER}&limit=100`, { key })).body).length;
     await until(async () => (await count()) === COUNT);
     await service.stop();
-    damage(join(service.dataDir, 'events.db'), '{"transaction_id":50,');
+    const file = join(service.dataDir, 'events.db');
+    damage(file, '{"transaction_id":50,');
+    return { service, count, file };
+  }
 
-    const named = /event 0 of transaction-\d+ \(position \d+\) cannot be read/;
+  it('goes on with all others where one is damaged, and a verification names it', async () => {
+    const { service, count } = await damaged(flipData);
+    await service.start();
+    expect(await count()).toBe(COUNT);
+    const { code, stderr } = await service.fuel(['verify', '--repair']);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/event 0 of transaction-\d+ \(position \d+\) cannot be read/),
+    ]);
+    expect(stderr).toContain('restore events.db from a backup');
+    expect(await count()).toBe(COUNT);
+    await service.stop();
+  });
+
+  it('goes on serving where a whole page is damaged, and doctor and a verification name the file', async () => {
+    const { service, count, file } = await damaged(flipPage);
     const { code, lines } = await fuel(['doctor', '--json'], { dataDir: service.dataDir });
-    const store = lines.find(({ check }) => check === 'store');
-    expect([code, store]).toMatchObject([1, { ok: false, detail: expect.stringMatching(named) }]);
-    expect(store?.do).toContain('restore events.db from a backup');
+    const found = lines.find(({ check }) => check === 'data-directory');
+    expect([code, found]).toMatchObject([
+      1,
+      { ok: false, detail: expect.stringContaining('events.db is damaged') },
+    ]);
+    expect(found?.do).toContain('restore it from the backup');
 
     await service.start();
-    const { text } = await service.ops('/');
-    expect(text).toMatch(named);
-    expect(await count()).toBe(COUNT);
-    expect((await service.fuel(['verify', '--repair'])).stderr).toMatch(named);
+    const { stderr } = await service.fuel(['verify', '--repair']);
+    expect(stderr).toContain(`STORE_DAMAGED: ${file} is damaged`);
     expect(await count()).toBe(COUNT);
     await service.stop();
   });

@@ -46,7 +46,6 @@ describe('an event whose bytes are damaged', () => {
     ['a void', (path: string) => flipData(path, '{"transaction_id":20,"account_id":7,"voided_at"', 90)],
     ['a name in it', (path: string) => flipData(path, 'Ring Road', 4)],
     ['its type', (path: string) => flipData(path, 'TransactionConfirmed', 5)],
-    ['its page', (path: string) => flipPage(path, '{"transaction_id":30,')],
   ])('is named with what to restore, and nothing of it is repaired: %s', async (what, damage) => {
     const { fuel, all, events } = await start();
     const before = await all();
@@ -101,4 +100,19 @@ describe('an event whose bytes are damaged', () => {
     expect([rebuilt.code, rebuilt.stderr]).toEqual([1, expect.stringContaining(RESTORE)]);
     expect(await withEngines((engines) => rowIn(engines.view(), 30))).toMatchObject({ id: 30 });
   });
+});
+
+test('a page of events that cannot be read is named with its file and what to restore, and nothing is repaired', async () => {
+  const { fuel, all, events } = await start();
+  const before = await all();
+  flipPage(events, '{"transaction_id":30,');
+  for (const command of [
+    ['verify', '--repair'],
+    ['projection', 'rebuild', 'transactions'],
+  ]) {
+    const { code, stderr } = await fuel(...command);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`STORE_DAMAGED: ${events} is damaged`)]);
+  }
+  expect((await fuel('doctor')).stdout).toMatch(/events\.db is damaged/);
+  expect(await all()).toEqual(before);
 });

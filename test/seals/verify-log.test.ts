@@ -133,18 +133,30 @@ describe('a forged log', () => {
     });
   });
 
-  test.each([
-    ['bytes', (file: string) => flipData(file, '"a3"', 3)],
-    ['a page', (file: string) => flipPage(file, '"name":"a3"')],
-  ])('of which %s are damaged differs where they were', async (_, damage) => {
+  /** Makes a sealed log in a closed file. */
+  async function closedLog() {
     const { file, store } = await sealedLog();
     await store.close();
     const db = new DatabaseSync(file);
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     db.close();
-    damage(file);
+    return file;
+  }
+
+  test('of which bytes are damaged differs where they were', async () => {
+    const file = await closedLog();
+    flipData(file, '"a3"', 3);
     expect(await verifyLog({ store: opened(file), key })).toMatchObject({
       fault: { place: expect.stringMatching(/^(account-\d|seals)@\d$/) },
+    });
+  });
+
+  test('of which a page cannot be read is not proven, and the error names the file', async () => {
+    const file = await closedLog();
+    flipPage(file, '"name":"a3"');
+    await expect(verifyLog({ store: opened(file), key })).rejects.toMatchObject({
+      code: 'STORE_DAMAGED',
+      message: expect.stringContaining(file),
     });
   });
 

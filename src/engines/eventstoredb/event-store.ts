@@ -8,7 +8,6 @@ import type {
   Append,
   AppendResult,
   BackwardsBatch,
-  Damage,
   EventStore,
   StreamRange,
   SubscribeOptions,
@@ -96,11 +95,6 @@ export class EventStoreDb implements EventStore {
 
   head(): Promise<Position> {
     return readHead(this.#connection);
-  }
-
-  /** The server checks its files itself. */
-  async findDamage(): Promise<readonly Damage[]> {
-    return [];
   }
 
   /** Resolves when a node answers. Rejects with `STORE_UNAVAILABLE` if none does within 1.5 s. */

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DIRECTORY_STORE } from '../../accounts/directory/rows/stored-rows.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -9,7 +9,7 @@ import { FuelError } from '../../base/errors.ts';
 import { REQUESTS_STORE } from '../../pull/stored-requests.ts';
 import { VIEWS_STORE } from '../../pull/view/stores.ts';
 import { DELIVERY_STORE } from '../../push/log/tables.ts';
-import type { Engines, StoreState } from '../../service/engines/engines.ts';
+import type { StoreState } from '../../service/engines/engines.ts';
 import type { StorePlan } from '../../tables/plan.ts';
 import { isDamage } from './driver/errors.ts';
 import { type FileState, inspectFile } from './driver/inspect-file.ts';
@@ -67,16 +67,6 @@ export const PUT_ASIDE = /\.db\.damaged-\w+-\d+$/;
 
 /** The largest file that is checked while somebody waits. */
 export const MAX_READ_THROUGH_BYTES = 64 * 1024 * 1024;
-
-/** True if the events are few enough to be checked interactively. On a server that takes no time. */
-export function readThroughSoon(
-  { FUEL_DATA_DIR }: Pick<Config, 'FUEL_DATA_DIR'>,
-  { embedded }: Pick<Engines, 'embedded'>,
-): boolean {
-  if (!embedded.includes('store')) return true;
-  const file = statSync(join(FUEL_DATA_DIR, EMBEDDED_FILES.events), { throwIfNoEntry: false });
-  return file === undefined || file.size <= MAX_READ_THROUGH_BYTES;
-}
 
 /**
  * Returns the state of an embedded file; `undefined` if there is none. Of several files it returns a damaged one, if any.

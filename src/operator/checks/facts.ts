@@ -4,9 +4,7 @@ import type { Config } from '../../base/config/config.ts';
 import { PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
 import { readDisk } from '../../base/disk/disk.ts';
 import { world } from '../../base/world.ts';
-import { readThroughSoon } from '../../engines/sqlite/embedded-files.ts';
 import type { Damage, EventStore } from '../../event-store/event-store.ts';
-import { damagedEvents } from '../../pull/view/parked-events.ts';
 import { MAX_STUCK_MS, StuckWebhooks } from '../../push/health/stuck-webhooks.ts';
 import type { Engines, StoreName } from '../../service/engines/engines.ts';
 import { MAX_BACKLOG_COUNTED } from '../../service/ops/shared-figures.ts';
@@ -52,7 +50,7 @@ const NO_SUBSCRIPTIONS = { status: nothing, parked: none };
 const NO_COORDINATION = { holder: nothing, live: none, checkpoint: nothing };
 
 /** The reads of everything that a check may need from more than one place. Each call reads anew. */
-export function factReads({ config, clock, engines, find, store, directory, process }: FactSources) {
+export function factReads({ config, clock, find, store, directory, process }: FactSources) {
   const coordination = async () => (await find('coordination')) ?? NO_COORDINATION;
   let looks: StuckWebhooks | undefined;
   return {
@@ -96,11 +94,7 @@ export function factReads({ config, clock, engines, find, store, directory, proc
     },
     /** The newest events of the stream `operations`, and the newest of each type, newest first. */
     operations: async () => newestOperations(await store()),
-    /** Damaged events. If looking for them takes too long, those of the last nightly verification. */
-    damage: async () => {
-      if (!readThroughSoon(config, engines)) return process?.lastDamage() ?? [];
-      const view = (await find('view')) ?? NO_VIEW;
-      return damagedEvents(await store(), () => view);
-    },
+    /** Damaged events that the last nightly verification of this process found. */
+    damage: async () => process?.lastDamage() ?? [],
   };
 }

@@ -1,6 +1,7 @@
 import { schedule as cron } from 'node-cron';
 import { retentionMs } from '../../base/config/config.ts';
 import type { Coordination } from '../../base/coordination/coordination.ts';
+import { isUnavailable } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { gently } from '../../base/pause.ts';
 import { world } from '../../base/world.ts';
@@ -52,8 +53,9 @@ async function verifyOnce(options: NightlyOptions, signal: AbortSignal): Promise
     signal.throwIfAborted();
     onRepaired(await verify(signal));
   } catch (error) {
-    if (!signal.aborted)
-      log.warn({ err: error }, 'the last two days could not be verified; trying next night');
+    if (signal.aborted) return;
+    const level = isUnavailable(error) ? 'warn' : 'error';
+    log[level]({ err: error }, 'the last two days could not be verified; trying next night');
   }
 }
 

@@ -35,8 +35,8 @@ export interface ReadLogOptions {
 }
 
 /**
- * Reads the transactions' events once for all judges, in short steps. With `rest` it judges one block after the other and
- * rests in between. Returns the damaged events. Rejects with the signal's reason when that aborts.
+ * Reads the log once, in short steps, and hands the transactions' events to all judges. With `rest` it judges one block after
+ * the other and rests in between. Returns the damaged events of all streams. Rejects with the signal's reason when that aborts.
  */
 export async function readLog(
   judges: readonly Judge[],
@@ -46,16 +46,18 @@ export async function readLog(
   const judging: Promise<void>[] = [];
   const ahead = rest === undefined ? (AHEAD - 1) * judges.length : 0;
   let events = 0;
-  const log = { prefixes: [TRANSACTION_STREAMS], after, batchSize: blockSize, signal };
+  const log = { prefixes: [], after, batchSize: blockSize, signal };
   try {
     for await (const batch of readToEnd(store, log)) {
-      const block = batch.events.map((event) => ({ event, projected: projectEvent(event) }));
+      const block = batch.events
+        .filter(({ stream }) => stream.startsWith(TRANSACTION_STREAMS))
+        .map((event) => ({ event, projected: projectEvent(event) }));
       for (const judge of block.length > 0 ? judges : []) {
         const judged = judge.judge(block);
         judged.catch(() => undefined); // it is awaited later; until then a failure must not count as unhandled
         judging.push(judged);
       }
-      for (const { event } of block) {
+      for (const event of batch.events) {
         const found = damageOf(event);
         if (found !== undefined) damage.push(found);
       }

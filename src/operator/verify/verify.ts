@@ -6,7 +6,7 @@ import type { Damage, EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { operationsOf } from '../../event-store/operations.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
-import { damagedEvents, withoutParked } from '../../pull/view/parked-events.ts';
+import { withoutParked } from '../../pull/view/parked-events.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
 import { readLog, type VerifyScope } from './read-log.ts';
@@ -35,8 +35,6 @@ export interface VerifyOptions {
   readonly lostLog: 'refuse' | 'leave out' | 'rebuild';
   /** Set to read a part of the log: where it begins, and the accounts whose rows are searched for some without events. */
   readonly part?: { readonly after: Position; readonly accountIds: Iterable<number> };
-  /** True to look for damage while reading the log instead of before. If it finds any, it reads the log once more. */
-  readonly findsDamageLate?: boolean;
   readonly settleMs?: number | undefined;
   readonly rest?: Rest | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -54,22 +52,17 @@ export interface Verified {
 
 /**
  * Compares the view and the deliveries with what the events call for, and repairs them if asked to. It can be interrupted
- * at any time and repeated. It keeps a bit for each transaction, and what differs.
+ * at any time and repeated. It keeps a bit for each transaction, and what differs. If an event is damaged, the log is read a
+ * second time.
  */
 export async function verify(options: VerifyOptions): Promise<Verified> {
-  const { store, view, queue, findsDamageLate, repair } = options;
+  const { view, queue, repair } = options;
   const log = await findLog(options);
-  const search = { signal: options.signal, rest: options.rest, withoutTexts: findsDamageLate === true };
-  let damage = await damagedEvents(store, view, search);
-  let judged = await judge(options, log.startedAtMs, damage);
-  if (findsDamageLate) {
-    const known = new Set(damage.map(({ position }) => position));
-    const more = (await withoutParked(judged.damage, view)).filter(({ position }) => !known.has(position));
-    if (more.length > 0) {
-      damage = [...damage, ...more].sort((a, b) => a.position - b.position);
-      judged = await judge(options, log.startedAtMs, damage);
-    }
-  }
+  let judged = await judge(options, log.startedAtMs, []);
+  const damage = await withoutParked(judged.damage, view);
+  // What depends on a damaged event must not be judged, and is only known once the log was read.
+  if (damage.length > 0)
+    judged = await judge({ ...options, onNotOwed: () => undefined }, log.startedAtMs, damage);
   const ofView = await judged.view?.finish();
   const remaining =
     ofView && repair

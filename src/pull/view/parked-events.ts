@@ -1,9 +1,4 @@
-import {
-  type Damage,
-  type DamageSearch,
-  type EventStore,
-  MAX_PARKED_READ,
-} from '../../event-store/event-store.ts';
+import { type Damage, type EventStore, MAX_PARKED_READ } from '../../event-store/event-store.ts';
 import { notSkipped } from '../../event-store/skipped-events.ts';
 import type { TransactionsView } from './transactions-view.ts';
 
@@ -15,15 +10,6 @@ export async function countParkedByView(
   const counted = await view.countParked();
   if (counted === 0 || counted > MAX_PARKED_READ) return counted;
   return (await notSkipped(store, await view.parked())).length;
-}
-
-/** Returns the damaged events of the store. */
-export async function damagedEvents(
-  store: Pick<EventStore, 'findDamage'>,
-  view: () => Pick<TransactionsView, 'parked'>,
-  search?: DamageSearch,
-): Promise<readonly Damage[]> {
-  return withoutParked(await store.findDamage(search), view);
 }
 
 /**

@@ -128,7 +128,7 @@ describe('the console before the service has started', () => {
 describe('the console while no store answers', () => {
   const away = () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'the store is away'));
   const stores = {
-    store: { head: away, readStream: away, findDamage: away },
+    store: { head: away, readStream: away },
     view: { checkpoint: away, countParked: away, parked: away, find: away, leaving: away },
     subscriptions: { status: away },
     coordination: { holder: away, live: away, checkpoint: away },

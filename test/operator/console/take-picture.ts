@@ -108,7 +108,7 @@ function parts(): ConsoleParts {
     directoryPosition: HEAD,
   };
   const stores = {
-    store: { head: async () => HEAD, readStream: async () => [], findDamage: async () => [] },
+    store: { head: async () => HEAD, readStream: async () => [] },
     view: {
       checkpoint: async (of?: string) => (of === 'built' ? undefined : position),
       countParked: async () => 0,

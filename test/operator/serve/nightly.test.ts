@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { FuelError } from '../../../src/base/errors.ts';
 import type { Log } from '../../../src/base/log.ts';
 import { startNightly } from '../../../src/operator/serve/nightly.ts';
 import type { Repaired } from '../../../src/operator/verify/verify-last-days.ts';
@@ -14,7 +15,9 @@ function start() {
   const nights: (() => Promise<void>)[] = [];
   const expressions: string[] = [];
   const warnings: string[] = [];
-  const log = { warn: (_: unknown, message: string) => void warnings.push(message) } as unknown as Log;
+  const faults: string[] = [];
+  const said = (lines: string[]) => (_: unknown, message: string) => void lines.push(message);
+  const log = { warn: said(warnings), error: said(faults) } as unknown as Log;
   const repaired: unknown[] = [];
   const destroyed: string[] = [];
   const process = (holder: string, verify: (signal: AbortSignal) => Promise<Repaired>) =>
@@ -27,7 +30,7 @@ function start() {
         return { destroy: () => void destroyed.push(holder) };
       },
     });
-  return { clock, coordination, nights, expressions, warnings, repaired, destroyed, process };
+  return { clock, coordination, nights, expressions, warnings, faults, repaired, destroyed, process };
 }
 
 test('every night one of the processes verifies, at a minute after three', async () => {
@@ -46,11 +49,16 @@ test('every night one of the processes verifies, at a minute after three', async
   expect(repaired).toHaveLength(2);
 });
 
-test('a night that fails is left to the next one', async () => {
-  const { nights, warnings, repaired, process } = start();
-  process('one', () => Promise.reject(new Error('unavailable')));
+test.each([
+  ['a warning where a store is away', 'STORE_UNAVAILABLE', 1, 0],
+  ['an error where it is damaged', 'STORE_DAMAGED', 0, 1],
+] as const)('a night that fails is left to the next one, with %s', async (_, code, warned, failed) => {
+  const { nights, warnings, faults, repaired, process } = start();
+  process('one', () => Promise.reject(new FuelError(code, 'events.db')));
   await nights[0]?.();
-  expect([repaired, warnings]).toEqual([[], ['the last two days could not be verified; trying next night']]);
+  expect(repaired).toEqual([]);
+  const line = 'the last two days could not be verified; trying next night';
+  expect([warnings, faults]).toEqual([Array(warned).fill(line), Array(failed).fill(line)]);
 });
 
 test('a verification under way is stopped with the process, without a warning', async () => {

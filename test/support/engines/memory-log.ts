@@ -55,7 +55,6 @@ const METHODS = [
   'subscribe',
   'readBackwards',
   'head',
-  'findDamage',
   'rewrite',
   'erase',
   'close',

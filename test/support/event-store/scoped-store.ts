@@ -47,7 +47,6 @@ export class ScopedStore implements EventStore {
     this.#store.rewrite(events.map((event) => ({ ...event, stream: this.scope + event.stream })));
   erase: EventStore['erase'] = (stream) => this.#store.erase(this.scope + stream);
   head: EventStore['head'] = () => this.#store.head();
-  findDamage: EventStore['findDamage'] = (signal) => this.#store.findDamage(signal);
   close: EventStore['close'] = () => this.#store.close();
 
   async *subscribe(options: SubscribeOptions): AsyncGenerator<SubscriptionBatch> {

@@ -146,9 +146,6 @@ export class RealisticStore implements EventStore {
   readBackwards(...args: Parameters<EventStore['readBackwards']>) {
     return this.#store.readBackwards(...args);
   }
-  findDamage() {
-    return this.#store.findDamage();
-  }
   head() {
     return this.#store.head();
   }

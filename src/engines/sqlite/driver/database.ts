@@ -109,7 +109,7 @@ export class Database {
 
   /** Runs `work` on one snapshot. It must be short, since a long one prevents checkpoints of the write-ahead log. */
   read<T>(work: () => T): T {
-    // It ends by a rollback, since a commit fails if the work has read around a damaged page.
+    // It has nothing to commit.
     return this.#within('BEGIN', work, 'ROLLBACK');
   }
 

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
 import type { StatementSync } from 'node:sqlite';
-import { FuelError } from '../../../base/errors.ts';
 import { eventBytes, MAX_BATCH_BYTES } from '../../../event-store/batch-bytes.ts';
 import type { StreamRange } from '../../../event-store/event-store.ts';
 import {
@@ -20,8 +19,6 @@ const PLACE_AND_TYPE = 'position, stream, revision, id, type, recorded_at';
 export const EVENT_COLUMNS = `${PLACE_AND_TYPE}, ${bounded('data', 'data')}, ${bounded('metadata', 'metadata')}`;
 /** Selects data and metadata as bytes, which SQLite returns without converting them to a text. */
 export const UNPARSED_COLUMNS = `${PLACE_AND_TYPE}, ${bounded('data', 'CAST(data AS BLOB)')}, ${bounded('metadata', 'CAST(metadata AS BLOB)')}`;
-/** The index of streams and revisions. It also has the positions, so it names events whose own pages are damaged. */
-export const PLACES = 'events INDEXED BY sqlite_autoindex_events_1';
 
 /** A row as it is in the file. Only the position of a damaged row is certain. */
 export interface EventRow {
@@ -35,36 +32,30 @@ export interface EventRow {
   readonly metadata: string | number | Uint8Array;
 }
 
-/** The place of an event according to the index. */
-export type PlaceRow = Pick<EventRow, 'position' | 'stream' | 'revision'>;
-
 /** What SQLite takes for no limit. */
 const NO_LIMIT = -1;
 /** What replaces bytes that are not UTF-8 when SQLite's texts are decoded. */
 const REPLACED = '\ufffd';
 const HEAD = ['stream', 'id', 'type'] as const;
-export const TEXTS = [...HEAD, 'data', 'metadata'] as const;
-export const NUMBERS = ['revision', 'recorded_at'] as const;
+const TEXTS = [...HEAD, 'data', 'metadata'] as const;
+const NUMBERS = ['revision', 'recorded_at'] as const;
 
 /** Makes events of rows. The content of a damaged event is `Unreadable`. */
 export class EventRows {
   readonly #ofStream: StatementSync;
-  readonly #placesOf: StatementSync;
   readonly #at: StatementSync;
   readonly #bytesAt: StatementSync;
-  readonly #placeAt: StatementSync;
   /** Events of one step share their metadata, which nobody changes. So it is parsed once, and they share the value. */
   #lastMetadata: { readonly text: EventRow['metadata']; readonly value: unknown } | undefined;
 
   constructor(db: Database) {
-    const part = 'WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?';
-    this.#ofStream = db.prepare(`SELECT ${EVENT_COLUMNS} FROM events ${part}`);
-    this.#placesOf = db.prepare(`SELECT position, stream, revision FROM ${PLACES} ${part}`);
+    this.#ofStream = db.prepare(
+      `SELECT ${EVENT_COLUMNS} FROM events WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`,
+    );
     this.#at = db.prepare(`SELECT ${EVENT_COLUMNS} FROM events WHERE position = ?`);
     this.#bytesAt = db.prepare(
       `SELECT ${TEXTS.map((column) => `CAST(${column} AS BLOB) AS ${column}`).join()} FROM events WHERE position = ?`,
     );
-    this.#placeAt = db.prepare(`SELECT position, stream, revision FROM ${PLACES} WHERE +position = ?`);
   }
 
   /** Makes the event of a row. `unparsed` is that of `SubscribeOptions`. */
@@ -72,7 +63,7 @@ export class EventRows {
     const isWhole =
       HEAD.every((column) => this.#isText(row, column)) &&
       NUMBERS.every((column) => Number.isSafeInteger(row[column]));
-    if (!isWhole) return this.#damagedAt(row.position);
+    if (!isWhole) return this.#garbled(row);
     const { position, stream, revision, id, type, recorded_at: recordedAtMs } = row;
     const [data, metadata] = unparsed
       ? [this.#bytesIn(row, 'data'), this.#bytesIn(row, 'metadata')]
@@ -80,30 +71,16 @@ export class EventRows {
     return { position, stream, revision, id, type, data, metadata, recordedAtMs };
   }
 
-  /** Reads events of a stream. If a page is damaged, it reads each event that the index has separately. */
+  /** Reads events of a stream in order of revision. */
   ofStream(stream: string, { fromRevision = 0, limit = NO_LIMIT }: StreamRange = {}): RecordedEvent[] {
-    let rows: EventRow[];
-    try {
-      rows = this.#ofStream.all(stream, fromRevision, limit) as unknown as EventRow[];
-    } catch (error) {
-      damageIn(error);
-      const places = this.#placesOf.all(stream, fromRevision, limit) as unknown as PlaceRow[];
-      return places.map((place) => this.atPlace(place));
-    }
+    const rows = this.#ofStream.all(stream, fromRevision, limit) as unknown as EventRow[];
     return rows.map((row) => this.recorded(row));
-  }
-
-  /** Reads the event at a place that the index has. */
-  atPlace(place: PlaceRow, unparsed?: boolean): RecordedEvent {
-    const found = this.#rowAt(place.position);
-    return typeof found === 'object' ? this.recorded(found, unparsed) : damagedEvent(place, found);
   }
 
   /** Reads the event at a position; `undefined` if it was erased. */
   at(position: Position): RecordedEvent | undefined {
-    const found = this.#rowAt(position);
-    if (typeof found === 'object') return this.recorded(found);
-    return found === MISSING ? undefined : this.#damagedAt(position);
+    const row = this.#at.get(position) as unknown as EventRow | undefined;
+    return row && this.recorded(row);
   }
 
   /** Reads the events at the first positions, as many as make one batch; `undefined` for an erased one. */
@@ -134,17 +111,13 @@ export class EventRows {
     return { events, isFull: false };
   }
 
-  #rowAt(position: Position): EventRow | string {
-    try {
-      return (this.#at.get(position) as unknown as EventRow | undefined) ?? MISSING;
-    } catch (error) {
-      return damageIn(error);
-    }
-  }
-
-  #damagedAt(position: Position): RecordedEvent {
-    const place = orDamage(() => this.#placeAt.get(position) as unknown as PlaceRow | undefined);
-    return damagedEvent(place ?? { position, stream: '', revision: 0 }, GARBLED);
+  /** Makes an event of a row whose texts or numbers are not what they were. Its place is left out if that is concerned. */
+  #garbled(row: EventRow): RecordedEvent {
+    const { position, revision } = row;
+    const isPlaced = this.#isText(row, 'stream') && Number.isSafeInteger(revision);
+    const place = isPlaced ? { stream: row.stream, revision } : { stream: '', revision: 0 };
+    const data = damage('it is garbled');
+    return { position, ...place, id: '', type: '', data, metadata: data, recordedAtMs: 0 };
   }
 
   #metadataIn(row: EventRow): unknown {
@@ -178,13 +151,10 @@ export class EventRows {
     const text: unknown = row[column];
     if (typeof text !== 'string') return false;
     if (!text.includes(REPLACED)) return true;
-    const bytes = orDamage(() => this.#bytesAt.get(row.position))?.[column];
+    const bytes = this.#bytesAt.get(row.position)?.[column];
     return bytes instanceof Uint8Array && isUtf8(bytes);
   }
 }
-
-const MISSING = 'it is missing';
-const GARBLED = 'it is garbled';
 
 /** Counts the text, which is faster than `eventBytes`. The memory is at most ten times that. */
 function textBytes({ data, metadata }: Pick<EventRow, 'data' | 'metadata'>): number {
@@ -194,28 +164,6 @@ function textBytes({ data, metadata }: Pick<EventRow, 'data' | 'metadata'>): num
   );
 }
 
-/** Makes an event of which only the index is left. */
-function damagedEvent({ position, stream, revision }: PlaceRow, reason: string): RecordedEvent {
-  const event = { position, stream, revision, id: '', type: '' };
-  return { ...event, data: damage(reason), metadata: damage(reason), recordedAtMs: 0 };
-}
-
 function damage(reason: string): Unreadable {
   return new Unreadable(`${reason}: its bytes in events.db are damaged`, { isDamage: true });
-}
-
-/** Returns what was read; `undefined` if the pages are damaged too. */
-function orDamage<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    damageIn(error);
-    return undefined;
-  }
-}
-
-/** Returns SQLite's message about a damaged page. Rethrows any other error. */
-export function damageIn(error: unknown): string {
-  if (!(error instanceof FuelError) || error.code !== 'STORE_DAMAGED') throw error;
-  return error.cause instanceof Error ? error.cause.message : error.message;
 }

@@ -6,8 +6,6 @@ import type {
   Append,
   AppendResult,
   BackwardsBatch,
-  Damage,
-  DamageSearch,
   EventStore,
   StreamRange,
   SubscribeOptions,
@@ -26,7 +24,6 @@ import { CommitWatch } from '../driver/commit-watch.ts';
 import { Database } from '../driver/database.ts';
 import { isRepeated } from '../driver/errors.ts';
 import { type EventRow, EventRows } from './event-rows.ts';
-import { findDamage } from './find-damage.ts';
 import { type ReadAllOptions, type ReadBackwardsOptions, SqliteLogReader } from './log-reader.ts';
 import { EVENT_MIGRATIONS } from './schema.ts';
 
@@ -179,10 +176,6 @@ export class SqliteEventStore implements EventStore {
 
   async head(): Promise<Position> {
     return this.end();
-  }
-
-  findDamage({ rest = () => world.nextTurn(), ...search }: DamageSearch = {}): Promise<readonly Damage[]> {
-    return findDamage(this.#db, this.#rows, { ...search, rest, upTo: this.end() });
   }
 
   /** Reads `head` on the calling thread. */

@@ -1,18 +1,10 @@
 import type { StatementSync } from 'node:sqlite';
 import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
-import { type BackwardsBatch, isSelected, type SubscriptionBatch } from '../../../event-store/event-store.ts';
+import type { BackwardsBatch, SubscriptionBatch } from '../../../event-store/event-store.ts';
 import type { Position, RecordedEvent } from '../../../event-store/recorded-event.ts';
 import type { Database } from '../driver/database.ts';
 import { orDamaged } from '../driver/errors.ts';
-import {
-  damageIn,
-  EVENT_COLUMNS,
-  type EventRow,
-  type EventRows,
-  PLACES,
-  type PlaceRow,
-  UNPARSED_COLUMNS,
-} from './event-rows.ts';
+import { EVENT_COLUMNS, type EventRow, type EventRows, UNPARSED_COLUMNS } from './event-rows.ts';
 
 /** How many positions one read scans, so that a filter which matches little does not block the event loop. */
 const MAX_SCANNED = 10_000;
@@ -45,15 +37,11 @@ export class SqliteLogReader {
   readonly #db: Database;
   readonly #rows: EventRows;
   readonly #head: StatementSync;
-  readonly #places: StatementSync;
   readonly #byQuery = new Map<string, StatementSync>();
 
   constructor(db: Database, rows: EventRows) {
     this.#db = db;
     this.#rows = rows;
-    this.#places = db.prepare(
-      `SELECT position, stream, revision FROM ${PLACES} WHERE +position > ? AND +position <= ?`,
-    );
     // This is not the largest position in the table, since erasing the last stream must not move the end backwards.
     this.#head = db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'events'");
   }
@@ -92,18 +80,8 @@ export class SqliteLogReader {
       const rows = this.#statement(range, order).iterate(after, to, ...prefixes, limit);
       return this.#rows.firstBatch(rowsOf(rows), unparsed);
     } catch (error) {
-      damageIn(orDamaged(this.#db.path, error));
-      return { events: this.#readByPlace(range, order), isFull: false };
+      throw orDamaged(this.#db.path, error);
     }
-  }
-
-  /** Reads each event that the index has separately, since a page is damaged. */
-  #readByPlace({ prefixes, after, to, limit, unparsed }: ScannedRange, order: Order): RecordedEvent[] {
-    const places = (this.#places.all(after, to) as unknown as PlaceRow[]).filter(({ stream }) =>
-      isSelected(stream, prefixes),
-    );
-    places.sort((a, b) => (order === 'ASC' ? a.position - b.position : b.position - a.position));
-    return places.slice(0, limit).map((place) => this.#rows.atPlace(place, unparsed));
   }
 
   #statement({ prefixes, unparsed }: ScannedRange, order: Order): StatementSync {

@@ -73,8 +73,6 @@ async function verifySides(
     ...{ environment: config.FUEL_ENVIRONMENT, retentionMs: retentionMs(config) },
     scope: { accountId, sinceMs, untilMs },
     lostLog: resendUnknown ? 'rebuild' : 'refuse',
-    // An explanation must not be printed twice. Other engines check their files themselves.
-    findsDamageLate: !explain && engines.embedded.includes('store'),
     onProgress: (events) => out.progress(`${events} events`),
     ...(explain && {
       onNotOwed: (transactionId, key, reason) =>

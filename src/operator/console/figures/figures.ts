@@ -15,7 +15,6 @@ interface Terms {
 /** However many people look, the stores are asked this often, and less often if that takes long. */
 const TERMS: Terms = { ageMs: 2_000, maxAgeMs: 15_000 };
 const OTHER_TERMS: Partial<Record<keyof FactReads, Terms>> = {
-  damage: { ...TERMS, ageMs: 10_000 }, // reads all events
   // Unpacks all accounts, which are in memory: that takes its time, but it is not a store that does not answer.
   lists: { ...TERMS, maxAgeMs: 60_000, maxWaitMs: 30_000 },
 };

@@ -18,7 +18,7 @@ import {
   openIn,
   SETTINGS,
 } from '../../../support/event-store/embedded-subscriptions.ts';
-import { flipPage } from '../../../support/event-store/flip-bytes.ts';
+import { flipData } from '../../../support/event-store/flip-bytes.ts';
 import { nameOf, record } from '../../../support/event-store/store-events.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
@@ -255,7 +255,7 @@ describe('the embedded persistent subscriptions', () => {
     await record(store, 'account-1', ...large('behind'));
     await subscriptions.close();
     await store.close();
-    flipPage(join(folder, 'events.db'), 'last last');
+    flipData(join(folder, 'events.db'), 'last last');
     const opened = openForTest(folder, clock);
     await record(opened.store, 'transaction-3', 'next');
     const again = consume(opened.subscriptions);
