@@ -1,6 +1,6 @@
 /**
  * `npm run test:containers` runs the suites of the engines against containers of the versions that docker-compose.yml
- * runs. An engine whose image is not here and can't be pulled is left out and named. Exits with 1 if no daemon answers
+ * runs, after it has restarted each on used volumes. An engine whose image is not here and can't be pulled is left out and named. Exits with 1 if no daemon answers
  * or neither image is here, since somebody asked for this.
  */
 import { spawn } from 'node:child_process';
@@ -10,6 +10,7 @@ import { MongoDBContainer, type StartedMongoDBContainer } from '@testcontainers/
 import { GenericContainer, type StartedTestContainer, Wait } from 'testcontainers';
 import { type ComposeService, composeFile, ROOT } from '../deploy/compose-file.ts';
 import { dockerAnswers, imagesHere } from './docker.ts';
+import { restartOnUsedVolumes } from './restart.ts';
 
 const EVENTSTORE_PORT = 2113;
 /** Test files with one of these in their path are run. */
@@ -53,6 +54,11 @@ async function main(): Promise<number> {
   for (const { image } of [eventstore, mongodb])
     console.log(`${image}: ${here.get(image) ?? 'not here, left out'}`);
   if (here.size === 0) return 1;
+  for (const [name, service] of Object.entries({ eventstore, mongodb })) {
+    if (!here.has(service.image)) continue;
+    await restartOnUsedVolumes(name, service);
+    console.log(`${name}: restarted on used volumes`);
+  }
   if (imagesHere([REAPER]).size === 0) process.env.TESTCONTAINERS_RYUK_DISABLED = 'true';
   await using mongo = here.has(mongodb.image) ? await startMongoDb(mongodb) : undefined;
   await using events = here.has(eventstore.image) ? await startEventStore(eventstore) : undefined;
