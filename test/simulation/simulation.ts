@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROLES, type Role } from '../../src/base/config/config.ts';
+import type { ClaimOptions } from '../../src/push/queue/delivery-queue.ts';
 import { Chance } from './core/chance.ts';
 import { History } from './core/history.ts';
 import { replaceWorld } from './core/simulated-world.ts';
@@ -61,6 +62,8 @@ export class Simulation {
   readonly processesChangedAtMs: number[] = [];
   readonly witness = new Witness(this);
   rates: FaultRates = NO_FAULTS;
+  /** Whether a claim stalls for certain. */
+  stallsClaim: (options: ClaimOptions) => boolean = () => false;
   readonly outages = new Map<string, number>();
   /** When a clock was wrong by minutes or more, so that everything written then has wrong times. */
   readonly wrongTimes: { readonly fromMs: number; untilMs: number }[] = [];
@@ -101,6 +104,7 @@ export class Simulation {
       timeline: this.timeline,
       chance: this.chance.fork('gate'),
       rates: () => this.rates,
+      stallsClaim: (options) => this.stallsClaim(options),
       isReachable: (process, store) => this.#isReachable(process, store),
       onFault: (process, what) => {
         this.faultsAtMs.push(this.timeline.nowMs);
@@ -184,17 +188,9 @@ export class Simulation {
 
   /** Starts or ends a time in which things go wrong. */
   storm(isOn: boolean): void {
-    const rate = (kind: keyof FaultRates): number => (isOn && this.has(kind) ? STORM[kind] : 0);
-    this.rates = isOn
-      ? {
-          ends: rate('ends'),
-          slow: rate('slow'),
-          stalls: rate('stalls'),
-          unanswered: rate('unanswered'),
-          refused: rate('refused'),
-          pauses: rate('pauses'),
-        }
-      : NO_FAULTS;
+    const kinds = this.plan.faults.filter((kind) => kind in STORM) as (keyof FaultRates)[];
+    const rates = Object.fromEntries(kinds.map((kind) => [kind, STORM[kind]]));
+    this.rates = isOn ? { ...NO_FAULTS, ...rates } : NO_FAULTS;
     this.faultsAtMs.push(this.timeline.nowMs);
   }
 

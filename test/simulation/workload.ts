@@ -6,6 +6,7 @@ import { type Customer, Customers } from './parts/customers.ts';
 import { killInAttempt } from './parts/kills.ts';
 import { cancelled, confirmed, external, voided } from './parts/lines.ts';
 import { BAD_MOODS, GOOD_MOODS } from './parts/receivers.ts';
+import { stallClaim } from './parts/stalls.ts';
 import { type Simulation, START_MS } from './simulation.ts';
 
 const DAY_MS = 86_400_000;
@@ -22,7 +23,8 @@ const MORE_THAN_MAY_FAIL = 80;
 export class Workload {
   readonly #of: Simulation;
   readonly #chance: Chance;
-  readonly #kills: Chance;
+  /** The chance of faults that are aimed at a moment. */
+  readonly #aimed: Chance;
   readonly #customers: Customers;
   readonly #changes: Changes;
   readonly #transactions: Known[] = [];
@@ -33,7 +35,7 @@ export class Workload {
   constructor(simulation: Simulation) {
     this.#of = simulation;
     this.#chance = simulation.chance.fork('workload');
-    this.#kills = simulation.chance.fork('kills');
+    this.#aimed = simulation.chance.fork('kills');
     this.#customers = new Customers(simulation);
     this.#changes = new Changes(simulation, this.#chance, this.#customers, this.#transactions);
   }
@@ -118,8 +120,10 @@ export class Workload {
       acts.push({ atMs, run });
     }
     if (chance.is(0.3)) at(() => this.#deploy());
-    if (this.#of.has('ends') && this.#kills.is(0.5))
-      acts.push({ atMs: startMs + this.#kills.int(DAY_MS - HOUR_MS), run: () => this.#kill() });
+    const aim = (run: () => Promise<void>): void =>
+      void acts.push({ atMs: startMs + this.#aimed.int(DAY_MS - HOUR_MS), run });
+    if (this.#of.has('ends') && this.#aimed.is(0.5)) aim(() => this.#kill());
+    if (this.#of.has('stalls')) aim(() => this.#stall());
     for (let n = chance.between(0, 3); n > 0; n--) at(() => this.#receiverChanges());
     for (const { atMs, run } of acts.sort((a, b) => a.atMs - b.atMs)) {
       if (atMs > timeline.nowMs) await timeline.pause(atMs - timeline.nowMs);
@@ -227,8 +231,13 @@ export class Workload {
   }
 
   #kill(): Promise<void> {
-    const customer = this.#kills.pick(this.#customers.all);
-    return killInAttempt(this.#of, customer, () => this.#burst(this.#kills.between(10, 20), customer));
+    const customer = this.#aimed.pick(this.#customers.all);
+    return killInAttempt(this.#of, customer, () => this.#burst(this.#aimed.between(10, 20), customer));
+  }
+
+  #stall(): Promise<void> {
+    const customer = this.#aimed.pick(this.#customers.all);
+    return stallClaim(this.#of, customer, (count) => this.#burst(count, customer));
   }
 
   #receiverChanges(): void {

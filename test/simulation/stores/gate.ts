@@ -1,5 +1,5 @@
 import { FuelError } from '../../../src/base/errors.ts';
-import type { QueueChange } from '../../../src/push/queue/delivery-queue.ts';
+import type { ClaimOptions, QueueChange } from '../../../src/push/queue/delivery-queue.ts';
 import type { Chance } from '../core/chance.ts';
 import type { Owner, Timeline } from '../core/timeline.ts';
 
@@ -24,7 +24,7 @@ export interface FaultRates {
 export const NO_FAULTS: FaultRates = { ends: 0, slow: 0, stalls: 0, unanswered: 0, refused: 0, pauses: 0 };
 
 const READS =
-  /^(get|firsts|count|now|read|find|page|head|has|is|checkpoint|building|parked|status|next|held|health|backlog|rows|logId|subscribe|consume|idsAfter|last|of|late|transactionsAfter)/;
+  /^(get|firsts|count|now|read|find|page|head|has|is|checkpoint|building|parked|status|next|held|health|backlog|rows|logId|dueLanes|failingLanes|asked|subscribe|consume|idsAfter|last|of|late|transactionsAfter)/;
 const MAX_SLOW_MS = 3_000;
 const MAX_STALL_MS = 40_000;
 const MAX_PAUSE_MS = 15_000;
@@ -34,6 +34,8 @@ interface GateParts {
   readonly chance: Chance;
   /** Returns the current rates; none in a quiet time. */
   readonly rates: () => FaultRates;
+  /** True if this claim stalls for certain. */
+  readonly stallsClaim: (options: ClaimOptions) => boolean;
   /** True if a process can reach a store. */
   readonly isReachable: (process: Owner, store: StoreName) => boolean;
   readonly onFault: (process: Owner, what: string) => void;
@@ -44,7 +46,7 @@ interface GateParts {
 
 /** Makes the gate between a process and its stores, where things go wrong. */
 export function gateOf(parts: GateParts): (process: Owner) => Gate {
-  const { timeline, chance, rates, isReachable, onFault, end, onCall } = parts;
+  const { timeline, chance, rates, stallsClaim, isReachable, onFault, end, onCall } = parts;
   return (process) => async (store, method, args, call) => {
     if (!process.isAlive) return never();
     const what = `${store}.${method}`;
@@ -66,7 +68,10 @@ export function gateOf(parts: GateParts): (process: Owner) => Gate {
       await timeline.pause(0, process);
     }
     if (slow > 0 && chance.is(slow)) await timeline.pause(chance.int(MAX_SLOW_MS), process);
-    if (stalls > 0 && isWrite && store === 'queue' && chance.is(stalls)) {
+    const isStalled =
+      (what === 'queue.claim' && stallsClaim(args[0] as ClaimOptions)) ||
+      (stalls > 0 && isWrite && store === 'queue' && chance.is(stalls));
+    if (isStalled) {
       const forMs = chance.int(MAX_STALL_MS);
       onFault(process, `${what} stalls for ${forMs} ms`);
       await timeline.pause(forMs, process);
