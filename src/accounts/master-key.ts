@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, hash, hkdfSync } from 'node:crypto';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Config } from '../base/config/config.ts';
-import { assertOwn } from '../base/config/own-files.ts';
+import { assertOwn, ownFolder } from '../base/config/own-files.ts';
 import { writeOnce } from '../base/disk/write-once.ts';
 import { FuelError } from '../base/errors.ts';
 import { world } from '../base/world.ts';
@@ -171,8 +171,7 @@ function toKey(text: string, dataDir: string): Buffer {
 
 /** Writes a new key so that a power cut can't lose it: the secrets encrypted with it would be lost too. */
 function create(dataDir: string, path: string): string {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  assertOwn(dataDir, 'folder');
+  ownFolder(dataDir);
   writeOnce(path, `${world.randomBytes(KEY_BYTES).toString('base64')}\n`);
   return readFileSync(path, 'utf8');
 }

@@ -1,8 +1,8 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../base/config/config.ts';
-import { assertOwn } from '../base/config/own-files.ts';
+import { assertOwn, ownFolder } from '../base/config/own-files.ts';
 import { sealKeysIn } from '../base/config/seal-keys.ts';
 import { writeOnce } from '../base/disk/write-once.ts';
 import { FuelError, reasonOf } from '../base/errors.ts';
@@ -32,7 +32,7 @@ function keysOfStaging({ FUEL_ENVIRONMENT, FUEL_DATA_DIR: dataDir }: KeyConfig):
   if (FUEL_ENVIRONMENT === 'production')
     throw new FuelError('CONFIG_INVALID', 'FUEL_SEAL_KEY: needed in production');
   const path = join(dataDir, FILE);
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  ownFolder(dataDir);
   const { privateKey } = generateKeyPairSync('ed25519');
   if (!writeOnce(path, privateKey.export({ format: 'pem', type: 'pkcs8' }) as string))
     assertOwn(path, 'file');

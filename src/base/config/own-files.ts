@@ -1,4 +1,4 @@
-import { lstatSync, type Stats, statSync } from 'node:fs';
+import { lstatSync, mkdirSync, type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { FuelError } from '../errors.ts';
 
@@ -36,6 +36,16 @@ function forbidden(path: string, kind: OwnKind): number {
   if (kind === 'closed folder' || kind === 'secret') return MAY_DO_ANYTHING;
   const isReachable = kind === 'file' && (statSync(dirname(path)).mode & MAY_PASS) !== 0;
   return isReachable ? MAY_READ_OR_WRITE : MAY_WRITE;
+}
+
+/**
+ * Makes the folder into which files are written, unless it is there. Throws `REFUSED` if others may write to it: they
+ * could replace the files. Returns the first folder that was made, if any.
+ */
+export function ownFolder(path: string): string | undefined {
+  const made = mkdirSync(path, { recursive: true, mode: 0o700 });
+  assertOwn(path, 'folder');
+  return made;
 }
 
 /** Throws `REFUSED` if `faultOfOwner` finds a fault. */

@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DIRECTORY_STORE } from '../../accounts/directory/rows/stored-rows.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
-import { assertOwn, faultOfOwner } from '../../base/config/own-files.ts';
+import { assertOwn, faultOfOwner, ownFolder } from '../../base/config/own-files.ts';
 import { CONTROL_STORE } from '../../base/coordination/stored-coordination.ts';
 import { FuelError } from '../../base/errors.ts';
 import { REQUESTS_STORE } from '../../pull/stored-requests.ts';
@@ -141,8 +141,7 @@ export function assertRestored(folder: string): void {
  * one was restored beside the log of a former file.
  */
 export function embeddedFile(config: Config, clock: Clock, name: string): { path: string; clock: Clock } {
-  mkdirSync(config.FUEL_DATA_DIR, { recursive: true, mode: 0o700 });
-  assertOwn(config.FUEL_DATA_DIR, 'folder');
+  ownFolder(config.FUEL_DATA_DIR);
   for (const part of partsOf(config.FUEL_DATA_DIR, name)) assertOwn(part, 'file');
   assertRestored(config.FUEL_DATA_DIR);
   return { path: join(config.FUEL_DATA_DIR, name), clock };

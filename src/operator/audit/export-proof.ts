@@ -1,6 +1,6 @@
-import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { assertOwn } from '../../base/config/own-files.ts';
+import { ownFolder } from '../../base/config/own-files.ts';
 import { FuelError } from '../../base/errors.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { noticesStream } from '../../domain/operations-events.ts';
@@ -58,8 +58,7 @@ export async function exportProof(
       'REFUSED',
       `the checkpoint has ${older.checkpoint.size} events, and the newest seal ${size}`,
     );
-  const created = await mkdir(folder, { recursive: true, mode: 0o700 });
-  assertOwn(folder, 'folder');
+  const created = ownFolder(folder);
   if ((await readdir(folder)).length > 0)
     throw new FuelError('REFUSED', `${folder} is not empty: name a new folder`);
   try {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { constants, createReadStream, existsSync } from 'node:fs';
-import { copyFile, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { assertOwn } from '../../base/config/own-files.ts';
+import { assertOwn, ownFolder } from '../../base/config/own-files.ts';
 import { FuelError } from '../../base/errors.ts';
 import {
   backupFile,
@@ -61,8 +61,7 @@ export async function backupDataDir(
   }
   assertOwn(dataDir, 'folder');
   assertRestored(dataDir);
-  await mkdir(target, { recursive: true, mode: 0o700 });
-  assertOwn(target, 'folder');
+  ownFolder(target);
   if ((await readdir(target)).length > 0)
     throw new FuelError('REFUSED', `${target} is not empty: name a new folder`);
   const files = await copyView(dataDir, target);

@@ -1,9 +1,10 @@
 import { createPublicKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, unwatchFile, watchFile } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import type { Config } from '../../base/config/config.ts';
+import { ownFolder } from '../../base/config/own-files.ts';
 import { writeOnce } from '../../base/disk/write-once.ts';
 import { FuelError } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
@@ -30,7 +31,7 @@ export async function certificateFiles(config: Config, log: Log): Promise<Certif
   const { files, isGenerated } = certificatePaths(config);
   if (!isGenerated) return files;
   if (!existsSync(files.cert) || !existsSync(files.key)) {
-    await mkdir(config.FUEL_DATA_DIR, { recursive: true, mode: 0o700 });
+    ownFolder(config.FUEL_DATA_DIR);
     await generateInto(files);
     log.info({ file: files.cert }, 'generated a self-signed certificate for staging');
   }

@@ -13,8 +13,11 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { findMasterKeys } from '../../../src/accounts/master-key.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { faultOfOwner } from '../../../src/base/config/own-files.ts';
+import { silentLog } from '../../../src/base/log.ts';
 import { loadConfig } from '../../../src/engines/engines.ts';
 import { embeddedFile } from '../../../src/engines/sqlite/embedded-files.ts';
+import { certificateFiles } from '../../../src/pull/server/certificate.ts';
+import { openSigner } from '../../../src/seals/seal-key.ts';
 import { commandLine } from '../../support/service/command-line.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
@@ -122,6 +125,15 @@ describe('commands', () => {
     const config = loadConfig({ FUEL_DATA_DIR: folder, FUEL_ENVIRONMENT: 'staging' }, 'command');
     expect(() => embeddedFile(config, systemClock, 'control.db')).toThrow(`chmod go= ${folder}`);
     expect(() => findMasterKeys(config)).toThrow(`chmod go= ${folder}`);
+  });
+
+  test('write no key and no certificate into such a folder', async () => {
+    chmodSync(folder, 0o777);
+    const refused = `chmod go= ${folder}`;
+    const config = loadConfig({ FUEL_DATA_DIR: folder, FUEL_ENVIRONMENT: 'staging' }, 'command');
+    expect(() => openSigner('store', config)).toThrow(refused);
+    await expect(certificateFiles(config, silentLog)).rejects.toThrow(refused);
+    expect(readdirSync(folder)).toEqual(['events.db']);
   });
 
   asRoot('refuse files and a master key of another user', async () => {
