@@ -2,8 +2,9 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { type AccessDirectory, type Caller, identifyCaller } from '../accounts/caller.ts';
 import type { IpAddress } from '../base/config/ip-address.ts';
 import type { Log } from '../base/log.ts';
+import { world } from '../base/world.ts';
 import type { Environment } from '../domain/account-events.ts';
-import { type Refusal, refuse, type Step } from './answers.ts';
+import { type Refusal, type RefusalCode, refuse, type Step } from './answers.ts';
 import type { ApiMetrics } from './api-metrics.ts';
 import { isAllowed } from './edge/addresses.ts';
 import type { RateWindows } from './edge/rate-windows/rate-windows.ts';
@@ -11,8 +12,13 @@ import type { RateWindows } from './edge/rate-windows/rate-windows.ts';
 /** How many wrong keys with a known prefix are counted. Beyond that the oldest is forgotten. */
 export const MAX_UNPROVEN_KEYS = 10_000;
 
-/** How many requests of one key are answered at a time. Their answers may all be kept until the client reads them. */
+/**
+ * How many requests of one key, or of one address without a valid key, are answered at a time. Their answers may all be
+ * kept until the client reads them.
+ */
 const MAX_UNDER_WAY = 8;
+/** How long a refusal that no rate window counts keeps its turn, so that 80 of them a second cost a few percent of a core. */
+const REFUSAL_KEEPS_MS = 100;
 
 export interface EdgeWindows {
   readonly keys: RateWindows;
@@ -124,7 +130,10 @@ export function createEdgeProof(tokens: readonly string[]): (presented: string) 
   };
 }
 
-interface KeyTurns {
+/** The codes of refusals that a valid key gets without being counted. */
+const UNCOUNTED: ReadonlySet<RefusalCode | undefined> = new Set(['IP_NOT_ALLOWED', 'RATE_LIMITED']);
+
+interface Turns {
   underWay: number;
   /** What lets the waiting requests begin, the oldest first. */
   readonly waiting: Set<() => void>;
@@ -132,30 +141,35 @@ interface KeyTurns {
 
 /**
  * Answers a few requests of one key at a time, until their answers have been handed to the connection completely; further
- * ones wait. So a key takes a bounded share of the stores and of the memory, however many connections it has. Requests
- * without a valid secret pass, since they cost neither.
+ * ones wait. So a key takes a bounded share of the stores, of the memory and, if it goes on after it was refused, of the
+ * thread, however many connections it has. Requests without a valid secret take the turns of their address.
  */
 export function takeTurns(): Step {
-  const keys = new Map<string, KeyTurns>();
+  const turns = new Map<string, Turns>();
   return async (ctx, next) => {
-    const { caller } = ctx.state;
-    if (!caller?.proven || caller.prefix === undefined) return next();
-    const { prefix } = caller;
-    const key = keys.get(prefix) ?? { underWay: 0, waiting: new Set() };
-    keys.set(prefix, key);
+    const { caller, address } = ctx.state;
+    const isProven = caller?.proven === true;
+    const name = (isProven ? caller.prefix : address?.toString()) ?? '';
+    const own = turns.get(name) ?? { underWay: 0, waiting: new Set() };
+    turns.set(name, own);
     const { promise: turn, resolve: begin } = Promise.withResolvers<void>();
-    if (key.underWay < MAX_UNDER_WAY) {
-      key.underWay += 1;
+    if (own.underWay < MAX_UNDER_WAY) {
+      own.underWay += 1;
       begin();
-    } else key.waiting.add(begin);
+    } else own.waiting.add(begin);
+    const giveBack = (): void => {
+      const [following] = own.waiting;
+      if (following !== undefined) {
+        own.waiting.delete(following);
+        following();
+      } else if (--own.underWay === 0) turns.delete(name);
+    };
     // `close` follows the end of the answer and the end of the connection.
     ctx.res.once('close', () => {
-      if (key.waiting.delete(begin)) return begin();
-      const [following] = key.waiting;
-      if (following !== undefined) {
-        key.waiting.delete(following);
-        following();
-      } else if (--key.underWay === 0) keys.delete(prefix);
+      if (own.waiting.delete(begin)) return begin();
+      const isCounted = isProven && !UNCOUNTED.has(ctx.state.code);
+      if (isCounted) giveBack();
+      else world.setTimeout(giveBack, REFUSAL_KEEPS_MS).unref();
     });
     await turn;
     if (ctx.res.closed) return refuse(ctx, { code: 'REQUEST_TIMEOUT' }); // nobody is left to read it

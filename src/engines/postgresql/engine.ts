@@ -6,6 +6,9 @@ import type { Engine } from '../../service/engines/engine.ts';
 import { stateOf } from '../tables/server-store.ts';
 import type { PostgresOptions } from './driver/connection.ts';
 
+/** A hit is one short statement, so these serve more of them than one process answers requests. */
+const MAX_OF_WINDOWS = 4;
+
 const settings = {
   POSTGRES_URL: secret(optional(startsWith('postgres://', 'postgresql://'))),
   FUEL_POSTGRES_SCHEMA: setting('fuel', schemaName),
@@ -57,10 +60,12 @@ export const postgresql: Engine = {
       import('./tables/tables.ts'),
     ]);
     const connection = once(() => new PostgresConnection(place));
+    // A burst of hits takes no connection from the pages of other keys, and a hit never waits for pages.
+    const ofWindows = once(() => new PostgresConnection({ ...place, maxConnections: MAX_OF_WINDOWS }));
     return {
       ports: {
         tables: (plan) => openPostgresTables(plan, { connection: connection() }),
-        rateWindows: () => windows.createPostgresRateWindows({ connection: connection() }),
+        rateWindows: () => windows.createPostgresRateWindows({ connection: ofWindows() }),
       },
       state: async (store) =>
         typeof store === 'string' ? 'missing' : stateOf(await versionOf(connection(), store.name), store),

@@ -1,8 +1,8 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** How many requests of a connection may wait for their turn: more than a client pipelines, and they take some MB. */
-const MAX_WAITING = 1_000;
+/** How many requests of a connection may wait for their turn: as many as fit into a record of TLS. They take 0.5 MB. */
+const MAX_WAITING = 100;
 
 interface Connection {
   readonly socket: Socket;
@@ -92,6 +92,16 @@ export class Connections {
   closeSilent(): void {
     this.#isClosing = true;
     for (const { socket, answers } of this.#open.values()) if (answers.size === 0) socket.destroy();
+  }
+
+  /**
+   * Closes a connection on which nothing has moved for too long. One with an answer that its client does not read is
+   * reset, since the system would keep what it has not read for minutes.
+   */
+  endStalled(socket: Socket): void {
+    const connection = this.#open.get(endpointOf(socket));
+    if (connection === undefined || connection.answers.size === 0) socket.destroy();
+    else connection.socket.resetAndDestroy();
   }
 
   destroyAll(): void {

@@ -56,8 +56,11 @@ const LIMITS = {
   connectionsCheckingInterval: 1_000,
   /** It is longer than the 60 s of common load balancers, which must be the first to close an idle connection. */
   keepAliveTimeout: 65_000,
-  /** A connection on which nothing moves for this long is closed, also while its client does not read an answer. */
-  timeout: 30_000,
+  /**
+   * A connection on which nothing moves for this long is closed. While its client does not read an answer, Node waits
+   * twice as long.
+   */
+  timeout: 15_000,
   /** A TLS connection takes about 50 KB, so these take at most 100 MB. */
   maxConnections: 2_000,
   /** The connections of one IPv4 address or IPv6 /64: more than a customer needs, and too few to shut out others. */
@@ -105,6 +108,7 @@ export function createServer({ pem, log, onTurnedAway, ...options }: ServerOptio
   });
   // `close` calls this, but Node counts a connection as idle while a slow client is still reading its answer.
   server.closeIdleConnections = () => undefined;
+  server.on('timeout', (socket) => connections.endStalled(socket));
   connections.answerInTurn(server, options.handler);
   // Expectations other than 100-continue are ignored. Node would answer them with an empty 417.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));

@@ -11,7 +11,7 @@ export const TITLE = 'PostgreSQL';
 /** The limit for getting a connection. It is short, so that a page request is answered within 2 s in any case. */
 const CONNECT_MS = 1_200;
 const ANSWER_MS = 1_500;
-/** The limit for one thread. A process with all roles uses about six connections. */
+/** The default limit for one thread. A process with all roles uses about six connections. */
 const MAX_CONNECTIONS = 10;
 const IDLE_MS = 30_000;
 /** How often work that conflicts with another transaction is tried. The second try usually succeeds. */
@@ -21,6 +21,8 @@ export interface PostgresOptions {
   readonly url: string;
   /** The schema of the tables. */
   readonly schema: string;
+  /** How many connections there may be at once, by default 10. */
+  readonly maxConnections?: number;
 }
 
 /** The connections of one thread, which the adapters share. Each is made when it is first needed, and has no state. */
@@ -32,11 +34,11 @@ export class PostgresConnection {
   #isClosed = false;
 
   /** Throws `CONFIG_INVALID` for a connection string that the driver does not accept. It does not connect. */
-  constructor({ url, schema }: PostgresOptions) {
+  constructor({ url, schema, maxConnections = MAX_CONNECTIONS }: PostgresOptions) {
     this.schema = schema;
     const config = {
       ...{ application_name: 'fuel', ...sessionConfig(url), types, keepAlive: true },
-      ...{ max: MAX_CONNECTIONS, connectionTimeoutMillis: CONNECT_MS, idleTimeoutMillis: IDLE_MS },
+      ...{ max: maxConnections, connectionTimeoutMillis: CONNECT_MS, idleTimeoutMillis: IDLE_MS },
     };
     this.#pool = new pg.Pool(config);
     this.#pool.on('error', () => undefined); // an idle connection was cut, and the next use makes another one

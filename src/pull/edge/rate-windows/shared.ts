@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { type Clock, sinceBoot } from '../../../base/clock.ts';
 import type { RateVerdict, RateWindows } from './rate-windows.ts';
 
-/** How many ids at their limit this process remembers. A forgotten one costs one more round trip. */
+/** How many full windows this process remembers. A forgotten one costs one more round trip. */
 const MAX_REMEMBERED = 100_000;
 
 /** A server's answer to a hit: whether it was counted, how many hits there are, and how long the window still lasts. */
@@ -12,36 +12,35 @@ export interface CountedHit {
   readonly leftMs: number;
 }
 
-/** An id that was refused: `hits` were counted in a window that lasts at least to `endsAtMs`. */
-interface Refusal {
+/** A window that was full when it was last asked for: `hits` were counted in it, and it lasts at least to `endsAtMs`. */
+interface FullWindow {
   readonly hits: number;
   readonly endsAtMs: number;
 }
 
 /**
  * Creates windows that all processes on one server share. `count` makes one round trip, which checks and counts in one
- * step by the server's clock. Hits of an id that is known to be at its limit are refused without one. `clock` must be
- * monotonic.
+ * step by the server's clock. Once a window is full, which its last counted hit shows, hits are refused without one.
+ * `clock` must be monotonic.
  */
 export function createSharedRateWindows(
   count: (id: string, limit: number) => Promise<CountedHit>,
   clock: Clock = sinceBoot,
 ): RateWindows {
-  const refusals = new LRUCache<string, Refusal>({ max: MAX_REMEMBERED });
+  const full = new LRUCache<string, FullWindow>({ max: MAX_REMEMBERED });
 
   function known(id: string, limit: number): RateVerdict | undefined {
-    const refusal = refusals.get(id);
-    if (refusal === undefined || refusal.hits < limit) return undefined;
-    const leftMs = refusal.endsAtMs - clock.now();
+    const window = full.get(id);
+    if (window === undefined || window.hits < limit) return undefined;
+    const leftMs = window.endsAtMs - clock.now();
     return leftMs > 0 ? refused(leftMs) : undefined;
   }
 
   async function ask(id: string, limit: number): Promise<RateVerdict> {
-    const askedAtMs = clock.now(); // read before the server's clock, so that a remembered refusal never outlasts the window
+    const askedAtMs = clock.now(); // read before the server's clock, so that it is never remembered for longer than it lasts
     const { counted, hits, leftMs } = await count(id, limit);
-    if (counted) return { allowed: true };
-    refusals.set(id, { hits, endsAtMs: askedAtMs + leftMs });
-    return refused(leftMs);
+    if (hits >= limit) full.set(id, { hits, endsAtMs: askedAtMs + leftMs });
+    return counted ? { allowed: true } : refused(leftMs);
   }
 
   return { hit: async (id, limit) => known(id, limit) ?? ask(id, limit) };
