@@ -20,6 +20,7 @@ const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   'one-core': () => import('./one-core.ts'),
   'delivery-latency': () => import('./delivery-latency.ts'),
   hanging: () => import('./hanging.ts'),
+  hostile: () => import('./hostile.ts'),
   'small-receivers': () => import('./small-receivers.ts'),
   'engines-import': () => import('./engines/import.ts'),
   'engines-rebuild': () => import('./engines/rebuild.ts'),
