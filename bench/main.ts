@@ -22,6 +22,7 @@ const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   hanging: () => import('./hanging.ts'),
   hostile: () => import('./hostile.ts'),
   'small-receivers': () => import('./small-receivers.ts'),
+  neighbours: () => import('./neighbours.ts'),
   'engines-import': () => import('./engines/import.ts'),
   'engines-rebuild': () => import('./engines/rebuild.ts'),
   'engines-page': () => import('./engines/page.ts'),
