@@ -115,7 +115,7 @@ function request(which: Which, count: number, customers: readonly Customer[]): P
   };
 }
 
-/** Compares the pages of many corporates with those of one. On the embedded store they share one core with their client. */
+/** Compares the pages of many corporates with those of one. The embedded store has no limit: others get a turn in between. */
 async function comparePages(
   engine: string,
   client: PageClient,
