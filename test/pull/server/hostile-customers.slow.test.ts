@@ -46,6 +46,35 @@ describe.each(ENGINES.filter(({ isThere }) => isThere))('on $title', ({ env }) =
   });
 });
 
+test('a hundred connections that pipeline 60 pages and read nothing, or a byte a second, take less than 100 MB', async () => {
+  const { port, url, good, bad, residentMb, sockets } = await hostileService({ keys: 100, rateLimit: 1_000 });
+  const customer = goodCustomer(url, good);
+  onTestFinished(() => customer.close());
+  await customer.ask();
+  const idle = sockets();
+  // What as many pages take that are read.
+  const usual = startAttack({ kind: 'flood', port, keys: bad, path: PATH, connections: 100, requests: 30 });
+  await until(async () => ((await usual.suffered()).answers['200'] ?? 0) >= 3_000);
+  await usual.stop();
+  await until(() => sockets() <= idle);
+  const beforeMb = residentMb();
+  let mostMb = 0;
+  const unread = { kind: 'unread', port, path: PATH, connections: 50, requests: 60 } as const;
+  const attacks = [
+    startAttack({ ...unread, keys: bad.slice(0, 50), bytesPerSecond: 0 }),
+    startAttack({ ...unread, keys: bad.slice(50), bytesPerSecond: 1 }),
+  ];
+  onTestFinished(async () => void (await Promise.all(attacks.map((attack) => attack.stop()))));
+  const areClosed = async (): Promise<boolean> => {
+    mostMb = Math.max(mostMb, residentMb());
+    expect((await customer.ask()).status).toBe(200);
+    return sockets() <= idle;
+  };
+  await until(() => sockets() > idle + 90);
+  await until(areClosed, 90_000);
+  expect(mostMb - beforeMb).toBeLessThan(100);
+});
+
 test('a customer with a key is served beside 2,048 silent connections of 32 addresses, over TLS', async () => {
   const { port, url, good } = await hostileService();
   const customer = goodCustomer(url, good, { keepAlive: false });
