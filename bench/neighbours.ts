@@ -51,7 +51,7 @@ export async function run(): Promise<boolean> {
   });
 }
 
-/** Returns the time from the first request of the victim, `receivers[0]`, until it has accepted all that it is owed. */
+/** Returns the time from the first request of the victim until it has accepted all that it is owed. */
 async function victimMs(folder: string, neighbour?: Neighbour): Promise<number> {
   mkdirSync(folder);
   const host = await startHost(folder, neighbour);
