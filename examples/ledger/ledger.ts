@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
-import { SCHEMA, VERSION } from './schema.ts';
+import { INDEXES, SCHEMA, VERSION } from './schema.ts';
 import type { Transaction } from './transaction.ts';
 
 /** How long to wait for another process's write: less than the 500 ms in which a webhook must be answered. */
@@ -62,6 +62,7 @@ export class Ledger {
       const version = Number(this.#row('PRAGMA user_version').user_version);
       if (version === 0) this.#db.exec(SCHEMA);
       else if (version !== VERSION) throw new LedgerError(`${file} has another version (${version})`);
+      this.#db.exec(INDEXES);
     });
   }
 
@@ -69,7 +70,10 @@ export class Ledger {
     this.#db.close();
   }
 
-  /** Stores the transaction of a webhook, once per delivery. It is durable when this returns. */
+  /**
+   * Stores the transaction of a webhook, unless the ledger has it or it was removed: where the channels differ, the
+   * pull is right. It is durable when this returns.
+   */
   receive(deliveryId: string, transaction: Transaction): 'stored' | 'stored before' {
     return this.#atOnce(() => {
       const now = new Date();
@@ -78,16 +82,15 @@ export class Ledger {
         deliveryId,
         now.toISOString(),
       );
-      // It is not stored again, since it may have been voided and removed in the meantime.
       if (isNew === 0) return 'stored before';
       const remembered = new Date(now.getTime() - DELIVERY_DAYS * DAY_MS).toISOString();
       this.#run('DELETE FROM deliveries WHERE received_at < ?', remembered);
-      this.#run(
-        `INSERT INTO transactions (id, record, pushed_at) VALUES (?, ?, ?)
-         ON CONFLICT (id) DO UPDATE SET record = excluded.record, pushed_at = excluded.pushed_at`,
-        ...[transaction.id, recordOf(transaction), now.toISOString()],
+      const stored = this.#run(
+        `INSERT INTO transactions (id, record, pushed_at) SELECT :id, :record, :now
+           WHERE NOT EXISTS (SELECT 1 FROM removed WHERE id = :id) ON CONFLICT (id) DO NOTHING`,
+        { id: transaction.id, record: recordOf(transaction), now: now.toISOString() },
       );
-      return 'stored';
+      return stored === 0 ? 'stored before' : 'stored';
     });
   }
 
@@ -95,6 +98,13 @@ export class Ledger {
   synced(): { readonly from: string; readonly to: string } | null {
     const { synced_from: from, synced_to: to } = this.#row('SELECT * FROM sync');
     return from === null || to === null ? null : { from: String(from), to: String(to) };
+  }
+
+  /** Returns when the oldest transaction that no pull has shown was created; `null` if there is none. */
+  oldestUnshown(): string | null {
+    const sql = 'SELECT min(created_at) AS oldest FROM transactions WHERE pushed_at IS NOT NULL';
+    const { oldest } = this.#row(sql);
+    return oldest === null ? null : String(oldest);
   }
 
   /** Returns the window of an interrupted sync; `null` if there is none. */

@@ -43,3 +43,9 @@ export const SCHEMA = `
   INSERT INTO sync (key) VALUES (NULL);
   PRAGMA user_version = ${VERSION};
 `;
+
+/** Made at every start, since the ledgers of earlier releases do not have them. */
+export const INDEXES = `
+  CREATE INDEX IF NOT EXISTS not_pulled ON transactions (created_at) WHERE pushed_at IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS removed_by_id ON removed (id);
+`;

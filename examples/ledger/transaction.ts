@@ -18,6 +18,6 @@ export interface Transaction {
  */
 export function parseExactly(text: string): unknown {
   return JSON.parse(text, (_name: string, value: unknown, { source = '' }: { source?: string } = {}) =>
-    typeof value === 'number' && source.includes('.') ? source : value,
+    typeof value === 'number' && /[.e]/i.test(source) ? source : value,
   );
 }

@@ -116,11 +116,15 @@ async function pull(
 }
 
 function begin({ ledger, fromMs, toMs, overlapMs = OVERLAP_MS }: SyncOptions): void {
+  const target = new Date(toMs).toISOString();
   const synced = ledger.synced();
   const reachesBack = synced === null || fromMs < Date.parse(synced.from);
-  const startMs = reachesBack ? fromMs : Math.max(fromMs, Date.parse(synced.to) - overlapMs);
+  const usualMs = reachesBack ? fromMs : Math.max(fromMs, Date.parse(synced.to) - overlapMs);
+  // A webhook can bring what was created before the overlap. It stays provisional until a pull has covered its time.
+  const oldest = ledger.oldestUnshown();
+  const startMs = oldest === null ? usualMs : Math.min(usualMs, Date.parse(oldest));
   if (startMs > toMs) return;
-  const [from, target] = [new Date(startMs).toISOString(), new Date(toMs).toISOString()];
+  const from = new Date(startMs).toISOString();
   ledger.begin({ from, to: endOf(from, target), target });
 }
 
@@ -131,7 +135,8 @@ function endOf(from: string, target: string): string {
 }
 
 /**
- * Gets a page. Retries 429 after `Retry-After`, and 408, 5xx and broken connections with growing waits. Others are final.
+ * Gets a page. Retries 429 after `Retry-After`, and 408, 5xx and broken connections with growing waits. Other errors are
+ * final, that of a certificate included.
  */
 async function get({ from, to, cursor }: Window, options: SyncOptions): Promise<Answer | 'cursor refused'> {
   const { baseUrl, apiKey, fetch: send = fetch, wait = sleep } = options;
@@ -154,7 +159,10 @@ async function get({ from, to, cursor }: Window, options: SyncOptions): Promise<
       waitMs = Number(answer.headers.get('Retry-After') ?? 0) * 1000 || waitMs;
     } catch (error) {
       if (error instanceof SyncError) throw error;
-      problem = `no answer from ${baseUrl}: ${reasonOf(error)}`;
+      const { code = '', message = '' } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
+      problem = `no answer from ${baseUrl}: ${message || code || (error as Error).message}`;
+      if (/CERT|VERIFY/.test(code))
+        throw new SyncError(`${problem}: set NODE_EXTRA_CA_CERTS to its certificate, if you trust it`);
     }
     if (attempt === MAX_TRIES) throw new SyncError(`gave up after ${attempt} tries: ${problem}`);
     await wait(waitMs);
@@ -185,14 +193,6 @@ function readRefusal(text: string): Refusal {
 function describe(status: number, { code = '', message = '', request_id: id, fields = {} }: Refusal): string {
   const named = Object.entries(fields).map(([name, fault]) => `; ${name}: ${fault}`);
   return `${status} ${code} ${message}${named.join('')}${id === undefined ? '' : ` (request ${id})`}`.trim();
-}
-
-/** Returns the reason of an error. For `fetch failed` the cause has it. */
-function reasonOf(error: unknown): string {
-  const { cause, message } = error as Error;
-  const { code, message: why } = (cause ?? {}) as NodeJS.ErrnoException;
-  const hint = code?.includes('CERT') ? ': set NODE_EXTRA_CA_CERTS to its certificate' : '';
-  return `${why || code || message}${hint}`;
 }
 
 /** A problem that a retry does not solve. Its message says what is wrong. */

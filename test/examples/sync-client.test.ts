@@ -100,16 +100,36 @@ describe('a sync', () => {
     expect(idsIn(ledger)).toEqual([1]);
   });
 
-  test('does not restore what was removed when its delivery comes again', async () => {
+  test('reaches back to what a webhook brought from before the overlap, until a pull has shown it', async () => {
+    useFakeDate();
+    const service = new FakeService().has([1, 5]);
+    const ledger = openLedger();
+    const overlapMs = 3 * DAY_MS;
+    await service.sync(ledger, { from: 2, to: 8 });
+    service.has([2, 3], [3, 1]); // recorded late, one of them before FROM
+    ledger.receive('d2', pushed(2, 3));
+    ledger.receive('d3', pushed(3, 1));
+    service.days.delete(3); // voided before a pull has shown it
+    vi.setSystemTime(START + 10 * DAY_MS + 11 * 60_000);
+    for (let times = 1; times <= 2; times++) await service.sync(ledger, { from: 2, to: 8 }, { overlapMs });
+    expect(idsIn(ledger)).toEqual([1, 2]);
+    expect(service.ranges().map((range) => range.split(' ')[0])).toEqual([at(2), at(1), at(5)]);
+  });
+
+  test('is not overruled by a webhook: what a pull has shown stays, and what it removed stays removed', async () => {
     const service = new FakeService().has([1, 1], [2, 2]);
     const ledger = openLedger();
-    const second = pushed(2, 2);
-    ledger.receive('d1', second);
     await service.sync(ledger, { from: 0, to: 5 });
+    expect(ledger.receive('d1', pushed(2, 2))).toBe('stored before');
+    expect(ledger.oldestUnshown()).toBeNull();
     service.days.delete(2);
     await service.sync(ledger, { from: 0, to: 5 });
-    expect(ledger.receive('d1', second)).toBe('stored before');
+    for (const delivery of ['d1', 'the other key'])
+      expect(ledger.receive(delivery, pushed(2, 2))).toBe('stored before');
     expect(idsIn(ledger)).toEqual([1]);
+    service.has([2, 2]);
+    await service.sync(ledger, { from: 0, to: 5 });
+    expect(idsIn(ledger)).toEqual([2, 1]);
   });
 
   test('refuses to remove a large part of a window unless it is told to', async () => {
@@ -228,6 +248,18 @@ describe('a sync', () => {
     );
     expect(service.waitsMs).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000]);
   });
+
+  test.each(['DEPTH_ZERO_SELF_SIGNED_CERT', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'CERT_HAS_EXPIRED'])(
+    'stops at once where the certificate is not trusted: %s',
+    async (code) => {
+      const service = new FakeService();
+      const fetch = () => Promise.reject(new TypeError('fetch failed', { cause: { code, message: '' } }));
+      await expect(service.sync(openLedger(), { from: 0, to: 5 }, { fetch })).rejects.toThrow(
+        `${code}: set NODE_EXTRA_CA_CERTS`,
+      );
+      expect(service.waitsMs).toEqual([]);
+    },
+  );
 
   test('says so where something else answers', async () => {
     const service = new FakeService();
