@@ -44,15 +44,12 @@ function createApp(routes: Routes): Koa {
       await next().catch((error: Error) => {
         const isStopping = error.name === 'AbortError';
         ctx.status = isStopping ? STATUS.stopping : isOfTheRequest(error) ? STATUS.refused : STATUS.failed;
-        ctx.body = {
-          error: isStopping ? 'the mock is stopping, and sends no further webhook' : error.message,
-        };
+        const problem = isStopping ? 'the mock is stopping, and sends no further webhook' : error.message;
+        ctx.body = { error: problem };
       });
     }
-    ctx.body = [ctx.body]
-      .flat()
-      .map((one) => `${JSON.stringify(one)}\n`)
-      .join('');
+    const lines = [ctx.body].flat().map((one) => `${JSON.stringify(one)}\n`);
+    ctx.body = lines.join('');
     ctx.type = 'json';
   });
   app.use(koaBody({ text: false, formLimit: MAX_BODY, jsonLimit: MAX_BODY }));

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { define, enums, type Infer, integer, object, optional, type Struct, size } from 'superstruct';
+import { define, enums, type Infer, object, optional, type Struct } from 'superstruct';
 import { systemClock } from '../../base/clock.ts';
 import { FuelError } from '../../base/errors.ts';
-import { formatDateTime } from '../../domain/values/date-time.ts';
+import { DAY_MS, formatDateTime } from '../../domain/values/date-time.ts';
 import { id } from '../../domain/values/primitives.ts';
 import type { Presigner } from '../../pull/images/presign.ts';
 import { furtherTransaction, NEW_KINDS, RECORDED_AFTER_MS, type Recorded } from '../sample/generator.ts';
@@ -16,30 +16,33 @@ import { sendPaced } from './send-paced.ts';
 
 const MAX_COUNT = 1_000;
 
-const url: Struct<string, null> = define('url', (value) =>
-  /^https?:$/.test(URL.parse(String(value))?.protocol ?? '')
-    ? true
-    : 'must be the URL of your receiver, with https:// or http://',
+const must = <T>(what: string, fits: (value: unknown) => boolean): Struct<T, null> =>
+  define('value', (value) => fits(value) || `must be ${what}`);
+const whole = (least: number) =>
+  must<number>(
+    `an integer from ${least} to ${MAX_COUNT}`,
+    (value) => Number.isInteger(value) && Number(value) >= least && Number(value) <= MAX_COUNT,
+  );
+const url = must<string>('the URL of your receiver, with https:// or http://', (value) =>
+  /^https?:$/.test(URL.parse(String(value))?.protocol ?? ''),
 );
-const status: Struct<Fault, null> = define('status', (value) =>
-  Object.hasOwn(FAULTS, String(value)) ? true : `must be one of ${Object.keys(FAULTS).join(', ')}`,
+const status = must<Fault>(`one of ${Object.keys(FAULTS).join(', ')}`, (value) =>
+  Object.hasOwn(FAULTS, String(value)),
 );
-const count = optional(size(integer(), 1, MAX_COUNT));
+const count = optional(whole(1));
 const receiver = { url, key: optional(enums(['first', 'second'])) };
 const kind = enums(Object.keys(KINDS) as Kind[]);
 const SEND = object({ kind, transaction: optional(id), count, ...receiver });
-const VOID = object({ transaction: id });
-const NEW = object({ kind: enums(NEW_KINDS), count, url: optional(url) });
-const FAIL = object({ status, times: count });
+type Receiver = Pick<Infer<typeof SEND>, keyof typeof receiver>;
+const NEW = object({ kind: enums(NEW_KINDS), count, days_ago: optional(whole(0)), url: optional(url) });
+const FAIL = object({ status: optional(status), times: optional(whole(0)) });
 
 export interface ControlParts {
   readonly operator: MockOperator;
   readonly data: MockData;
   readonly presigner: Presigner;
-  /** The faults of the next pull requests. */
   readonly faults: Fault[];
-  /** Ends the waits between attempts. */
-  readonly signal: AbortSignal;
+  readonly signal: AbortSignal; // ends the waits between attempts
 }
 
 /** The routes of the control listener. */
@@ -52,21 +55,18 @@ export function createControls({ operator, data, presigner, faults, signal }: Co
     for (const [id, event] of taken) if (shown.delete(id)) shown.set(id, event);
     return taken.map(([id]) => id);
   };
-  const deliver = async (
-    kind: Kind,
-    groups: number[][],
-    to: Omit<Infer<typeof SEND>, 'kind'>,
-  ): Promise<SentWebhook[]> => {
+  const deliver = async (kind: Kind, groups: number[][], to: Receiver) => {
     const { plan, expected, retryDelaysMs = [] } = KINDS[kind];
     const { prefix, webhookSecret: secret } = to.key === 'second' ? data.second : data;
     const rows = await Promise.all(groups.map((ids) => Promise.all(ids.map(operator.shown))));
     const jobs = rows.map((group) => async () => {
       const sent: SentWebhook[] = [];
-      for (const waitMs of [0, ...retryDelaysMs]) {
+      for (const [attempt, waitMs] of [0, ...retryDelaysMs].entries()) {
         await sleep(waitMs, undefined, { signal });
+        const wanted = attempt < retryDelaysMs.length ? 'accepted or 503' : expected;
         const terms = { url: to.url, prefix, secret, presigner, atMs: systemClock.now() };
-        for (const request of plan(group, terms)) sent.push(await sendWebhook(request, expected));
-        if (sent.at(-1)?.as_expected) break;
+        for (const request of plan(group, terms)) sent.push(await sendWebhook(request, wanted));
+        if (sent.at(-1)?.as_expected && sent.at(-1)?.status !== 503) break;
       }
       return sent;
     });
@@ -76,22 +76,23 @@ export function createControls({ operator, data, presigner, faults, signal }: Co
     'POST /send': reading(SEND, async ({ kind, transaction, count = 1, ...to }) => {
       const { transactions: size = 1 } = KINDS[kind];
       if (transaction !== undefined && size * count !== 1)
-        throw new FuelError('USAGE', `transaction: ${kind} with a count of ${count} takes another number`);
+        throw new FuelError(
+          'USAGE',
+          'transaction: leave it out with count, and with a kind that sends none or two',
+        );
       const groups = Array.from({ length: count }, () => (transaction ? [transaction] : takeNext(size)));
       return { sent: await deliver(kind, groups, to) };
     }),
-    'POST /void': reading(VOID, async ({ transaction }) => {
+    'POST /void': reading(object({ transaction: id }), async ({ transaction }) => {
       await operator.shown(transaction);
       const ids = { transaction_id: transaction, account_id: data.account.id };
-      const voided_at = formatDateTime(systemClock.now());
-      await operator.record([
-        { type: 'TransactionVoided', data: { ...ids, voided_at, reason: 'asked for' } },
-      ]);
+      const how = { voided_at: formatDateTime(systemClock.now()), reason: 'asked for' };
+      await operator.record([{ type: 'TransactionVoided', data: { ...ids, ...how } }]);
       shown.delete(transaction);
       return { voided: transaction };
     }),
-    'POST /new': reading(NEW, async ({ kind, count = 1, url }) => {
-      const createdMs = systemClock.now() - RECORDED_AFTER_MS;
+    'POST /new': reading(NEW, async ({ kind, count = 1, days_ago = 0, url }) => {
+      const createdMs = systemClock.now() - RECORDED_AFTER_MS - days_ago * DAY_MS;
       const made: Recorded[] = [];
       for (; made.length < count; nextId++)
         made.push(furtherTransaction(kind, [...shown.values(), ...made], { id: nextId, createdMs }));
@@ -101,7 +102,8 @@ export function createControls({ operator, data, presigner, faults, signal }: Co
       const groups = created.map((id) => [id]);
       return { created, sent: url === undefined ? [] : await deliver('good', groups, { url }) };
     }),
-    'POST /fail': reading(FAIL, async ({ status, times = 1 }) => {
+    'POST /fail': reading(FAIL, async ({ status = 500, times = 1 }) => {
+      if (times === 0) faults.length = 0; // cancels those that are left
       for (let n = 0; n < times; n++) faults.push(status);
       return { failing: faults };
     }),

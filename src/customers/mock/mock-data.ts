@@ -30,7 +30,6 @@ export function mockData(seed: number, toMs: number) {
     events,
     /** The transactions that are neither voided nor cancelled, by id, in the order of `created_at`. */
     shown,
-    /** The id of the next transaction. */
     nextId: FIRST_ID + COUNT,
     /** All transactions were created at or after this time, and before `toMs`. */
     fromMs: toMs - DAYS * DAY_MS,

@@ -18,14 +18,16 @@ interface WebhookTerms extends Omit<WebhookRequest, 'envelope'> {
 /** Makes the requests in the order in which they are sent. `rows` are in the order of their creation. */
 type Plan = (rows: readonly TransactionRow[], terms: WebhookTerms) => SendRequest[];
 
+/** What a receiver should do. An attempt that is followed by another one may get 503. */
+export type Expected = 'accepted' | 'accepted or 503' | 'refused';
+
 export interface WebhookKind {
   readonly what: string;
+  readonly plan: Plan;
+  readonly expected: Expected;
   /** The number of transactions that this kind needs; one unless given. */
   readonly transactions?: number;
-  readonly plan: Plan;
-  /** What a receiver should do with them. */
-  readonly expected: 'accepted' | 'refused';
-  /** The waits before they are planned and sent again, until the receiver does what is expected. */
+  /** The waits before they are planned and sent again, until the receiver accepts them. */
   readonly retryDelaysMs?: readonly number[];
 }
 
@@ -36,19 +38,14 @@ const FORGERS_SECRET = 'x'.repeat(43);
 export const KINDS = {
   good: kind('one webhook, as the service sends it', good),
   twice: kind('the same webhook twice', (rows, terms) => [...good(rows, terms), ...good(rows, terms)]),
-  unordered: {
-    ...kind('two webhooks, the later transaction first', (...of) => good(...of).toReversed()),
+  unordered: kind('two webhooks, the later transaction first', (...of) => good(...of).toReversed(), {
     transactions: 2,
-  },
-  retry: {
-    ...kind('one webhook, again after 1 s and after 5 s until it is accepted', good),
+  }),
+  retry: kind('one webhook, again after 1 s and after 5 s until it is accepted', good, {
     retryDelaysMs: [1_000, 5_000],
-  },
-  test: { ...kind('a webhook.test, which holds no transaction', empty('webhook.test')), transactions: 0 },
-  'unknown-type': {
-    ...kind('a webhook of a type that may be added', empty('card.blocked')),
-    transactions: 0,
-  },
+  }),
+  test: kind('a webhook.test, which holds no transaction', empty('webhook.test'), { transactions: 0 }),
+  'unknown-type': kind('a webhook of a type that may be added', empty('card.blocked'), { transactions: 0 }),
   'unknown-field': kind('a webhook whose transaction has a field that may be added', (rows, terms) =>
     good(rows, terms, (record) => record.replace(/}$/, ',"unknown_field":"new"}')),
   ),
@@ -88,10 +85,10 @@ function empty(type: string): Plan {
   };
 }
 
-function kind(what: string, plan: Plan): WebhookKind {
-  return { what, plan, expected: 'accepted' };
+function kind(what: string, plan: Plan, terms: Partial<WebhookKind> = {}): WebhookKind {
+  return { what, plan, expected: 'accepted', ...terms };
 }
 
 function bad(what: string, plan: Plan): WebhookKind {
-  return { what, plan, expected: 'refused' };
+  return kind(what, plan, { expected: 'refused' });
 }

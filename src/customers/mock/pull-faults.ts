@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestListener, ServerResponse } from 'node:http';
-import { goodAnswer, type Refusal, refusalAnswer } from '../../pull/answers.ts';
+import { type Refusal, refusalAnswer } from '../../pull/answers.ts';
 
 const BAD_GATEWAY = 502;
+const HTML = { 'Content-Type': 'text/html' };
 
 /** How a pull request can fail. Refusals are answered as the API does. */
 export const FAULTS = {
@@ -13,15 +14,17 @@ export const FAULTS = {
   IP_NOT_ALLOWED: refuse({ code: 'IP_NOT_ALLOWED' }),
   NO_ACTIVE_CHARGING_PROFILE: refuse({ code: 'NO_ACTIVE_CHARGING_PROFILE' }),
   reset: (response: ServerResponse) => response.destroy(),
-  cut(response: ServerResponse) {
-    const { status, headers, body } = goodAnswer(Buffer.from('{"data":[{"id":100001,"sta'), randomUUID());
-    response.writeHead(status, { ...headers, 'Content-Length': 2 * body.length });
-    response.write(body, () => response.destroy());
+  /** The page ends within its last record. */
+  cut(response: ServerResponse, answer: () => void) {
+    const end = (page: string | Buffer) => {
+      const text = `${page}`;
+      response.write(text.slice(0, text.lastIndexOf('"status":')), () => response.destroy());
+    };
+    Object.assign(response, { end });
+    answer();
   },
   html: (response: ServerResponse) =>
-    response
-      .writeHead(BAD_GATEWAY, { 'Content-Type': 'text/html' })
-      .end('<html><h1>502 Bad Gateway</h1></html>\n'),
+    response.writeHead(BAD_GATEWAY, HTML).end('<html><h1>502 Bad Gateway</h1></html>\n'),
 } as const;
 
 export type Fault = keyof typeof FAULTS;
@@ -37,7 +40,8 @@ function refuse(refusal: Refusal) {
 export function failing(listener: RequestListener, faults: Fault[]): RequestListener {
   return (request, response) => {
     const fault = faults.shift();
-    if (fault === undefined) listener(request, response);
-    else FAULTS[fault](response);
+    const answer = () => listener(request, response);
+    if (fault === undefined) answer();
+    else FAULTS[fault](response, answer);
   };
 }

@@ -5,9 +5,8 @@ import { Random } from './random.ts';
 export type SampleAccount = ReturnType<typeof sampleAccount>;
 
 /**
- * The sample account with this id, which does not depend on other accounts. Group ids are `10 × account + n` and corporate ids
- * `100 × account + n`, so accounts do not share any. The first
- * corporate belongs to no group, the second to the first group.
+ * The sample account with this id, which does not depend on other accounts and shares no group or corporate id with them.
+ * The first corporate belongs to no group, the second to the first group.
  */
 export function sampleAccount(id: number) {
   const random = new Random(id);
@@ -20,8 +19,7 @@ export function sampleAccount(id: number) {
   return { id, name: `${random.pick(names.companies)} ${id}`, groups, corporates: [headOffice, ...others] };
 }
 
-/** The charging profile of a sample account. */
-export const PROFILE = 'demo';
+export const PROFILE = 'demo'; // the charging profile of a sample account
 
 /** The commands that open the account with its groups and corporates, and give it access from `fromMs` on. */
 export function openingCommands({ id: accountId, name, ...account }: SampleAccount, fromMs: number) {

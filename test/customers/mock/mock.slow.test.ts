@@ -55,8 +55,8 @@ async function started() {
     return lines.map((line): Entry => JSON.parse(line));
   };
   const dispatcher = new Agent({ connect: { ca: readFileSync(caFile) } });
-  const pull = async (key = data.key) => {
-    const range = `from=${formatDateTime(Date.now() - DAY_MS)}&to=${formatDateTime(Date.now())}`;
+  const pull = async (key = data.key, { from, to } = { from: Date.now() - DAY_MS, to: Date.now() }) => {
+    const range = `from=${formatDateTime(from)}&to=${formatDateTime(to)}`;
     return await request(`${baseUrl}/transactions?${range}`, { headers: { 'X-API-Key': key }, dispatcher });
   };
   return { ask, ledger, pull, data, stop };
@@ -86,7 +86,7 @@ test('a mock sends a webhook again until it is accepted, under the same id and s
   const { ask } = await started();
   const { got, url } = await receiving(503, 204);
   expect((await ask('/send', { kind: 'retry', url })).sent).toMatchObject([
-    { status: 503, as_expected: false },
+    { status: 503, expected: 'accepted or 503', as_expected: true },
     { status: 204, as_expected: true },
   ]);
   const [[id, signature] = [], [sameId, other] = []] = got;
@@ -133,15 +133,48 @@ test('a mock adds transactions that a pull and a receiver get, and lists what a 
   expect(after[3]?.total_amount).toMatch(/^-\d+\.\d{2,6}$/);
 });
 
-test('a mock lets the next pull requests fail, in the order in which that was asked for', async () => {
+test('a mock adds transactions that are recorded days after they were created, as external ones are', async () => {
+  const { ask, ledger, pull } = await started();
+  const { created } = await ask('/new', { kind: 'external', days_ago: 40 });
+  const [from, to] = [Date.now() - 41 * DAY_MS, Date.now() - 39 * DAY_MS];
+  const { data } = (await (await pull(undefined, { from, to })).body.json()) as { data: { id: number }[] };
+  expect(data.map(({ id }) => id)).toContain(created[0]);
+  expect((await ledger()).at(-1)).toMatchObject({ id: created[0], status: 'EXTERNAL' });
+});
+
+test('a mock cuts a real page within its last record', async () => {
+  const { ask, pull } = await started();
+  await ask('/new', { kind: 'confirmed', count: 3 });
+  await ask('/fail', { status: 'cut' });
+  const { body, headers } = await pull();
+  let text = '';
+  const read = (async () => {
+    for await (const chunk of body) text += chunk;
+  })();
+  await expect(read).rejects.toThrow();
+  expect(text.match(/"status":"CONFIRMED"/g)?.length).toBe(2);
+  expect(text).toMatch(/,\{"id":102001,$/);
+  expect(Number(headers['content-length'])).toBeGreaterThan(text.length);
+  expect((await pull()).statusCode).toBe(200);
+});
+
+test('a mock makes the next pull requests fail, in the order in which that was asked for', async () => {
   const { ask, pull, data } = await started();
   expect(await ask('/fail', { status: 429, times: 2 })).toEqual({ failing: [429, 429] });
   await ask('/fail', { status: 'IP_NOT_ALLOWED' });
   for (const status of [429, 429, 403]) expect((await pull()).statusCode).toBe(status);
   expect((await pull()).statusCode).toBe(200);
   expect((await pull(data.second.key)).statusCode).toBe(200);
-  for (const refused of [{ status: 200 }, { status: 500, times: 0 }, { status: 'reset', times: 1_001 }])
-    expect(await ask('/fail', refused)).toEqual({ error: expect.stringMatching(/^(?:status|times): /) });
+  await ask('/fail', { status: 'reset', times: 9 });
+  expect(await ask('/fail', { times: 0 })).toEqual({ failing: [] });
+  expect((await pull()).statusCode).toBe(200);
+  const times = 'times: must be an integer from 0 to 1000';
+  for (const [refused, error] of [
+    [{ status: 200 }, expect.stringContaining('status: must be one of ')],
+    [{ status: 500, times: 1_001 }, times],
+    [{ times: 'many' }, times],
+  ] as const)
+    expect(await ask('/fail', refused)).toEqual({ error });
 });
 
 test('a mock sends as many webhooks as asked for, and a transaction through both keys', async () => {
@@ -155,6 +188,10 @@ test('a mock sends as many webhooks as asked for, and a transaction through both
   const [second] = (await ask('/send', { kind: 'good', transaction, url, key: 'second' })).sent;
   expect([first.delivery, second.transaction]).toEqual([sent[0].delivery, transaction]);
   expect(second.delivery).not.toBe(first.delivery);
-  const several = { kind: 'good', transaction, count: 2, url };
-  expect(await ask('/send', several)).toEqual({ error: expect.stringContaining('transaction: ') });
+  const refused = async (members: Record<string, string | number>) =>
+    (await ask('/send', { kind: 'good', transaction, url, ...members })).error;
+  const leaveOut = 'transaction: leave it out with count, and with a kind that sends none or two';
+  for (const several of [{ count: 2 }, { kind: 'unordered' }, { kind: 'test' }])
+    expect(await refused(several)).toBe(leaveOut);
+  expect(await refused({ count: 0 })).toBe('count: must be an integer from 1 to 1000');
 });

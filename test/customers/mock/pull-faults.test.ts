@@ -4,7 +4,7 @@ import { listen } from '../../../src/base/listen.ts';
 import { type Fault, failing } from '../../../src/customers/mock/pull-faults.ts';
 import { expectDocumentedAnswer } from '../../support/openapi/validate.ts';
 
-const api: RequestListener = (_, response) => response.end('a page');
+const api: RequestListener = (_, response) => response.writeHead(200, { 'Content-Length': 6 }).end('a page');
 
 /** What a client gets that asks once for each fault, and once more. */
 async function ask(...faults: Fault[]) {

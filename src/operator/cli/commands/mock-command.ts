@@ -23,9 +23,9 @@ export const addMockCommand = leaf({
 
 Prints:
   --json     base_url, ca_file, key, webhook_secret, webhook_secret_standard, second_key, second_webhook_secret,
-             control_url, from, to, transactions
+             second_webhook_secret_standard, control_url, from, to, transactions
   otherwise  exports of BASE_URL, API_KEY, WEBHOOK_SECRET, WEBHOOK_SECRET_STANDARD, SECOND_API_KEY,
-             SECOND_WEBHOOK_SECRET, MOCK, FROM, WEEK, TO, and of the CA file for most languages as SSL_CERT_FILE,
+             SECOND_WEBHOOK_SECRET, SECOND_WEBHOOK_SECRET_STANDARD, MOCK, FROM, WEEK, TO, and of the CA file for most languages as SSL_CERT_FILE,
              REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE and NODE_EXTRA_CA_CERTS`,
   options: {
     seed: option.withDefault(
@@ -70,6 +70,7 @@ function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
     ...{ base_url: baseUrl, ca_file: caFile, key, webhook_secret: webhookSecret },
     ...{ webhook_secret_standard: standardSecret(webhookSecret), control_url: controlUrl },
     ...{ second_key: second.key, second_webhook_secret: second.webhookSecret },
+    second_webhook_secret_standard: standardSecret(second.webhookSecret),
     ...{ from, to, transactions: shown.size },
   };
   const kinds = Object.entries(KINDS).map(([kind, { what }]) => `#   ${kind.padEnd(13)}  ${what}`);
@@ -79,10 +80,14 @@ function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
     `export API_KEY=${key}`,
     `export WEBHOOK_SECRET=${webhookSecret} WEBHOOK_SECRET_STANDARD=${standardSecret(webhookSecret)}`,
     `export SECOND_API_KEY=${second.key} SECOND_WEBHOOK_SECRET=${second.webhookSecret}`,
+    `export SECOND_WEBHOOK_SECRET_STANDARD=${standardSecret(second.webhookSecret)}`,
     `export ${CA_VARIABLES.map((name) => `${name}='${caFile}'`).join(' ')}`,
     '# Java has a trust store of its own:',
-    '#   keytool -importcert -noprompt -alias mock -file "$SSL_CERT_FILE" -keystore mock.p12 -storepass changeit',
-    '#   export JAVA_TOOL_OPTIONS="-Djavax.net.ssl.trustStore=$PWD/mock.p12 -Djavax.net.ssl.trustStorePassword=changeit"',
+    '#   rm -f trust.p12',
+    '#   keytool -importcert -noprompt -alias service -file "$SSL_CERT_FILE" -keystore trust.p12 -storepass changeit',
+    '#   export JAVA_TOOL_OPTIONS="-Djavax.net.ssl.trustStore=$PWD/trust.p12 -Djavax.net.ssl.trustStorePassword=changeit"',
+    '# So has the curl of PHP:',
+    '#   php -d curl.cainfo="$SSL_CERT_FILE" YOUR_PROGRAM.php',
     `export MOCK=${controlUrl}`,
     `export FROM=${from} WEEK=${week} TO=${to}`,
     '',
@@ -92,9 +97,10 @@ function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
     '# Kinds:',
     ...kinds,
     '# Void a transaction, so that the API no longer shows it:',
-    `#   curl "$MOCK/void" -d transaction=${[...shown.keys()][0]}`,
-    '# Add transactions, let pull requests fail, and see what a ledger should hold:',
+    `#   curl "$MOCK/void" -d transaction=${[...shown.keys()].at(-1)}`,
+    '# Add transactions, also late ones, make pull requests fail, and see what a ledger should hold:',
     '#   curl "$MOCK/new" -d kind=confirmed -d count=3',
+    '#   curl "$MOCK/new" -d kind=external -d days_ago=40',
     '#   curl "$MOCK/fail" -d status=cut -d times=2',
     '#   curl "$MOCK/transactions"',
     '# Ctrl-C ends it and leaves no files behind.',
@@ -103,7 +109,7 @@ function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
 }
 
 function readPort(text: string): number {
-  const port = readId(text);
-  if (port > MAX_PORT) throw option.usage(`It must be at most ${MAX_PORT}.`);
-  return port;
+  const port = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (port <= MAX_PORT) return port;
+  throw option.usage(`It must be an integer from 0 to ${MAX_PORT}.`);
 }
