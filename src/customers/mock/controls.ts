@@ -102,7 +102,7 @@ export function createControls({ operator, data, presigner, faults, signal }: Co
       const groups = created.map((id) => [id]);
       return { created, sent: url === undefined ? [] : await deliver('good', groups, { url }) };
     }),
-    'POST /fail': reading(FAIL, async ({ status = 500, times = 1 }) => {
+    'POST /fail': reading(FAIL, async ({ status = 'reset', times = 1 }) => {
       if (times === 0) faults.length = 0; // cancels those that are left
       for (let n = 0; n < times; n++) faults.push(status);
       return { failing: faults };
