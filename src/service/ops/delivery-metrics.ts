@@ -1,13 +1,9 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { world } from '../../base/world.ts';
 import type { ClaimedDelivery } from '../../push/queue/delivery.ts';
 import type { Sender } from '../../push/sender/sender.ts';
 
 /** An attempt ends within a second: 500 ms for looking up the name and 500 ms for the exchange. */
 const ATTEMPT_BUCKETS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1];
-/** How long a receiver counts as seen. */
-const RECEIVERS_SEEN_MS = 15 * 60_000;
-
 export const ATTEMPTS = 'fuel_delivery_attempts_total';
 export const ATTEMPT_DURATIONS = 'fuel_delivery_attempt_duration_seconds';
 
@@ -52,7 +48,6 @@ export function deliveryMetrics(registry: Registry): DeliveryMetrics {
     help: 'Webhooks whose due deliveries wait for the receiver’s pace or its Retry-After.',
     registers,
   });
-  const receivers = new ReceiversSeen(registry);
   attempts.inc({ outcome: 'delivered', kind: '' }, 0);
   for (const kind of ['secret', 'fault']) attempts.inc({ outcome: 'failed', kind }, 0); // shown before the first one
   return {
@@ -66,7 +61,6 @@ export function deliveryMetrics(registry: Registry): DeliveryMetrics {
           if (result.isWithheld) return result;
           if (result.outcome.ok) attempts.inc({ outcome: 'delivered', kind: '' });
           else attempts.inc({ outcome: 'failed', kind: result.outcome.kind });
-          receivers.saw(URL.parse(request.url)?.host ?? '', result.outcome.ok);
           durations.observe(result.durationMs / 1000);
           return result;
         } finally {
@@ -87,35 +81,4 @@ export function deliveryMetrics(registry: Registry): DeliveryMetrics {
       }
     },
   };
-}
-
-/** Counts the receivers that recently accepted a delivery and those that only failed. Each counts once. */
-class ReceiversSeen {
-  readonly #takenAtMs = new Map<string, number>();
-  readonly #failedAtMs = new Map<string, number>();
-
-  constructor(registry: Registry) {
-    const count = () => this.#count();
-    new Gauge({
-      name: 'fuel_receivers_attempted',
-      help: 'Receivers of the last 15 minutes, by host: those that took something, and those that failed only.',
-      labelNames: ['outcome'],
-      registers: [registry],
-      collect() {
-        for (const [outcome, value] of Object.entries(count())) this.set({ outcome }, value);
-      },
-    });
-  }
-
-  saw(host: string, isTaken: boolean): void {
-    (isTaken ? this.#takenAtMs : this.#failedAtMs).set(host, world.elapsedMs());
-  }
-
-  #count(): { readonly delivered: number; readonly failed: number } {
-    const sinceMs = world.elapsedMs() - RECEIVERS_SEEN_MS;
-    for (const seen of [this.#takenAtMs, this.#failedAtMs])
-      for (const [host, atMs] of seen) if (atMs < sinceMs) seen.delete(host);
-    const failed = this.#failedAtMs.keys().filter((host) => !this.#takenAtMs.has(host));
-    return { delivered: this.#takenAtMs.size, failed: [...failed].length };
-  }
 }

@@ -1,12 +1,10 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
-import { unpackAccount } from '../../accounts/directory/fold/packed-account.ts';
 import { errorKind } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { aborted, pause } from '../../base/pause.ts';
 import { world } from '../../base/world.ts';
 import type { Environment } from '../../domain/account-events.ts';
-import { DAY_MS } from '../../domain/values/date-time.ts';
 import { recordedAtMs } from '../../event-store/codec.ts';
 import type { GroupStatus } from '../../event-store/event-store.ts';
 import { operationsOf } from '../../event-store/operations.ts';
@@ -18,11 +16,6 @@ import { FOLLOWERS, type Follower, type FollowerReads, progressOf, secondsBehind
 /** How often the stores are read, however often the metrics are scraped. */
 const READ_EVERY_MS = 15_000;
 const MAX_READ_MS = 10_000;
-/** How often all accounts are looked at, which takes about 0.1 s for 100,000. */
-const ACCOUNTS_EVERY_MS = 3_600_000;
-/** The time that an operator needs to extend a contract. */
-const SOON_MS = 14 * DAY_MS;
-const MAX_SLICE_MS = 5;
 /** The number of readings kept: those of one hour. */
 const READINGS_KEPT = 240;
 /** The limit up to which a backlog is counted, which takes a few milliseconds. */
@@ -101,10 +94,6 @@ const OF_TIMES: Figures<LastTimes> = {
     (of) => of.verifiedAtMs / 1000,
   ],
 };
-const OF_ACCOUNTS: Figures<number> = {
-  fuel_accounts_ending: ['accounts whose last charging profile ends within 14 days.', (of) => of],
-};
-
 /** Gauges of what the stores hold. They are NaN until they are read, and while their engine is unavailable. */
 export function sharedFigures(registry: Registry) {
   const showDirectory = gauges(registry, OF_DIRECTORY);
@@ -113,8 +102,6 @@ export function sharedFigures(registry: Registry) {
   const showFollower = gauges(registry, OF_FOLLOWER, ['follower']);
   const showView = gauges(registry, OF_VIEW);
   const showTimes = gauges(registry, OF_TIMES);
-  const showAccounts = gauges(registry, OF_ACCOUNTS);
-  let accountsReadAtMs = Number.NEGATIVE_INFINITY;
   let stuckWebhooks: StuckWebhooks | undefined;
   const readings: Reading[] = [];
 
@@ -123,10 +110,6 @@ export function sharedFigures(registry: Registry) {
     const { queue, log, directory, clock } = parts;
     showDirectory(directory.counts);
     showTimes(await known(lastTimes(parts), log, 'operations'));
-    if (clock.now() - accountsReadAtMs >= ACCOUNTS_EVERY_MS) {
-      accountsReadAtMs = clock.now();
-      showAccounts(await endingAccounts(directory, accountsReadAtMs));
-    }
     stuckWebhooks ??= new StuckWebhooks(parts);
     const lag: Record<string, number> = {};
     const nowMs = clock.now();
@@ -193,26 +176,6 @@ async function readFollower(
   const { position, parked } = await progressOf(parts, { name });
   const head = await parts.store.head();
   return { position, parked, head, lag: await secondsBehind(parts, { prefixes, after: position }, signal) };
-}
-
-/**
- * Counts the accounts whose current and future charging profiles all end within two weeks. Yields to the event loop.
- */
-export async function endingAccounts(directory: Directory, nowMs: number): Promise<number> {
-  let ending = 0;
-  let sinceMs = world.elapsedMs();
-  for (const { packed } of directory.states()) {
-    if (packed !== undefined) {
-      const { profiles, closed } = unpackAccount(packed);
-      const ends = [...profiles.values()].map(({ toMs }) => toMs ?? Number.POSITIVE_INFINITY);
-      const endMs = ends.reduce((last, end) => Math.max(last, end), nowMs);
-      if (closed === null && endMs > nowMs && endMs <= nowMs + SOON_MS) ending += 1;
-    }
-    if (world.elapsedMs() - sinceMs < MAX_SLICE_MS) continue;
-    await world.nextTurn();
-    sinceMs = world.elapsedMs();
-  }
-  return ending;
 }
 
 /** Returns `undefined` for a figure that can't be read. Only a fault of the program is logged. */

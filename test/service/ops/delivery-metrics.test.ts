@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Sender, SendResult } from '../../../src/push/sender/sender.ts';
 import { deliveryMetrics } from '../../../src/service/ops/delivery-metrics.ts';
 
@@ -68,31 +68,4 @@ test('a redelivery is counted with its first attempt', async () => {
   ] as const)
     metrics.attempting({ cycle, attemptNumber });
   expect(await values('fuel_redeliveries_total')).toEqual(['fuel_redeliveries_total 1']);
-});
-
-test('receivers are counted by what they took in the last 15 minutes, each once', async () => {
-  vi.useFakeTimers({ toFake: ['performance'] });
-  onTestFinished(() => void vi.useRealTimers());
-  const { metrics, values } = counted();
-  const send = async (host: string, ok: boolean): Promise<void> => {
-    const result = { outcome: ok ? { ok } : { ok, kind: 'timeout' }, durationMs: 1, lateMs: 0 } as SendResult;
-    const sender = metrics.over({
-      send: async () => result,
-      openConnections: () => 0,
-      close: async () => undefined,
-    });
-    await sender.send({ url: `https://${host}/hook`, headers: {}, body: '' });
-  };
-  await send('a.example', true);
-  for (let tries = 0; tries < 3; tries++) await send('b.example', false);
-  await send('a.example', false);
-  const seen = (delivered: number, failed: number) => [
-    `fuel_receivers_attempted{outcome="delivered"} ${delivered}`,
-    `fuel_receivers_attempted{outcome="failed"} ${failed}`,
-  ];
-  expect(await values('fuel_receivers_attempted')).toEqual(seen(1, 1));
-  vi.advanceTimersByTime(10 * 60_000);
-  await send('b.example', false);
-  vi.advanceTimersByTime(10 * 60_000);
-  expect(await values('fuel_receivers_attempted')).toEqual(seen(0, 1));
 });

@@ -198,29 +198,6 @@ describe('the figures that are the same in every process', () => {
     expect(await onEngines()).toMatchObject({ fuel_last_backup_timestamp_seconds: Number.NaN });
   });
 
-  test('are how many accounts lose access within two weeks, counted once an hour', async () => {
-    const profile = (days: number) => {
-      const at = (after: number) =>
-        new Date(Date.parse('2026-09-03T08:00:00Z') + after * 86_400_000).toISOString();
-      return profileSet(at(-30), at(days));
-    };
-    let events = [opened7(), profile(10)];
-    const directory = {
-      counts: { disabledWebhooks: 0, unreadable: 0 },
-      states: () => directoryOf(...events).states(),
-    };
-    const { figures, clock } = opened({ directory: directory as Directory });
-    const ending = async () => (await figures()).fuel_accounts_ending;
-    expect(await ending()).toBe(1);
-    events = [opened7(), profile(20)];
-    expect(await ending()).toBe(1);
-    clock.advance(3_600_000);
-    expect(await ending()).toBe(0);
-    events = [opened7(), profile(-1)];
-    clock.advance(3_600_000);
-    expect(await ending()).toBe(0); // the account has lost access
-  });
-
   test('are no numbers either once they can be read no more', async () => {
     let isAway = false;
     const away = async <T>(value: T): Promise<T> => {
@@ -254,7 +231,6 @@ describe('the figures that are the same in every process', () => {
     expect(known).toEqual([
       ['fuel_webhooks_disabled', 0],
       ['fuel_accounts_unreadable', 0],
-      ['fuel_accounts_ending', 0],
     ]);
   });
 
