@@ -1,5 +1,6 @@
 import type { Simulation } from '../simulation.ts';
 import { judgeDeliveries, judgeRequests } from './deliveries.ts';
+import { judgeLiveness } from './liveness.ts';
 import { judgePace } from './pace.ts';
 
 /** How many deliveries with the same fault are listed. */
@@ -11,6 +12,7 @@ export function* judgeAll(simulation: Simulation): Generator<string, void> {
   const judged = simulation.judged();
   yield* [...judgeDeliveries(judged), ...judgeRequests(judged)].slice(0, MAX_OF_DELIVERIES);
   const { processesChangedAtMs } = simulation;
+  yield* judgeLiveness({ ...judged, processesChangedAtMs }).take(MAX_OF_DELIVERIES);
   const ofPace = { receivers: [...receivers.byHost.values()], hosts: witness.hosts, processesChangedAtMs };
   yield* judgePace({ ...judged, ...ofPace }).take(MAX_OF_DELIVERIES);
   for (const { keys } of model.accounts.values())

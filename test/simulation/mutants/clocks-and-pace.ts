@@ -55,4 +55,10 @@ export const CLOCKS_AND_PACE: readonly Mutant[] = [
     from: 'export const LEASE_MS = 5_000;',
     to: 'export const LEASE_MS = 60_000;',
   },
+  {
+    name: 'a lane that nobody looks at again when the pace of its receiver allows it',
+    file: 'src/push/dispatch/claims.ts',
+    from: 'return Math.min((nextAtMs ?? Infinity) - scheduler.now(), grant.waitMs());',
+    to: 'return (nextAtMs ?? Infinity) - scheduler.now();',
+  },
 ];
