@@ -25,8 +25,8 @@ Prints:
   --json     base_url, ca_file, key, webhook_secret, webhook_secret_standard, second_key, second_webhook_secret,
              second_webhook_secret_standard, control_url, from, to, transactions
   otherwise  exports of BASE_URL, API_KEY, WEBHOOK_SECRET, WEBHOOK_SECRET_STANDARD, SECOND_API_KEY,
-             SECOND_WEBHOOK_SECRET, SECOND_WEBHOOK_SECRET_STANDARD, MOCK, FROM, WEEK, TO, and of the CA file for most languages as SSL_CERT_FILE,
-             REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE and NODE_EXTRA_CA_CERTS`,
+             SECOND_WEBHOOK_SECRET, SECOND_WEBHOOK_SECRET_STANDARD, MOCK, FROM, WEEK, TO, and of the CA file
+             for most languages as SSL_CERT_FILE, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE and NODE_EXTRA_CA_CERTS`,
   options: {
     seed: option.withDefault(
       option.valued(

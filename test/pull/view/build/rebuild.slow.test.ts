@@ -12,8 +12,10 @@ test('a rebuild that has lost its lease while the store was away continues once 
     ...coordination,
     async acquire(...given) {
       calls += 1;
-      if (calls === 2) renewed.resolve();
-      if (calls === 2) return false;
+      if (calls === 2) {
+        renewed.resolve();
+        return false;
+      }
       if (calls === 3) throw new FuelError('STORE_UNAVAILABLE', 'away');
       return coordination.acquire(...given);
     },
