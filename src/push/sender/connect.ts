@@ -52,7 +52,13 @@ interface ConnectOptions {
 }
 
 export type Connected =
-  | { readonly ok: true; readonly socket: TLSSocket; readonly address: string }
+  | {
+      readonly ok: true;
+      readonly socket: TLSSocket;
+      readonly address: string;
+      /** The time until the address accepted the connection: one round trip of the network. */
+      readonly roundTripMs: number;
+    }
   | { readonly ok: false; readonly kind: FailureKind; readonly detail: string };
 
 /**
@@ -79,13 +85,18 @@ export function connectToAny(options: ConnectOptions): Promise<Connected> {
       if (waiting.length > 0) headStart = world.setTimeout(startNext, headStartMs);
       const socket = openSocket(address, options);
       open.add(socket);
-      socket.once('connect', options.onStep);
+      const startedAtMs = world.elapsedMs();
+      let roundTripMs = 0;
+      socket.once('connect', () => {
+        roundTripMs = world.elapsedMs() - startedAtMs;
+        options.onStep();
+      });
       socket.once('secureConnect', () => {
         options.onStep();
         open.delete(socket);
         options.signal.removeEventListener('abort', closeAll);
         closeAll();
-        resolve({ ok: true, socket, address });
+        resolve({ ok: true, socket, address, roundTripMs });
       });
       // This listener stays, because an error without a listener would end the process. The exchange reports later errors.
       socket.on('error', (error) => {

@@ -37,6 +37,8 @@ export interface SendResult {
   readonly lateMs: number;
   /** How long it took to open a connection; `null` if a kept one was used, or none was opened. */
   readonly connectMs: number | null;
+  /** The part of `connectMs` until the receiver accepted the connection, which is one round trip of the network. */
+  readonly roundTripMs: number | null;
   /** From the first byte of the request to the last of the answer, or to the end of the attempt; `null` if nothing was sent. */
   readonly answerMs: number | null;
   /** True if nothing was sent because of `maySend`. The outcome then says nothing about the receiver. */
@@ -162,6 +164,7 @@ class Attempt {
   /** Steps of the receiver before the exchange. */
   #steps = 0;
   #connectMs: number | null = null;
+  #roundTripMs: number | null = null;
   #sentAtMs: number | null = null;
   /** True from the second try on if the first one wrote the request. */
   #isSentInVain = false;
@@ -192,7 +195,8 @@ class Attempt {
     const answerMs = this.#sentAtMs === null ? null : world.elapsedMs() - this.#sentAtMs;
     const isSentAgain = this.#isSentInVain && this.#exchange?.isSent === true;
     const isWithheld = this.#isWithheld;
-    return { outcome, lateMs, connectMs: this.#connectMs, answerMs, isWithheld, isSentAgain };
+    const [connectMs, roundTripMs] = [this.#connectMs, this.#roundTripMs];
+    return { outcome, lateMs, connectMs, roundTripMs, answerMs, isWithheld, isSentAgain };
   }
 
   /** Tries once; `undefined` if the request may no longer be sent. A kept connection that was closed before anything was written does not count as a try. */
@@ -201,14 +205,15 @@ class Attempt {
     const { target, addresses } = this.#at;
     for (;;) {
       this.#isSentInVain ||= this.#exchange?.isSent === true;
-      [this.#exchange, this.#connectMs, this.#sentAtMs] = [undefined, null, null];
+      [this.#exchange, this.#sentAtMs] = [undefined, null];
+      [this.#connectMs, this.#roundTripMs] = [null, null];
       const startedAtMs = world.elapsedMs();
       const idle = connections.take(target.origin, addresses);
       const onStep = (): void => void this.#steps++;
       const connected: Connected =
         idle === undefined
           ? await connectToAny({ target, addresses, secureContext, sessions, signal, onStep })
-          : { ok: true, socket: idle.socket, address: idle.address };
+          : { ok: true, socket: idle.socket, address: idle.address, roundTripMs: 0 };
       if (!connected.ok)
         return { outcome: failure(connected.kind, connected.detail), again: connected.kind === 'connect' };
       const connection = idle ?? receiverConnection(target, connected.address, connected.socket);
@@ -216,6 +221,7 @@ class Attempt {
       if (idle === undefined) {
         connections.opened(connection);
         this.#connectMs = openedAtMs - startedAtMs;
+        this.#roundTripMs = connected.roundTripMs;
       }
       if (this.#at.request.maySend?.() === false) {
         connections.give(connection);
@@ -247,7 +253,8 @@ class Attempt {
 }
 
 function notSent(outcome: AttemptOutcome): Sent {
-  return { outcome, lateMs: 0, connectMs: null, answerMs: null, isWithheld: false, isSentAgain: false };
+  const times = { lateMs: 0, connectMs: null, roundTripMs: null, answerMs: null };
+  return { outcome, ...times, isWithheld: false, isSentAgain: false };
 }
 
 function failure(kind: FailureKind, detail: string, answer: ReceiverAnswer | null = null): AttemptOutcome {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { PREFIX } from '../../support/accounts/account-samples.ts';
 import { newDelivery, SUCCESS } from '../../support/deliveries/deliveries.ts';
 import { settle } from '../../support/deliveries/fake-scheduler.ts';
-import type { PushMachine } from '../../support/deliveries/push.ts';
+import { type PushMachine, sentIn } from '../../support/deliveries/push.ts';
 import { CommitGate, deliveryOf, id, pushMachine } from '../../support/deliveries/push-machine.ts';
 
 const SECOND_MS = 1_000;
@@ -75,9 +75,9 @@ test('what may not be sent any more when its connection is ready is given back, 
   const send = m.sender.send.bind(m.sender);
   m.sender.send = ({ maySend }) => {
     m.sender.send = send;
-    const sent = { outcome: SUCCESS, durationMs: 0, lateMs: 0, connectMs: null, answerMs: null };
+    const sent = { ...sentIn(0, SUCCESS), answerMs: null };
     return new Promise((resolve) => {
-      const ready = () => resolve({ ...sent, isWithheld: maySend?.() === false, isSentAgain: false });
+      const ready = () => resolve({ ...sent, isWithheld: maySend?.() === false });
       m.scheduler.setTimer(2_500, ready); // for a name and a connection, in a process that is slow
     });
   };

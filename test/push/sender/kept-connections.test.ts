@@ -24,6 +24,15 @@ describe('a connection', () => {
     expect(receiver.connections()).toBe(5);
   });
 
+  test('says how long its receiver took to accept it, once', async () => {
+    const receiver = await openReceiver(certificate(), ({ socket }) => socket.write(OK));
+    const kept = sender();
+    const first = await kept.send(sendRequest(receiver.url));
+    expect(first.roundTripMs).toBeGreaterThan(0);
+    expect(first.roundTripMs).toBeLessThan(first.connectMs ?? 0);
+    expect(await kept.send(sendRequest(receiver.url))).toMatchObject({ connectMs: null, roundTripMs: null });
+  });
+
   test('carries on after a failure that came as a whole answer', async () => {
     const answer = 'HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n';
     const receiver = await openReceiver(certificate(), ({ socket }) => socket.write(answer));

@@ -37,7 +37,7 @@ const RETENTION_MS = 90 * 86_400_000;
 
 /** A result of an exchange on a kept connection. */
 export function sentIn(answerMs: number, outcome: AttemptOutcome): SendResult {
-  const sent = { durationMs: answerMs, lateMs: 0, connectMs: null, answerMs };
+  const sent = { durationMs: answerMs, lateMs: 0, connectMs: null, roundTripMs: null, answerMs };
   return { outcome, ...sent, isWithheld: false, isSentAgain: false };
 }
 
