@@ -17,6 +17,7 @@ const LAYERS = [
   ['src/event-store'],
   ['src/seals'],
   ['src/accounts'],
+  ['src/records'],
   ['src/pull'],
   ['src/push'],
   ['src/service'],

@@ -1,7 +1,7 @@
 import { projectTransaction } from '../../projections/transactions.ts';
 import { transactionStream } from '../../src/domain/transaction-events.ts';
-import type { ViewChange } from '../../src/pull/record/project-event.ts';
 import type { TransactionsView } from '../../src/pull/view/transactions-view.ts';
+import type { ViewChange } from '../../src/records/project-event.ts';
 import { progress } from './progress.ts';
 import { sampleEvents } from './sample-events.ts';
 

@@ -2,12 +2,12 @@ import type { Caller } from '../accounts/caller.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Account, type AccountKey, accessOf } from '../domain/account.ts';
 import { formatDateTime } from '../domain/values/date-time.ts';
+import type { Presigner } from '../records/presign.ts';
+import { type RecordTerms, recordText } from '../records/record.ts';
 import { answer, goodAnswer, type RefusalCode, refuse, type Step } from './answers.ts';
 import type { ApiMetrics } from './api-metrics.ts';
 import type { Cursors } from './cursor.ts';
-import type { Presigner } from './images/presign.ts';
 import { type ListQuery, readParameters } from './parameters.ts';
-import { type RecordTerms, recordText } from './record/record.ts';
 import type { PageRow, TransactionsView, ViewPage } from './view/transactions-view.ts';
 
 const IMAGES_VALID_FOR_SECONDS = 60 * 60;

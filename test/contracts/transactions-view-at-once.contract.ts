@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { erasureOf, type ViewChange } from '../../src/pull/record/project-event.ts';
 import type { TransactionsView } from '../../src/pull/view/transactions-view.ts';
+import { erasureOf, type ViewChange } from '../../src/records/project-event.ts';
 import { WHOLE } from '../support/transactions/opened-view.ts';
 import { hiding, sampleRow, showing } from '../support/transactions/records.ts';
 import { rowIn } from '../support/transactions/row-in.ts';

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { VisibleStatus } from '../../src/domain/transaction-events.ts';
 import type { ListQuery } from '../../src/pull/parameters.ts';
-import type { ViewChange } from '../../src/pull/record/project-event.ts';
 import type { PageQuery, TransactionsView } from '../../src/pull/view/transactions-view.ts';
+import type { ViewChange } from '../../src/records/project-event.ts';
 import { type OpenedView, openedView } from '../support/transactions/opened-view.ts';
 import { hiding, type SampleRow, showing } from '../support/transactions/records.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { redactedRecord } from '../../projections/record.ts';
-import { erasureOf } from '../../src/pull/record/project-event.ts';
 import type { PageQuery, TransactionsView } from '../../src/pull/view/transactions-view.ts';
+import { erasureOf } from '../../src/records/project-event.ts';
 import { openedView, WHOLE } from '../support/transactions/opened-view.ts';
 import { hiding, sampleRow, showing } from '../support/transactions/records.ts';
 import { rowIn } from '../support/transactions/row-in.ts';

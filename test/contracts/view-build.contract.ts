@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { erasureOf } from '../../src/pull/record/project-event.ts';
 import type { TransactionsView } from '../../src/pull/view/transactions-view.ts';
+import { erasureOf } from '../../src/records/project-event.ts';
 import { WHOLE } from '../support/transactions/opened-view.ts';
 import { hiding, showing } from '../support/transactions/records.ts';
 import { rowIn } from '../support/transactions/row-in.ts';

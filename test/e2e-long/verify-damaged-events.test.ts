@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
-import { projectEvent } from '../../src/pull/record/project-event.ts';
+import { projectEvent } from '../../src/records/project-event.ts';
 import { keyIssued, opened, webhookSet } from '../support/accounts/account-samples.ts';
 import { listed } from '../support/deliveries/listed.ts';
 import { flipData, flipPage } from '../support/event-store/flip-bytes.ts';

@@ -4,10 +4,10 @@ import { directoryEvent, foldRecorded } from '../../src/accounts/directory/apply
 import { Directory } from '../../src/accounts/directory/fold/directory.ts';
 import { type RecordedEvent, Unreadable } from '../../src/event-store/recorded-event.ts';
 import { NONE_SKIPPED } from '../../src/event-store/skipped-events.ts';
-import { projectEvent } from '../../src/pull/record/project-event.ts';
 import { applyBatch } from '../../src/pull/view/projector.ts';
 import { AccountHistory } from '../../src/push/fan-out/account-history.ts';
 import { FanOut } from '../../src/push/fan-out/fan-out.ts';
+import { projectEvent } from '../../src/records/project-event.ts';
 import { hashed } from '../../src/seals/leaves.ts';
 import type { Chance } from '../simulation/core/chance.ts';
 import { cancelled, confirmed, external, voided } from '../simulation/parts/lines.ts';

@@ -4,7 +4,7 @@ import { FuelError } from '../../src/base/errors.ts';
 import { loadConfig } from '../../src/engines/engines.ts';
 import { type ApplyOptions, applyAccounts } from '../../src/operator/apply/apply-accounts.ts';
 import { importTransactions } from '../../src/operator/import/import-transactions.ts';
-import { projectEvent } from '../../src/pull/record/project-event.ts';
+import { projectEvent } from '../../src/records/project-event.ts';
 import { readCheckpoint } from '../../src/seals/checkpoint.ts';
 import type { Chance } from '../simulation/core/chance.ts';
 import { cancelled, confirmed, external, voided } from '../simulation/parts/lines.ts';

@@ -6,7 +6,7 @@ import { generateTransactions } from '../../src/customers/sample/generator.ts';
 import { faultsOf, schemaOf } from '../../src/domain/events.ts';
 import { type WithDriver, withoutDriver } from '../../src/domain/transaction.ts';
 import type { TransactionEventType } from '../../src/domain/transaction-events.ts';
-import { recordText } from '../../src/pull/record/record.ts';
+import { recordText } from '../../src/records/record.ts';
 import { faultsOfText } from '../support/openapi/validate.ts';
 import { type Path, pathsOf, withValue } from '../support/transactions/mutations.ts';
 import { expectedRecord } from '../support/transactions/record-oracle.ts';

@@ -11,7 +11,7 @@ import {
   type TransactionRow,
   transition,
 } from '../../projections/transactions.ts';
-import { recordText } from '../../src/pull/record/record.ts';
+import { recordText } from '../../src/records/record.ts';
 import { confirmedData, externalData } from '../support/transactions/records.ts';
 
 const published = (type: string) =>

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { RenderedRecord } from '../../projections/record.ts';
-import { createPresigner } from '../../src/pull/images/presign.ts';
-import { recordText } from '../../src/pull/record/record.ts';
 import { pageBody } from '../../src/pull/transactions.ts';
+import { createPresigner } from '../../src/records/presign.ts';
+import { recordText } from '../../src/records/record.ts';
 
 const text = fc.string({ unit: 'grapheme', maxLength: 300 }).map((value) => JSON.stringify(value));
 const objectKey = fc.option(fc.string({ unit: 'binary', maxLength: 1_000 }));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { projectTransaction } from '../../projections/transactions.ts';
 import { FuelError } from '../../src/base/errors.ts';
-import type { ViewChange } from '../../src/pull/record/project-event.ts';
+import type { ViewChange } from '../../src/records/project-event.ts';
 import { ACCOUNT, PREFIX, RANGE, startTestApi } from '../support/service/api.ts';
 import { confirmedData, externalData, showing } from '../support/transactions/records.ts';
 

@@ -4,7 +4,7 @@ import { systemClock } from '../../base/clock.ts';
 import { FuelError } from '../../base/errors.ts';
 import { DAY_MS, formatDateTime } from '../../domain/values/date-time.ts';
 import { id } from '../../domain/values/primitives.ts';
-import type { Presigner } from '../../pull/images/presign.ts';
+import type { Presigner } from '../../records/presign.ts';
 import { furtherTransaction, NEW_KINDS, RECORDED_AFTER_MS, type Recorded } from '../sample/generator.ts';
 import { type Routes, reading } from './control-server.ts';
 import type { MockData } from './mock-data.ts';

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { TransactionRow } from '../../../projections/transactions.ts';
 import { WEBHOOK_TYPES } from '../../domain/transaction-events.ts';
-import type { Presigner } from '../../pull/images/presign.ts';
 import {
   deliveryId,
   pushedRecordText,
@@ -9,6 +8,7 @@ import {
   webhookRequest,
 } from '../../push/message/envelope.ts';
 import type { SendRequest } from '../../push/sender/sender.ts';
+import type { Presigner } from '../../records/presign.ts';
 
 interface WebhookTerms extends Omit<WebhookRequest, 'envelope'> {
   readonly prefix: string;

@@ -5,7 +5,7 @@ import { systemClock } from '../../base/clock.ts';
 import { silentLog } from '../../base/log.ts';
 import { loadConfig, openEngines } from '../../engines/engines.ts';
 import { startProcess } from '../../operator/serve/start-process.ts';
-import { configuredPresigner } from '../../pull/images/presign.ts';
+import { configuredPresigner } from '../../records/presign.ts';
 import { startControlServer } from './control-server.ts';
 import { createControls } from './controls.ts';
 import { mockCommands, mockData } from './mock-data.ts';

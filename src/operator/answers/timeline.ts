@@ -1,7 +1,7 @@
 import { membersOf, printableData, recordedAt } from '../../event-store/codec.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
-import { type Effect, projectEvent, RowFold } from '../../pull/record/project-event.ts';
 import type { Delivery } from '../../push/queue/delivery.ts';
+import { type Effect, projectEvent, RowFold } from '../../records/project-event.ts';
 import { attemptAnswer, attemptName, deliveryAnswer, outcomeText } from './delivery.ts';
 
 export interface AppliedEvent {

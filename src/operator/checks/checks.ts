@@ -1,6 +1,6 @@
 import { textOf } from '../../base/config/setting.ts';
 import { MAKE_SPACE } from '../../base/disk/disk.ts';
-import { configuredPhotoStore } from '../../pull/images/presign.ts';
+import { configuredPhotoStore } from '../../records/presign.ts';
 import type { Engine } from '../../service/engines/engine.ts';
 import { ACCOUNT_CHECKS } from './accounts.ts';
 import { act, type Check, type DoctorCheck, type Problem, right, wrong } from './check.ts';

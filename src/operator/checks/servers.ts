@@ -1,6 +1,6 @@
 import { FuelError, isUnavailable } from '../../base/errors.ts';
-import { createPresigner, type PhotoStore } from '../../pull/images/presign.ts';
 import { verifyMailServer } from '../../push/notices/mailer.ts';
+import { createPresigner, type PhotoStore } from '../../records/presign.ts';
 import type { Server, ServerKind } from '../../service/engines/engines.ts';
 import { type Finding, right, wrong } from './check.ts';
 import type { Facts } from './facts.ts';

@@ -3,11 +3,11 @@ import type { Clock } from '../../base/clock.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
-import { projectEvent } from '../../pull/record/project-event.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
 import { decideAsOf } from '../../push/fan-out/decide-event.ts';
 import type { DeliverySummary } from '../../push/queue/delivery.ts';
 import type { DeliveryReads } from '../../push/queue/delivery-queue.ts';
+import { projectEvent } from '../../records/project-event.ts';
 
 export interface TransactionDeliveries {
   readonly deliveries: readonly DeliverySummary[];

@@ -5,9 +5,9 @@ import type { EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { recordOperations } from '../../event-store/operations.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
-import { erasureOf } from '../../pull/record/project-event.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
+import { erasureOf } from '../../records/project-event.ts';
 import { namedLeaves } from '../../seals/named-leaves.ts';
 
 export interface ErasureOptions {

@@ -1,5 +1,5 @@
 import { REFERENCES, type RowState, type TransactionRow } from '../../../projections/transactions.ts';
-import { RowFold, type ViewChange } from '../../pull/record/project-event.ts';
+import { RowFold, type ViewChange } from '../../records/project-event.ts';
 
 /** The view lacks a record, shows one that it should not show, or shows one with other content. */
 export type DifferenceKind = 'missing' | 'surplus' | 'differing';

@@ -2,9 +2,9 @@ import { isWithdrawalType, transactionStream } from '../../domain/transaction-ev
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
 import { isDamaged } from '../../event-store/recorded-event.ts';
-import { judgeEvent, projectEvent } from '../../pull/record/project-event.ts';
 import { type DecisionContext, decideAsOf, newDelivery } from '../../push/fan-out/decide-event.ts';
 import type { NewDelivery } from '../../push/queue/delivery.ts';
+import { judgeEvent, projectEvent } from '../../records/project-event.ts';
 
 export interface DecidedStream {
   readonly transactionId: number;

@@ -5,7 +5,7 @@ import { damageOf } from '../../event-store/damage.ts';
 import type { Damage, EventStore } from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/reads.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
-import { projectEvent, type ViewChange } from '../../pull/record/project-event.ts';
+import { projectEvent, type ViewChange } from '../../records/project-event.ts';
 
 /** The events of a block take some milliseconds. The garbage of a small block is dropped before it would be copied. */
 const BLOCK = 100;

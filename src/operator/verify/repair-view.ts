@@ -4,8 +4,8 @@ import { transactionStream } from '../../domain/transaction-events.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { recordOperations } from '../../event-store/operations.ts';
-import { changesIn, erasureOf, projectEvent } from '../../pull/record/project-event.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
+import { changesIn, erasureOf, projectEvent } from '../../records/project-event.ts';
 import { differenceFromEvents, foldRow } from './compare-row.ts';
 import type { ViewDifference } from './verify-view.ts';
 

@@ -7,12 +7,12 @@ import { isRecordingType, transactionIdOf, transactionStream } from '../../domai
 import { isRewritten, recordedAtMs } from '../../event-store/codec.ts';
 import { DamagedStreams } from '../../event-store/damage.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
-import { judgeEvent } from '../../pull/record/project-event.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
 import { type DecisionContext, decideAsOf } from '../../push/fan-out/decide-event.ts';
 import { deliveryId } from '../../push/message/envelope.ts';
 import { DELIVERY_STATES, type DeliveryState, type DeliverySummary } from '../../push/queue/delivery.ts';
 import type { DeliveryPlace, DeliveryQueue } from '../../push/queue/delivery-queue.ts';
+import { judgeEvent } from '../../records/project-event.ts';
 import { IdSet } from './id-set.ts';
 import { type Comparison, type Side, SideJudge, type SideOptions } from './judge.ts';
 import { decideStreams } from './owed-deliveries.ts';

@@ -1,7 +1,7 @@
 import { idOfChange, stateAfter, type TransactionChange } from '../../../projections/transactions.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
+import { erasureOf, type ViewChange } from '../../records/project-event.ts';
 import { drop, put } from '../../tables/tables.ts';
-import { erasureOf, type ViewChange } from '../record/project-event.ts';
 import type { ParkedTransactionEvent } from './checkpoint.ts';
 import type { Generation } from './generations.ts';
 import { storedRow } from './stores.ts';

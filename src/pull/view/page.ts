@@ -1,6 +1,6 @@
 import { REFERENCES, type Reference } from '../../../projections/transactions.ts';
 import { FuelError } from '../../base/errors.ts';
-import { recordIn } from '../record/record.ts';
+import { recordIn } from '../../records/record.ts';
 import type { Generation } from './generations.ts';
 import { indexOf, type Row } from './stores.ts';
 import type { PageQuery, ViewPage } from './transactions-view.ts';

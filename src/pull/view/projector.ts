@@ -15,7 +15,7 @@ import {
   continuesAfter,
   storeIdentity,
 } from '../../event-store/store-identity.ts';
-import { changesOf, type ViewChange } from '../record/project-event.ts';
+import { changesOf, type ViewChange } from '../../records/project-event.ts';
 import type { Checkpoint, ParkedTransactionEvent } from './checkpoint.ts';
 import type { TransactionsView, ViewWriter } from './transactions-view.ts';
 

@@ -7,8 +7,8 @@ import {
   type TransactionRow,
 } from '../../../projections/transactions.ts';
 import { VISIBLE_STATUSES, type VisibleStatus } from '../../domain/transaction-events.ts';
+import { recordIn, storedRecord } from '../../records/record.ts';
 import { type RowOf, type StorePlan, type TablePlan, tablePlan } from '../../tables/plan.ts';
-import { recordIn, storedRecord } from '../record/record.ts';
 
 /** A page takes two calls, so it is refused within 2 s if a server does not answer. */
 const PAGE_MS = 900;

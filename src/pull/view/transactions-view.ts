@@ -3,7 +3,7 @@ import type { Reference, RowState, TransactionRow } from '../../../projections/t
 import type { VisibleStatus } from '../../domain/transaction-events.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
 import type { Anchor } from '../../event-store/store-identity.ts';
-import type { ViewChange } from '../record/project-event.ts';
+import type { ViewChange } from '../../records/project-event.ts';
 import type { BuildPlace, Checkpoint, ParkedTransactionEvent } from './checkpoint.ts';
 
 /** The place of a record in the list, which is ordered by `createdAtMs` and then by `id`, the newest first. */

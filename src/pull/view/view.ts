@@ -3,8 +3,8 @@ import type { Clock } from '../../base/clock.ts';
 import { FuelError } from '../../base/errors.ts';
 import { world } from '../../base/world.ts';
 import { MAX_PARKED_READ } from '../../event-store/event-store.ts';
+import type { ViewChange } from '../../records/project-event.ts';
 import type { OpenTables } from '../../tables/tables.ts';
-import type { ViewChange } from '../record/project-event.ts';
 import { applyChanges, replaceRow } from './apply-changes.ts';
 import {
   assertServable,

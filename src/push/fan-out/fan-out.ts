@@ -8,7 +8,7 @@ import { isRewritten, recordedAtMs } from '../../event-store/codec.ts';
 import type { EventStore, GroupEvent } from '../../event-store/event-store.ts';
 import { timeForAges } from '../../event-store/reads.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
-import { judgeEvent } from '../../pull/record/project-event.ts';
+import { judgeEvent } from '../../records/project-event.ts';
 import type { NewDelivery } from '../queue/delivery.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import type { AccountHistory, Unreadable } from './account-history.ts';

@@ -5,8 +5,8 @@ import { FuelError } from '../../base/errors.ts';
 import type { AccountKey } from '../../domain/account.ts';
 import type { Ciphertext } from '../../domain/account-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import type { Presigner } from '../../pull/images/presign.ts';
-import { recordText } from '../../pull/record/record.ts';
+import type { Presigner } from '../../records/presign.ts';
+import { recordText } from '../../records/record.ts';
 import type { ClaimedDelivery } from '../queue/delivery.ts';
 import type { SendRequest } from '../sender/sender.ts';
 

@@ -13,7 +13,6 @@ import { type EdgeOptions, MAX_UNPROVEN_KEYS } from '../../pull/admission.ts';
 import { BASE_PATH, createApi } from '../../pull/app.ts';
 import { createCursors } from '../../pull/cursor.ts';
 import { createMemoryRateWindows } from '../../pull/edge/rate-windows/memory.ts';
-import { configuredPresigner } from '../../pull/images/presign.ts';
 import { RequestRecorder } from '../../pull/request-journal.ts';
 import {
   certificateEnd,
@@ -23,6 +22,7 @@ import {
 } from '../../pull/server/certificate.ts';
 import { Connections } from '../../pull/server/connections.ts';
 import { createServer } from '../../pull/server/server.ts';
+import { configuredPresigner } from '../../records/presign.ts';
 import type { Engines } from '../engines/engines.ts';
 import type { Metrics } from '../ops/metrics.ts';
 

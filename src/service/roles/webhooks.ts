@@ -8,7 +8,6 @@ import { retentionMs } from '../../base/config/config.ts';
 import { aborted } from '../../base/pause.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
 import { timeForAges } from '../../event-store/reads.ts';
-import { configuredPresigner } from '../../pull/images/presign.ts';
 import { Dispatcher } from '../../push/dispatch/dispatcher.ts';
 import { longestWaitMs, retryDelayMs } from '../../push/dispatch/retry-schedule.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
@@ -19,6 +18,7 @@ import { createRequests } from '../../push/message/envelope.ts';
 import { HostOwners } from '../../push/pace/host-owners.ts';
 import { startRetention } from '../../push/retention.ts';
 import { configuredSender, type Sender } from '../../push/sender/sender.ts';
+import { configuredPresigner } from '../../records/presign.ts';
 import type { JobContext } from '../threads/job.ts';
 
 type Context = Pick<JobContext, 'config' | 'engines' | 'log' | 'holder' | 'signal' | 'metrics' | 'report'>;

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { projectTransaction, type TransactionRow } from '../../../projections/transactions.ts';
 import { standardSecret } from '../../../src/accounts/key-text.ts';
 import { KINDS, type Kind } from '../../../src/customers/mock/mock-webhooks.ts';
-import { createPresigner } from '../../../src/pull/images/presign.ts';
+import { createPresigner } from '../../../src/records/presign.ts';
 import { isGenuine } from '../../support/deliveries/is-genuine.ts';
 import { expectDocumentedDelivery } from '../../support/openapi/validate.ts';
 import { confirmedData, externalData } from '../../support/transactions/records.ts';

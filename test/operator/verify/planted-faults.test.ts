@@ -5,11 +5,11 @@ import { repairDeliveries } from '../../../src/operator/verify/repair-deliveries
 import { repairView } from '../../../src/operator/verify/repair-view.ts';
 import { deliveryJudge } from '../../../src/operator/verify/verify-deliveries.ts';
 import { viewJudge } from '../../../src/operator/verify/verify-view.ts';
-import { projectEvent } from '../../../src/pull/record/project-event.ts';
 import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';
 import { deliveryId } from '../../../src/push/message/envelope.ts';
 import type { NewDelivery } from '../../../src/push/queue/delivery.ts';
 import type { DeliveryQueue } from '../../../src/push/queue/delivery-queue.ts';
+import { projectEvent } from '../../../src/records/project-event.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { DAY_MS } from '../../support/agreement/verifying.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';

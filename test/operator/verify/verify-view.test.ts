@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Damage } from '../../../src/event-store/event-store.ts';
 import { repairView } from '../../../src/operator/verify/repair-view.ts';
-import { projectEvent } from '../../../src/pull/record/project-event.ts';
+import { projectEvent } from '../../../src/records/project-event.ts';
 import { type VerifyViewOptions, verifyView } from '../../support/agreement/verify.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
 import { interposed, replacing } from '../../support/interposed.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
-import type { ViewChange } from '../../../src/pull/record/project-event.ts';
 import { applyBatch } from '../../../src/pull/view/projector.ts';
 import type { ViewWriter } from '../../../src/pull/view/transactions-view.ts';
+import type { ViewChange } from '../../../src/records/project-event.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
 import { confirmed } from '../../support/transactions/e2e-samples.ts';
 

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { RENDERING_VERSION } from '../../../projections/transactions.ts';
-import { erasureOf, type ViewChange } from '../../../src/pull/record/project-event.ts';
 import type { Checkpoint } from '../../../src/pull/view/checkpoint.ts';
 import { generationStore, generationTables, VIEWS, VIEWS_STORE } from '../../../src/pull/view/stores.ts';
 import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';
 import { openTransactionsView } from '../../../src/pull/view/view.ts';
+import { erasureOf, type ViewChange } from '../../../src/records/project-event.ts';
 import type { StorePlan } from '../../../src/tables/plan.ts';
 import { drop, type OpenTables, put } from '../../../src/tables/tables.ts';
 import { type EmptyStores, onEachTables } from '../../support/engines/each-tables.ts';

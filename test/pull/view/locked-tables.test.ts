@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { erasureOf } from '../../../src/pull/record/project-event.ts';
 import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';
+import { erasureOf } from '../../../src/records/project-event.ts';
 import {
   describeWithPostgres,
   freshSchema,

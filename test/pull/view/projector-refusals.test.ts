@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
 import { aborted } from '../../../src/base/pause.ts';
-import type { ViewChange } from '../../../src/pull/record/project-event.ts';
+import type { ViewChange } from '../../../src/records/project-event.ts';
 import { replacing } from '../../support/interposed.ts';
 import { confirmed } from '../../support/transactions/e2e-samples.ts';
 import { openProjection } from '../../support/transactions/projector.ts';

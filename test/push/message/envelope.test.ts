@@ -4,9 +4,9 @@ import { describe, expect, test } from 'vitest';
 import type { RenderedRecord } from '../../../projections/record.ts';
 import { projectTransaction } from '../../../projections/transactions.ts';
 import { standardSecret } from '../../../src/accounts/key-text.ts';
-import { createPresigner } from '../../../src/pull/images/presign.ts';
-import { recordText } from '../../../src/pull/record/record.ts';
 import { envelopeBody, pushedRecordText, webhookRequest } from '../../../src/push/message/envelope.ts';
+import { createPresigner } from '../../../src/records/presign.ts';
+import { recordText } from '../../../src/records/record.ts';
 import { confirmedData } from '../../support/transactions/records.ts';
 
 const envelope = {

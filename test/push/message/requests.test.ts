@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { MasterKeys } from '../../../src/accounts/master-key.ts';
 import type { AccountKey } from '../../../src/domain/account.ts';
-import { createPresigner } from '../../../src/pull/images/presign.ts';
 import { createRequests } from '../../../src/push/message/envelope.ts';
 import type { ClaimedDelivery } from '../../../src/push/queue/delivery.ts';
+import { createPresigner } from '../../../src/records/presign.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { foldAccount } from '../../support/accounts/evolve.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';

@@ -10,10 +10,10 @@ import type { AccountEvent, Environment } from '../../../src/domain/account-even
 import { type ApiOptions, BASE_PATH, createApi } from '../../../src/pull/app.ts';
 import { createCursors } from '../../../src/pull/cursor.ts';
 import { createMemoryRateWindows } from '../../../src/pull/edge/rate-windows/memory.ts';
-import { createPresigner } from '../../../src/pull/images/presign.ts';
-import type { ViewChange } from '../../../src/pull/record/project-event.ts';
 import { Connections } from '../../../src/pull/server/connections.ts';
 import { createServer, type ServerOptions } from '../../../src/pull/server/server.ts';
+import { createPresigner } from '../../../src/records/presign.ts';
+import type { ViewChange } from '../../../src/records/project-event.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import { makeCertificate, type TestCertificate } from '../certificate.ts';
 import { type Answer, fetchAnswer } from '../fetch-answer.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import type { ViewChange } from '../../../src/pull/record/project-event.ts';
 import type { PageQuery, TransactionsView } from '../../../src/pull/view/transactions-view.ts';
+import type { ViewChange } from '../../../src/records/project-event.ts';
 
 /** Every transaction of the samples' account. */
 export const WHOLE: PageQuery = {

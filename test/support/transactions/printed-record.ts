@@ -1,5 +1,5 @@
 import { projectTransaction } from '../../../projections/transactions.ts';
-import { recordText } from '../../../src/pull/record/record.ts';
+import { recordText } from '../../../src/records/record.ts';
 import { confirmedData } from './records.ts';
 
 /** Returns a confirmed transaction as both channels print it, with any member of its event replaced. */

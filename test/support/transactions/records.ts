@@ -1,6 +1,6 @@
 import { projectTransaction, type TransactionRow } from '../../../projections/transactions.ts';
 import type { VisibleStatus } from '../../../src/domain/transaction-events.ts';
-import type { ViewChange } from '../../../src/pull/record/project-event.ts';
+import type { ViewChange } from '../../../src/records/project-event.ts';
 
 /** The data of a valid `TransactionConfirmed`, with any member replaced. */
 export function confirmedData(overrides: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {

@@ -1,4 +1,4 @@
-import { projectEvent } from '../../../pull/record/project-event.ts';
+import { projectEvent } from '../../../records/project-event.ts';
 import {
   type FoundTransaction,
   findTransaction,

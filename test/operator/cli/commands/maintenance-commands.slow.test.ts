@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { erasureOf } from '../../../../src/pull/record/project-event.ts';
+import { erasureOf } from '../../../../src/records/project-event.ts';
 import { keyIssued, opened, webhookSet } from '../../../support/accounts/account-samples.ts';
 import { newDelivery } from '../../../support/deliveries/deliveries.ts';
 import { listed } from '../../../support/deliveries/listed.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { NewEvent } from '../../../../src/event-store/event-store.ts';
-import { changesOf, erasureOf } from '../../../../src/pull/record/project-event.ts';
+import { changesOf, erasureOf } from '../../../../src/records/project-event.ts';
 import { openPushStores } from '../../../support/deliveries/push-stores.ts';
 import { confirmed, voided } from '../../../support/transactions/e2e-samples.ts';
 import { viewInMemory } from '../../../support/transactions/open-view.ts';

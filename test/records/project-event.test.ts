@@ -4,9 +4,9 @@ import {
   type RecordedEvent,
   STREAM_ERASED,
   Unreadable,
-} from '../../../src/event-store/recorded-event.ts';
-import { projectEvent } from '../../../src/pull/record/project-event.ts';
-import { cancelled, confirmed, external, voided } from '../../support/transactions/e2e-samples.ts';
+} from '../../src/event-store/recorded-event.ts';
+import { projectEvent } from '../../src/records/project-event.ts';
+import { cancelled, confirmed, external, voided } from '../support/transactions/e2e-samples.ts';
 
 const METADATA = { schema_version: 1, actor: 'x', at: '2026-09-03T08:00:00.000Z', command: 'x' };
 const PLACE = { position: 12, stream: 'transaction-5', revision: 3 };

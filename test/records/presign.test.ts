@@ -2,8 +2,8 @@ import { GetObjectCommand, HeadObjectCommand, S3Client } from '@aws-sdk/client-s
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { loadConfig } from '../../../src/engines/engines.ts';
-import { configuredPresigner, createPresigner } from '../../../src/pull/images/presign.ts';
+import { loadConfig } from '../../src/engines/engines.ts';
+import { configuredPresigner, createPresigner } from '../../src/records/presign.ts';
 
 const store = {
   region: 'eu-central-1',

@@ -1,5 +1,5 @@
 import { createHmac, hash } from 'node:crypto';
-import type { Config } from '../../base/config/config.ts';
+import type { Config } from '../base/config/config.ts';
 
 const ALGORITHM = 'AWS4-HMAC-SHA256';
 const SHA256_HEX_LENGTH = 64;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { projectTransaction, type TransactionRow } from '../../../projections/transactions.ts';
-import { recordText } from '../../../src/pull/record/record.ts';
-import { confirmedData } from '../../support/transactions/records.ts';
+import { projectTransaction, type TransactionRow } from '../../projections/transactions.ts';
+import { recordText } from '../../src/records/record.ts';
+import { confirmedData } from '../support/transactions/records.ts';
 
 const terms = {
   mobileNumber: true,

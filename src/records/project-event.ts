@@ -6,23 +6,19 @@ import {
   stateAfter,
   type TransactionChange,
   transition,
-} from '../../../projections/transactions.ts';
-import { reasonOf } from '../../base/errors.ts';
-import {
-  isTransactionEventType,
-  transactionIdOf,
-  transactionStream,
-} from '../../domain/transaction-events.ts';
-import { decode } from '../../event-store/codec.ts';
-import type { EventStore } from '../../event-store/event-store.ts';
-import { readInParts } from '../../event-store/reads.ts';
+} from '../../projections/transactions.ts';
+import { reasonOf } from '../base/errors.ts';
+import { isTransactionEventType, transactionIdOf, transactionStream } from '../domain/transaction-events.ts';
+import { decode } from '../event-store/codec.ts';
+import type { EventStore } from '../event-store/event-store.ts';
+import { readInParts } from '../event-store/reads.ts';
 import {
   ERASED_REVISION,
   isErasure,
   type Position,
   type RecordedEvent,
   STREAM_ERASED,
-} from '../../event-store/recorded-event.ts';
+} from '../event-store/recorded-event.ts';
 
 /** The change that one event makes to the view, with the event's position, or the reason why it is parked. */
 export type ViewChange =

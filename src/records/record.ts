@@ -1,5 +1,5 @@
-import type { RenderedRecord } from '../../../projections/record.ts';
-import type { PresignUrl } from '../images/presign.ts';
+import type { RenderedRecord } from '../../projections/record.ts';
+import type { PresignUrl } from './presign.ts';
 
 export interface RecordTerms {
   /** Whether the key shows drivers' mobile numbers. */

@@ -1,8 +1,8 @@
 import { expect, test, vi } from 'vitest';
-import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
-import { changesIn, changesOf, type ViewChange } from '../../../src/pull/record/project-event.ts';
-import { openPushStores } from '../../support/deliveries/push-stores.ts';
-import { confirmed, type EventLine, voided } from '../../support/transactions/e2e-samples.ts';
+import type { RecordedEvent } from '../../src/event-store/recorded-event.ts';
+import { changesIn, changesOf, type ViewChange } from '../../src/records/project-event.ts';
+import { openPushStores } from '../support/deliveries/push-stores.ts';
+import { confirmed, type EventLine, voided } from '../support/transactions/e2e-samples.ts';
 
 /** A store with these events of transaction 1, and what was read from it. */
 async function recorded(...events: readonly EventLine[]) {

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { hexAfter } from '../../../src/pull/images/presign.ts';
+import { hexAfter } from '../../src/records/presign.ts';
 
 const start = fc.string({ unit: 'grapheme', maxLength: 2_000 });
 const ends = fc.array(fc.string({ unit: 'binary-ascii', minLength: 64, maxLength: 64 }), { maxLength: 5 });
