@@ -48,7 +48,7 @@ async function rebuild(eventsPath: string, viewFolder: string): Promise<number> 
   const store = openSqliteEventStore({ path: eventsPath, clock: systemClock });
   const view = viewInFolder(viewFolder, systemClock);
   const coordination = openCoordination(
-    openSqliteTables(CONTROL_STORE, { path: join(viewFolder, 'control.db'), clock: systemClock }),
+    openSqliteTables(CONTROL_STORE, { path: join(viewFolder, 'control.db') }),
   );
   const startedAtMs = performance.now();
   await view.reset(await storeIdentity(store, systemClock), await store.head());

@@ -24,7 +24,7 @@ export async function buildPushedData(dataDir: string, lines: number): Promise<v
   await engines.queue().logId(); // the delivery log begins before the transactions
   await buildData(dataDir, lines, async (store, customers) => {
     const writer = { store, clock: { now: () => 0 }, author: AUTHOR };
-    const names = createNameLookup({ resolve: resolveName, clock: performance });
+    const names = createNameLookup({ resolve: resolveName });
     const options = { allowPrivate: true, masterKeys: openMasterKeys(config), names };
     for (const { account, key } of customers) {
       const prefix = parseKey(key)?.prefix ?? '';

@@ -99,7 +99,7 @@ async function openCustomers(
   const options = {
     allowPrivate: true,
     masterKeys: openMasterKeys(config),
-    names: createNameLookup({ resolve: resolveName, clock: performance }),
+    names: createNameLookup({ resolve: resolveName }),
   };
   const customers: WebhookCustomer[] = [];
   for (const { account, key } of await provision(store, accountIds)) {

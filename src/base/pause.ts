@@ -1,3 +1,4 @@
+import { steadyClock } from './clock.ts';
 import { world } from './world.ts';
 
 /** Waits for `ms` milliseconds. Resolves at once when the signal aborts. */
@@ -19,12 +20,12 @@ const MAX_REST_MS = 20;
 
 /** Rests as long as the steps since the last rest took, so that the work uses at most half of its thread's time. */
 export function gently(signal: AbortSignal): Rest {
-  let beganAtMs = world.elapsedMs();
+  let beganAtMs = steadyClock.now();
   return async () => {
-    const tookMs = world.elapsedMs() - beganAtMs;
+    const tookMs = steadyClock.now() - beganAtMs;
     if (tookMs < MIN_WORK_MS) return;
     await pause(Math.min(tookMs, MAX_REST_MS), signal);
-    beganAtMs = world.elapsedMs();
+    beganAtMs = steadyClock.now();
   };
 }
 

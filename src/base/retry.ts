@@ -1,3 +1,4 @@
+import { steadyClock } from './clock.ts';
 import { isUnavailable, reasonOf } from './errors.ts';
 import type { Log } from './log.ts';
 import { pause } from './pause.ts';
@@ -50,7 +51,7 @@ export class Retry {
     if (this.#sinceMs === undefined) return;
     this.#waits = backoff(this.#options.backoff);
     const { log, component, fields } = this.#options;
-    const unavailable_ms = Math.round(world.elapsedMs() - this.#sinceMs);
+    const unavailable_ms = Math.round(steadyClock.now() - this.#sinceMs);
     this.#sinceMs = undefined;
     log.info({ ...fields, unavailable_ms }, `${component} continues: the store is available again`);
   }
@@ -59,10 +60,10 @@ export class Retry {
   async waitAfter(error: unknown): Promise<void> {
     const { log, signal, component, fields, maxUnavailableMs = Infinity, sleep = pause } = this.#options;
     if (signal.aborted) return;
-    const isOver = this.#sinceMs !== undefined && world.elapsedMs() - this.#sinceMs > maxUnavailableMs;
+    const isOver = this.#sinceMs !== undefined && steadyClock.now() - this.#sinceMs > maxUnavailableMs;
     if (isOver || !isUnavailable(error)) throw error;
     if (this.#sinceMs === undefined) {
-      this.#sinceMs = world.elapsedMs();
+      this.#sinceMs = steadyClock.now();
       log.warn({ ...fields, reason: reasonOf(error) }, `${component} waits: a store is unavailable`);
     }
     await sleep(this.#waits.next().value, signal);

@@ -15,12 +15,9 @@ export type RunningThread = Pick<Worker, 'on' | 'once' | 'postMessage'>;
  * (`test/simulation`) can replace them and one seed gives one history.
  */
 export const world = {
-  /** Milliseconds since the epoch, UTC. */
-  now: (): number => Date.now(),
-  /** Milliseconds for measuring durations. It is not affected when the time of day is corrected. */
-  elapsedMs: (): number => performance.now(),
-  /** Like `elapsedMs`, but counted from the boot and the same in all threads. */
-  sinceBootMs: (): number => Number(process.hrtime.bigint() / 1_000_000n),
+  /** The two clocks, which are read through `systemClock` and `steadyClock` (`clock.ts`). */
+  clockMs: (): number => Date.now(),
+  steadyMs: (): number => Number(process.hrtime.bigint()) / 1e6,
   get setTimeout() {
     return setTimeout; // read at each call, since tests replace it
   },

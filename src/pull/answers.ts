@@ -1,9 +1,9 @@
 import { STATUS_CODES } from 'node:http';
 import type { Middleware, ParameterizedContext } from 'koa';
 import type { Caller } from '../accounts/caller.ts';
+import { systemClock } from '../base/clock.ts';
 import type { IpAddress } from '../base/config/ip-address.ts';
 import { errorKind } from '../base/errors.ts';
-import { world } from '../base/world.ts';
 import type { ListQuery } from './parameters.ts';
 
 /** Every refusal that a client can get. This is the only place where errors have HTTP statuses. */
@@ -83,7 +83,7 @@ export function rawAnswer(answer: Answer): string {
   const headers = {
     ...answer.headers,
     Connection: 'close',
-    Date: new Date(world.now()).toUTCString(),
+    Date: new Date(systemClock.now()).toUTCString(),
     'Content-Length': String(Buffer.byteLength(answer.body)),
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);

@@ -1,3 +1,4 @@
+import { steadyClock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import { world } from '../base/world.ts';
 import { type Context, type RefusalCode, refusalOf, refuse, type Step } from './answers.ts';
@@ -35,8 +36,8 @@ export function requestLog({ log, metrics, proxies, requests }: RequestLogOption
   const trusts = trustedProxies(proxies);
   let nextWarningMs = 0;
   const warnOf = (ctx: Context, hop: string): void => {
-    if (world.elapsedMs() < nextWarningMs) return;
-    nextWarningMs = world.elapsedMs() + BETWEEN_WARNINGS_MS;
+    if (steadyClock.now() < nextWarningMs) return;
+    nextWarningMs = steadyClock.now() + BETWEEN_WARNINGS_MS;
     const what = { forwarded_for: hop.slice(0, MAX_LOGGED_HOP), proxy: ctx.req.socket.remoteAddress };
     log.warn(
       what,
@@ -45,7 +46,7 @@ export function requestLog({ log, metrics, proxies, requests }: RequestLogOption
   };
   for (const [code, check] of Object.entries(CHECKS)) metrics.accessRefusals.inc({ check, code }, 0);
   return async (ctx, next) => {
-    const startedAtMs = world.elapsedMs();
+    const startedAtMs = steadyClock.now();
     Object.assign(ctx.state, {
       requestId: world.randomUUID(),
       address: clientAddress(ctx.req, trusts, (hop) => warnOf(ctx, hop)),
@@ -59,7 +60,7 @@ export function requestLog({ log, metrics, proxies, requests }: RequestLogOption
       log[level]({ err: error, request_id: ctx.state.requestId }, 'request failed');
       refuse(ctx, refusal);
     }
-    const durationMs = world.elapsedMs() - startedAtMs;
+    const durationMs = steadyClock.now() - startedAtMs;
     const { code = '' } = ctx.state;
     metrics.requests.inc({ status: ctx.status, code });
     const check = code === '' ? undefined : CHECKS[code];

@@ -1,8 +1,7 @@
-import type { Clock } from '../base/clock.ts';
+import { type Clock, steadyClock } from '../base/clock.ts';
 import type { Coordination } from '../base/coordination/coordination.ts';
 import { FuelError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
-import { world } from '../base/world.ts';
 import { SEALS_STREAM } from '../domain/operations-events.ts';
 import type { EventStore, SubscriptionBatch } from '../event-store/event-store.ts';
 import { follow } from '../event-store/follow.ts';
@@ -88,10 +87,10 @@ class Sealer {
   async take({ events, caughtUp }: SubscriptionBatch): Promise<boolean> {
     for (const event of events) {
       this.#waiting.push(hashed(event));
-      if (event.stream !== SEALS_STREAM) this.#sinceMs ??= world.elapsedMs();
+      if (event.stream !== SEALS_STREAM) this.#sinceMs ??= steadyClock.now();
     }
     const { leaves, withinMs } = { ...LIMITS, ...this.#options.limits };
-    const isOld = this.#sinceMs !== undefined && world.elapsedMs() - this.#sinceMs >= withinMs;
+    const isOld = this.#sinceMs !== undefined && steadyClock.now() - this.#sinceMs >= withinMs;
     if (this.#waiting.length < leaves && !(caughtUp && isOld)) return true;
     return await this.#seal();
   }

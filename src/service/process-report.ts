@@ -1,4 +1,4 @@
-import { type Clock, sinceBoot } from '../base/clock.ts';
+import { type Clock, steadyClock } from '../base/clock.ts';
 import { type Coordination, PROCESS_MAX_AGE_MS } from '../base/coordination/coordination.ts';
 import type { Log } from '../base/log.ts';
 import { world } from '../base/world.ts';
@@ -51,7 +51,7 @@ export class ProcessReport {
     const behind = [...this.#positions.values()].reduce((a, b) => Math.min(a, b));
     if (behind === this.#position) return;
     this.#position = behind;
-    this.#schedule(Math.max(0, this.#lastAtMs + MIN_INTERVAL_MS - sinceBoot.now()));
+    this.#schedule(Math.max(0, this.#lastAtMs + MIN_INTERVAL_MS - steadyClock.now()));
   }
 
   async stop(): Promise<void> {
@@ -68,7 +68,7 @@ export class ProcessReport {
 
   /** Schedules the next report, unless an earlier one is scheduled already. */
   #schedule(afterMs: number): void {
-    const dueAtMs = sinceBoot.now() + afterMs;
+    const dueAtMs = steadyClock.now() + afterMs;
     if (this.#ending.signal.aborted || dueAtMs >= this.#dueAtMs) return;
     this.#dueAtMs = dueAtMs;
     world.clearTimeout(this.#timer);
@@ -82,12 +82,12 @@ export class ProcessReport {
     const { signal } = this.#ending;
     if (signal.aborted) return;
     const { coordination, store, clock, log, id, roles, standing } = this.#options;
-    this.#lastAtMs = sinceBoot.now();
+    this.#lastAtMs = steadyClock.now();
     const knownUntilMs = this.#lastAtMs + PROCESS_MAX_AGE_MS;
     const self = { id, roles, ...world.self(), startedAtMs: this.#startedAtMs };
     try {
       await coordination.report({ ...self, seenAtMs: clock.now(), directoryPosition: this.#position });
-      if (standing.mustJoin(sinceBoot.now())) standing.join(store, { log, signal });
+      if (standing.mustJoin(steadyClock.now())) standing.join(store, { log, signal });
       standing.knownUntil(knownUntilMs);
     } catch (error) {
       log.warn({ err: error }, 'the process report failed; retrying in 2 s');

@@ -3,7 +3,7 @@ import type { Directory } from '../accounts/directory/fold/directory.ts';
 import { assertNotMoved } from '../accounts/moved-store.ts';
 import { bindStore, ignoredEnvironments } from '../accounts/store-binding.ts';
 import { assertNoUnfinishedCopy } from '../accounts/unfinished-copy.ts';
-import { type Clock, sinceBoot } from '../base/clock.ts';
+import { type Clock, steadyClock } from '../base/clock.ts';
 import type { Config, Role } from '../base/config/config.ts';
 import type { DiskState } from '../base/disk/disk.ts';
 import { urlHost } from '../base/listen.ts';
@@ -100,7 +100,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const parts = new StartedParts(log);
   parts.add('stores', { stop: () => engines.close() });
   try {
-    const health = new EngineHealth(engines.remote, sinceBoot);
+    const health = new EngineHealth(engines.remote, steadyClock);
     const disk = storeDisk(config, engines);
     const operations = parts.add(
       'operations listener',

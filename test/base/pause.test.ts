@@ -4,7 +4,7 @@ import { world } from '../../src/base/world.ts';
 
 test('gentle work rests as long as its steps took; short steps are added up, and a rest is never long', async () => {
   let nowMs = 0;
-  vi.spyOn(world, 'elapsedMs').mockImplementation(() => nowMs);
+  vi.spyOn(world, 'steadyMs').mockImplementation(() => nowMs);
   const sleep = vi.spyOn(world, 'sleep').mockResolvedValue(undefined);
   const rest = gently(new AbortController().signal);
   for (const tookMs of [2, 2, 2, 8, 500]) {

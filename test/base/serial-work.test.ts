@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { SerialWork } from '../../src/base/serial-work.ts';
-import { settle } from '../support/deliveries/fake-scheduler.ts';
+import { settle } from '../support/deliveries/fake-alarm-clock.ts';
 
 function pieces() {
   const began: string[] = [];

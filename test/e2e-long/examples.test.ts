@@ -202,7 +202,7 @@ async function issueLongAgo({ operator }: ServiceProcess, url: string, atMs: num
     return issueKey(writer, {
       ...{ accountId: ACCOUNT, environment: 'staging', label: null, allowList: [], rateLimit: 100_000 },
       driverMobile: true,
-      webhook: webhookOptions(operator.config, clock, url),
+      webhook: webhookOptions(operator.config, url),
     });
   });
 }

@@ -36,9 +36,9 @@ function toy(folder = temporaryFolder(), name = 'TOY'): Engine {
       if (ofEngines[`${name}_URL`]?.includes('?'))
         throw new FuelError('CONFIG_INVALID', `${name}_URL: no options`);
     },
-    open: async ({ clock }) => ({
+    open: async () => ({
       ports: {
-        tables: (plan) => openSqliteTables(plan, { path: join(folder, `${name}-${plan.name}.db`), clock }),
+        tables: (plan) => openSqliteTables(plan, { path: join(folder, `${name}-${plan.name}.db`) }),
       },
       state: async () => 'current',
       server: {

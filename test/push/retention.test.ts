@@ -11,7 +11,7 @@ import {
   newDelivery,
   SUCCESS,
 } from '../support/deliveries/deliveries.ts';
-import { settle } from '../support/deliveries/fake-scheduler.ts';
+import { settle } from '../support/deliveries/fake-alarm-clock.ts';
 import { countByState } from '../support/deliveries/listed.ts';
 import { PushMachine, READY } from '../support/deliveries/push.ts';
 import { openPushStores } from '../support/deliveries/push-stores.ts';
@@ -33,14 +33,14 @@ test('what ended longer ago than the retention is removed, in batches, and what 
     afterMs: 5,
   });
   await m.fan(...(await Promise.all(old.map((id) => m.confirm(id)))), await m.confirm(500));
-  await m.scheduler.advance(1_000);
+  await m.clock.advance(1_000);
   m.kill(); // so that 500 stays pending
-  await m.scheduler.jump(10 * DAY_MS);
+  await m.clock.jump(10 * DAY_MS);
   m.sender.answer = () => ({ outcome: SUCCESS, afterMs: 5 });
   const purge = (retentionMs: number) =>
     purgeEnded({
       queue: m.queue,
-      nowMs: m.scheduler.now(),
+      nowMs: m.clock.now(),
       retentionMs,
       signal: new AbortController().signal,
     });

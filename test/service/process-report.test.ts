@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { sinceBoot, systemClock } from '../../src/base/clock.ts';
+import { steadyClock, systemClock } from '../../src/base/clock.ts';
 import { type Coordination, PROCESS_MAX_AGE_MS } from '../../src/base/coordination/coordination.ts';
 import { FuelError } from '../../src/base/errors.ts';
 import { Standing } from '../../src/service/ops/standing.ts';
@@ -45,7 +45,7 @@ async function started(
   const seen = async () => (await live()).map((p) => [p.directoryPosition, p.seenAtMs - STARTED]);
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
   await pass(1);
-  const isKnown = () => standing.isKnown(sinceBoot.now());
+  const isKnown = () => standing.isKnown(steadyClock.now());
   return { report, standing, coordination, live, seen, pass, logLines, isKnown };
 }
 
@@ -282,7 +282,7 @@ describe('a process', () => {
 test('what a process must reach is judged again before it counts as known, and stays so once it has ended', async () => {
   const steps: boolean[] = [];
   const { report, standing, live, pass, isKnown } = await started(undefined, (now) =>
-    steps.push(now.isKnown(sinceBoot.now())),
+    steps.push(now.isKnown(steadyClock.now())),
   );
   await pass(1);
   expect([steps, isKnown(), standing.hasReached(0)]).toEqual([[false], true, true]);

@@ -106,7 +106,7 @@ async function prepare(
       allowList: [],
       rateLimit: RATE_LIMIT,
       driverMobile: true,
-      webhook: isFirst ? webhookOptions(config, systemClock, receiver.url) : null,
+      webhook: isFirst ? webhookOptions(config, receiver.url) : null,
     });
     if (webhookSecret !== null) await receiver.start(webhookSecret);
     say(

@@ -1,4 +1,4 @@
-import { type Clock, sinceBoot } from '../../base/clock.ts';
+import { type Clock, steadyClock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
 import { world } from '../../base/world.ts';
@@ -25,8 +25,8 @@ export interface LiveDirectoryOptions {
   /** A new directory, to which nothing has been applied yet. */
   readonly directory: Directory;
   readonly clock: Clock;
-  /** The clock that measures the store's silence. */
-  readonly monotonic?: Clock;
+  /** Measures the store's silence. */
+  readonly steady?: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
   /** If given, the directory starts from the stored one instead of the first event, and is saved there. */
@@ -84,7 +84,7 @@ export class LiveDirectory {
 
   /** Milliseconds since the event store last answered; infinite before the first time. */
   get silenceMs(): number {
-    return (this.#options.monotonic ?? sinceBoot).now() - this.#answeredAtMs;
+    return (this.#options.steady ?? steadyClock).now() - this.#answeredAtMs;
   }
 
   /**
@@ -103,7 +103,7 @@ export class LiveDirectory {
   }
 
   async #follow(available: () => void): Promise<void> {
-    const { store, directory, monotonic = sinceBoot, log, signal, onMoved } = this.#options;
+    const { store, directory, steady = steadyClock, log, signal, onMoved } = this.#options;
     const batches = store.subscribe({
       prefixes: [...DIRECTORY_STREAMS, OPERATIONS_STREAM],
       after: directory.position,
@@ -117,7 +117,7 @@ export class LiveDirectory {
       }
       directory.advance(batch.position);
       this.#checkpoint = batch.checkpoint;
-      this.#answeredAtMs = monotonic.now();
+      this.#answeredAtMs = steady.now();
       available();
       if (batch.caughtUp && !this.#caughtUp) {
         this.#caughtUp = true;

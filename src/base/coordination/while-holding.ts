@@ -1,3 +1,4 @@
+import { steadyClock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { pause } from '../pause.ts';
 import { world } from '../world.ts';
@@ -59,7 +60,7 @@ export async function whileHolding<T>(
 
   /** Takes the lease for a time that counts from before the call, since nobody knows when the store granted it. */
   async function acquire(): Promise<boolean> {
-    const askedAtMs = world.elapsedMs();
+    const askedAtMs = steadyClock.now();
     const isTaken = await coordination.acquire(lease, holder, ttlMs);
     world.clearTimeout(expiry);
     if (isTaken) heldUntilMs = askedAtMs + ttlMs;
@@ -72,7 +73,7 @@ export async function whileHolding<T>(
       if (until.aborted) return;
       world.clearTimeout(expiry);
       // A thread that was blocked may be too late already.
-      expiry = world.setTimeout(expire, Math.max(0, heldUntilMs - ENDING_MS - world.elapsedMs()));
+      expiry = world.setTimeout(expire, Math.max(0, heldUntilMs - ENDING_MS - steadyClock.now()));
       try {
         if (await acquire()) continue;
         log.warn(`${component} lost its lease: another process has it`);

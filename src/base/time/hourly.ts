@@ -1,3 +1,4 @@
+import { systemClock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { world } from '../world.ts';
 
@@ -25,7 +26,7 @@ export function removeHourly(what: string, remove: () => Promise<number>, { log,
     plan();
   };
   const plan = (): void => {
-    const delayMs = HOUR_MS - ((world.now() - AT_MS) % HOUR_MS);
+    const delayMs = HOUR_MS - ((systemClock.now() - AT_MS) % HOUR_MS);
     if (!signal.aborted) timer = world.setTimeout(() => void run(), delayMs);
   };
   plan();

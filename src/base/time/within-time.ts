@@ -1,3 +1,4 @@
+import { steadyClock } from '../clock.ts';
 import { world } from '../world.ts';
 
 /** The maximum extension, as a multiple of the limit. Beyond it the work ends, before another process takes it over. */
@@ -43,7 +44,7 @@ export function withinTime<T>(timed: TimedWork<T>): Promise<TimedResult<T>> {
 
     function wait(): boolean {
       const { startedAtMs, lateMs } = watch;
-      const leftMs = startedAtMs + Math.min(limitMs + lateMs, limitMs * MAX_STRETCH) - world.elapsedMs();
+      const leftMs = startedAtMs + Math.min(limitMs + lateMs, limitMs * MAX_STRETCH) - steadyClock.now();
       if (leftMs > 0) timer = world.setTimeout(() => void fired(), Math.ceil(leftMs));
       return leftMs > 0;
     }
@@ -93,7 +94,7 @@ class LateTurns {
 
   /** Starts timing something. The caller must stop it. */
   start(progress: () => number): Timed {
-    const startedAtMs = world.elapsedMs();
+    const startedAtMs = steadyClock.now();
     if (this.#timed.size === 0) {
       this.#lookedAtMs = startedAtMs;
       this.#beat = world.setInterval(() => this.#look(), BEAT_MS).unref(); // the timed work keeps the process alive
@@ -121,7 +122,7 @@ class LateTurns {
   }
 
   #look(): void {
-    const nowMs = world.elapsedMs();
+    const nowMs = steadyClock.now();
     const lateMs = nowMs - this.#lookedAtMs - ON_TIME_MS;
     this.#lookedAtMs = nowMs;
     for (const timed of this.#timed) {

@@ -34,9 +34,9 @@ interface WindowDocument {
  */
 export function createMongoRateWindows(options: {
   readonly connection: MongoConnection;
-  readonly clock?: Clock;
+  readonly steady?: Clock;
 }): RateWindows {
-  const { connection, clock } = options;
+  const { connection, steady } = options;
   const collections = collectionsOf(connection, PLAN);
   return createSharedRateWindows(async (id, limit) => {
     const { counted, hits, ends_at, now } = await collections.use(ANSWER_MS, () =>
@@ -44,7 +44,7 @@ export function createMongoRateWindows(options: {
       connection.use((db) => hit(db.collection('rate_windows', { writeConcern: { w: 1 } }), id, limit)),
     );
     return { counted, hits, leftMs: ends_at.getTime() - now.getTime() };
-  }, clock);
+  }, steady);
 }
 
 async function hit(windows: Collection<WindowDocument>, id: string, limit: number): Promise<WindowDocument> {

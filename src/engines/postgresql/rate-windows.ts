@@ -17,9 +17,9 @@ const REMOVED_EVERY = 10_000;
  */
 export function createPostgresRateWindows(options: {
   readonly connection: PostgresConnection;
-  readonly clock?: Clock;
+  readonly steady?: Clock;
 }): RateWindows {
-  const { connection, clock } = options;
+  const { connection, steady } = options;
   const windows = `"${connection.schema}".rate_windows`;
   const columns =
     'id text PRIMARY KEY, hits bigint NOT NULL, counted boolean NOT NULL, ends_at timestamptz NOT NULL';
@@ -38,7 +38,7 @@ export function createPostgresRateWindows(options: {
       });
     const [window] = await schema.use(ANSWER_MS, use);
     return window as unknown as { counted: boolean; hits: number; leftMs: number };
-  }, clock);
+  }, steady);
 }
 
 /** Starts a window if none is running, then counts the hit if fewer than `limit` were counted, in one statement. */

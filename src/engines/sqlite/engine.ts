@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Clock, sinceBoot } from '../../base/clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import { createMemoryRateWindows } from '../../pull/edge/rate-windows/memory.ts';
 import type { EnginePorts, OpenedEngine, Opening } from '../../service/engines/engine.ts';
@@ -44,7 +44,7 @@ export function openEmbedded(opening: Opening): OpenedEngine & { readonly ports:
         store,
         subscriptions: once(() => new SqliteSubscriptions({ ...recreated('subscriptions'), store: store() })),
       },
-      tables: (plan) => openSqliteTables(plan, { ...fileOf(plan), clock: sinceBoot }),
+      tables: (plan) => openSqliteTables(plan, fileOf(plan)),
       rateWindows: () => createMemoryRateWindows(),
     },
   };

@@ -1,3 +1,4 @@
+import { steadyClock } from '../../base/clock.ts';
 import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
 import { world } from '../../base/world.ts';
 import type { PersistentSubscriptions } from '../../event-store/event-store.ts';
@@ -21,8 +22,8 @@ export async function fannedOut(
     readonly subscriptions: Pick<PersistentSubscriptions, 'status'>;
   },
 ): Promise<void> {
-  const untilMs = world.elapsedMs() + 2 * REDACTION_SEEN_MS;
-  while (world.elapsedMs() < untilMs) {
+  const untilMs = steadyClock.now() + 2 * REDACTION_SEEN_MS;
+  while (steadyClock.now() < untilMs) {
     const live = await coordination.live(PROCESS_MAX_AGE_MS);
     if (!live.some(({ roles }) => roles.includes('webhooks'))) return;
     const status = await subscriptions.status(DELIVERIES_GROUP);

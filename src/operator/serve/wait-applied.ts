@@ -1,4 +1,4 @@
-import { type Clock, sinceBoot } from '../../base/clock.ts';
+import { type Clock, steadyClock } from '../../base/clock.ts';
 import {
   type Coordination,
   type LiveProcess,
@@ -15,7 +15,7 @@ const CHECK_EVERY_MS = 20;
 export interface WaitOptions {
   readonly coordination: Coordination;
   readonly view: TransactionsView;
-  readonly clock?: Clock;
+  readonly steady?: Clock;
   /** The position of the last event that was recorded. */
   readonly position: number;
   readonly onProgress?: (text: string) => void;
@@ -34,19 +34,19 @@ interface Behind {
  * says how far each process is.
  */
 export async function waitUntilApplied(options: WaitOptions): Promise<'applied' | 'no process'> {
-  const { coordination, clock = sinceBoot, position, onProgress } = options;
-  let deadlineMs = clock.now() + MAX_STILL_MS;
+  const { coordination, steady = steadyClock, position, onProgress } = options;
+  let deadlineMs = steady.now() + MAX_STILL_MS;
   let before: readonly Behind[] = [];
   for (;;) {
     const processes = await coordination.live(PROCESS_MAX_AGE_MS);
     if (processes.length === 0) return 'no process';
     const behind = await behindOf(processes, options);
     if (behind.length === 0) return 'applied';
-    if (isFurther(behind, before)) deadlineMs = clock.now() + MAX_STILL_MS;
+    if (isFurther(behind, before)) deadlineMs = steady.now() + MAX_STILL_MS;
     before = behind;
     const text = behind.map((one) => `${one.name} (${placeOf(one, position)})`).join(', ');
     onProgress?.(`waiting for ${text}`);
-    if (clock.now() >= deadlineMs) {
+    if (steady.now() >= deadlineMs) {
       throw new FuelError(
         'REFUSED',
         `recorded, but not yet applied by ${text}: no progress for ${MAX_STILL_MS / 1000} s`,

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, unwatchFile, watchFile } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
+import { systemClock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import { ownFolder } from '../../base/config/own-files.ts';
 import { writeOnce } from '../../base/disk/write-once.ts';
@@ -116,7 +117,7 @@ async function selfSigned(privateKey: string): Promise<string> {
     keyType: 'ec',
     keyPair: { privateKey, publicKey },
     algorithm: 'sha256',
-    notAfterDate: new Date(world.now() + GENERATED_FOR_DAYS * DAY_MS),
+    notAfterDate: new Date(systemClock.now() + GENERATED_FOR_DAYS * DAY_MS),
     extensions: [
       {
         name: 'subjectAltName',

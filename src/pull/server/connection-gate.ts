@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
+import { steadyClock } from '../../base/clock.ts';
 import { parseAddress } from '../../base/config/ip-address.ts';
 import { world } from '../../base/world.ts';
 import { peerOf, trustedProxies } from '../edge/addresses.ts';
@@ -95,7 +96,7 @@ function createPace(perSecond: number): (peer: string) => number {
   /** When the next handshake of a peer is due, if its peer had made them evenly. */
   const due = new LRUCache<string, number>({ max: MAX_PACED_PEERS });
   return (peer) => {
-    const nowMs = world.elapsedMs();
+    const nowMs = steadyClock.now();
     const dueMs = Math.max(due.get(peer) ?? -Infinity, nowMs - AT_ONCE * betweenMs);
     const waitMs = Math.max(0, dueMs - nowMs);
     if (waitMs <= MAX_WAIT_MS) due.set(peer, dueMs + betweenMs);

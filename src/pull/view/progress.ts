@@ -20,7 +20,7 @@ export interface Applied {
   readonly made: Made;
   /** How far it was then. The position never moves back. */
   readonly progress: Progress;
-  /** When it was last in use, by `world.elapsedMs`. */
+  /** When it was last in use, by the steady clock. */
   readonly atMs: number;
 }
 

@@ -1,11 +1,10 @@
 import { RENDERING_VERSION } from '../../../projections/transactions.ts';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, steadyClock } from '../../base/clock.ts';
 import type { Coordination } from '../../base/coordination/coordination.ts';
 import { errorKind, FuelError, reasonOf } from '../../base/errors.ts';
 import { isolateFailures } from '../../base/isolate.ts';
 import type { Log } from '../../base/log.ts';
 import { pause } from '../../base/pause.ts';
-import { world } from '../../base/world.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import type { EventStore, SubscriptionBatch } from '../../event-store/event-store.ts';
 import { follow } from '../../event-store/follow.ts';
@@ -63,13 +62,13 @@ export async function runProjector(options: ProjectorOptions): Promise<void> {
       return continuesAfter(checkpoint);
     },
     async handle(batch, until) {
-      const beganAtMs = world.elapsedMs();
+      const beganAtMs = steadyClock.now();
       const parked = await applyBatch({ store, view }, generation, batch);
       if (parked === 'reset') return { restartBecause: 'the view was reset' };
       for (const { parkedAtMs: _, ...event } of parked) {
         log.error(event, 'event parked: see fuel projection parked');
       }
-      const leftMs = beganAtMs + gatherMs - world.elapsedMs();
+      const leftMs = beganAtMs + gatherMs - steadyClock.now();
       if (batch.caughtUp && leftMs > 0) await pause(leftMs, until);
       return 'next';
     },

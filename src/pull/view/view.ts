@@ -1,7 +1,6 @@
 import type { RowState, TransactionRow } from '../../../projections/transactions.ts';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, steadyClock } from '../../base/clock.ts';
 import { FuelError } from '../../base/errors.ts';
-import { world } from '../../base/world.ts';
 import { MAX_PARKED_READ } from '../../event-store/event-store.ts';
 import type { ViewChange } from '../../records/project-event.ts';
 import type { OpenTables } from '../../tables/tables.ts';
@@ -116,12 +115,12 @@ class TablesView implements TransactionsView {
     const known = this.#applied?.made.generation === generation ? this.#applied : undefined;
     if (known !== undefined && known.progress.checkpoint.position >= position && changes.length === 0) {
       // So it is each second while nothing happens: one read says that the generation is still in use.
-      const atMs = world.elapsedMs();
+      const atMs = steadyClock.now();
       const isInUse = numbered(await this.#generations.inUse()) !== undefined;
       this.#applied = isInUse ? { ...known, atMs } : undefined;
       return isInUse ? [] : 'reset';
     }
-    const recent = known !== undefined && world.elapsedMs() - known.atMs < LOOKS_EVERY_MS ? known : undefined;
+    const recent = known !== undefined && steadyClock.now() - known.atMs < LOOKS_EVERY_MS ? known : undefined;
     const applied = await this.#in(
       numbered,
       async (to, made) => {
@@ -136,7 +135,7 @@ class TablesView implements TransactionsView {
         const isServable = before.stored !== undefined && isComplete(before.checkpoint);
         if (!isServable && isComplete(move(before.checkpoint))) await to.tables.makeIndexes(to.rows);
         const progress = await changeProgress(to, made, move, before);
-        this.#applied = { to, made, progress, atMs: world.elapsedMs() };
+        this.#applied = { to, made, progress, atMs: steadyClock.now() };
         return parked;
       },
       recent,
@@ -204,8 +203,8 @@ class TablesView implements TransactionsView {
 
   /** Removes now and then what an earlier removal has left, since nothing else may ever change the generations. */
   async #removeLeaving(): Promise<void> {
-    if (world.elapsedMs() < this.#removesAtMs) return;
-    this.#removesAtMs = world.elapsedMs() + REMOVES_EVERY_MS;
+    if (steadyClock.now() < this.#removesAtMs) return;
+    this.#removesAtMs = steadyClock.now() + REMOVES_EVERY_MS;
     await this.#generations.removeLeaving();
   }
 

@@ -1,6 +1,6 @@
 import { keyIneligibleReason } from '../../../projections/deliveries.ts';
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
-import type { Scheduler } from '../../base/clock.ts';
+import type { AlarmClock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { accessOf } from '../../domain/account.ts';
 import type { Environment } from '../../domain/account-events.ts';
@@ -20,7 +20,7 @@ export interface AttemptTerms {
   readonly requestFor: RequestFor;
   /** The time from this failed attempt to the next one; `undefined` if it was the last. */
   readonly retryDelayMs: (delivery: ClaimedDelivery) => number | undefined;
-  readonly scheduler: Scheduler;
+  readonly clock: AlarmClock;
   readonly log: Log;
 }
 
@@ -36,7 +36,7 @@ export function judge(
   ended: string | undefined,
   terms: Omit<AttemptTerms, 'sender' | 'retryDelayMs'>,
 ): Judged {
-  const { directory, environment, requestFor, scheduler, log } = terms;
+  const { directory, environment, requestFor, clock, log } = terms;
   const end = (reason: string): DeliveryReport => {
     log.info({ ...linesOf(delivery), reason }, 'delivery ended without an attempt');
     return { kind: 'failed', ...claimOf(delivery), attempt: null, reason };
@@ -46,7 +46,7 @@ export function judge(
     return { kind: 'held', ...claimOf(delivery) };
   };
   if (ended !== undefined) return end(ended);
-  const atMs = scheduler.now();
+  const atMs = clock.now();
   const entry = directory.account(delivery.accountId);
   if (entry?.unreadable) return hold(); // the keys as they are known may be wrong
   const key = entry?.account?.keys.get(delivery.prefix);
@@ -66,10 +66,10 @@ export function judge(
 export async function attempt(
   delivery: ClaimedDelivery,
   request: SendRequest,
-  { sender, retryDelayMs, scheduler, log }: AttemptTerms,
+  { sender, retryDelayMs, clock, log }: AttemptTerms,
   { lease, slot }: { readonly lease: Lease; readonly slot: Slot },
 ): Promise<(AttemptEnd & { readonly report: DeliveryReport }) | undefined> {
-  const startedAtMs = scheduler.now();
+  const startedAtMs = clock.now();
   const result = await sender.send({ ...request, maySend: () => lease.isFresh });
   if (result.isWithheld) return undefined;
   const { outcome, durationMs, lateMs, isSentAgain } = result;
@@ -77,12 +77,12 @@ export async function attempt(
   const again = isSentAgain ? { sentAgain: true } : {};
   const made = { cycle, number, startedAtMs, durationMs, othersUnderWay: slot.others, ...again, outcome };
   const recorded = { ...claimOf(delivery), attempt: made };
-  const askedMs = retryAfterMs(outcome, scheduler.now());
+  const askedMs = retryAfterMs(outcome, clock.now());
   const waitMs = outcome.ok ? undefined : retryDelayMs(delivery);
   let report: DeliveryReport;
   if (outcome.ok) report = { kind: 'delivered', ...recorded };
   else if (waitMs !== undefined)
-    report = { kind: 'retry', ...recorded, dueAtMs: scheduler.now() + Math.max(waitMs, askedMs ?? 0) };
+    report = { kind: 'retry', ...recorded, dueAtMs: clock.now() + Math.max(waitMs, askedMs ?? 0) };
   else
     report = {
       kind: 'failed',

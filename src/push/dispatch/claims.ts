@@ -1,4 +1,4 @@
-import type { Clock, Scheduler } from '../../base/clock.ts';
+import type { AlarmClock, Clock } from '../../base/clock.ts';
 import { SerialWork } from '../../base/serial-work.ts';
 import { world } from '../../base/world.ts';
 import type { HostOwners } from '../pace/host-owners.ts';
@@ -14,9 +14,8 @@ interface ClaimsOptions {
   readonly queue: Pick<DeliveryQueue, 'enqueue' | 'claim'>;
   readonly pace: Pick<Pace, 'grant'>;
   readonly owners: Pick<HostOwners, 'look'>;
-  readonly scheduler: Scheduler;
-  /** A clock that never steps, used for the pace. */
-  readonly elapsed: Clock;
+  readonly clock: AlarmClock;
+  readonly steady: Clock;
   readonly holder: string;
   /** The longest time that an attempt may have to wait. */
   readonly longestWaitMs: number;
@@ -49,20 +48,20 @@ export class Claims {
    * do not count: they continue when one of their attempts ends.
    */
   async claimDue(): Promise<number> {
-    const { queue, pace, owners, scheduler, elapsed, longestWaitMs, onWaiting, mayClaim } = this.#options;
+    const { queue, pace, owners, clock, steady, longestWaitMs, onWaiting, mayClaim } = this.#options;
     for (;;) {
       await owners.look();
       const { claimed, nextAtMs, grant } = await this.#serial.run(async () => {
-        const grant = pace.grant(elapsed.now());
+        const grant = pace.grant(steady.now());
         if (!mayClaim() || grant.limit <= 0) return { claimed: [], nextAtMs: undefined, grant };
-        const lease = new Lease(scheduler, elapsed);
+        const lease = new Lease(clock, steady);
         const claim = await queue.claim({ ...this.#claimer(), ...grant, longestWaitMs });
         this.#options.start(claim.claimed, lease);
         return { ...claim, grant };
       });
       if (claimed.length === 0) {
         onWaiting(grant.waiting());
-        return Math.min((nextAtMs ?? Infinity) - scheduler.now(), grant.waitMs());
+        return Math.min((nextAtMs ?? Infinity) - clock.now(), grant.waitMs());
       }
       await world.nextTurn(); // claims are synchronous work, so answers are read in between
     }
@@ -74,18 +73,18 @@ export class Claims {
   }
 
   async #store(deliveries: readonly NewDelivery[]): Promise<void> {
-    const { queue, pace, owners, scheduler, elapsed, mayClaim } = this.#options;
+    const { queue, pace, owners, clock, steady, mayClaim } = this.#options;
     await owners.look();
     await this.#serial.run(async () => {
-      const { laneCapacity } = pace.grant(elapsed.now(), deliveries);
-      const lease = new Lease(scheduler, elapsed);
+      const { laneCapacity } = pace.grant(steady.now(), deliveries);
+      const lease = new Lease(clock, steady);
       const claimFor = mayClaim() ? { ...this.#claimer(), laneCapacity } : undefined;
       this.#options.start(await queue.enqueue(deliveries, claimFor), lease);
     });
   }
 
   #claimer() {
-    const { scheduler, holder } = this.#options;
-    return { nowMs: scheduler.now(), holder, leaseMs: LEASE_MS };
+    const { clock, holder } = this.#options;
+    return { nowMs: clock.now(), holder, leaseMs: LEASE_MS };
   }
 }

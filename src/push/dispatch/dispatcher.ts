@@ -31,8 +31,7 @@ interface DispatcherOptions extends AttemptTerms {
   /** The name of this process in its claims. */
   readonly holder: string;
   readonly owners: Pick<HostOwners, 'look' | 'owns'>;
-  /** A clock that never steps, by which receivers are paced. */
-  readonly elapsed: Clock;
+  readonly steady: Clock;
   /** Called with the number of webhooks whose due deliveries wait for their receivers. */
   readonly onWaiting: (webhooks: number) => void;
 }
@@ -68,7 +67,7 @@ export class Dispatcher {
   };
 
   constructor(options: DispatcherOptions) {
-    const { queue, directory, scheduler, log, appendHealthEvent: append } = options;
+    const { queue, directory, clock, log, appendHealthEvent: append } = options;
     this.#options = options;
     this.failed.catch(() => undefined); // the owner may look at it later
     const waiting = { backoff: BACKOFF, sleep: async (ms: number) => this.#sleep(ms) };
@@ -81,8 +80,8 @@ export class Dispatcher {
         else this.#enabled(change);
       },
     });
-    const { sender, owners, elapsed } = options;
-    this.#reports = new ReportBatch({ queue, scheduler, elapsed, log });
+    const { sender, owners, steady } = options;
+    this.#reports = new ReportBatch({ queue, clock, steady, log });
     this.#pace = new Pace({
       termsOf(prefix) {
         const webhook = directory.key(prefix)?.key.webhook;
@@ -153,12 +152,12 @@ export class Dispatcher {
   }
 
   async #work(): Promise<void> {
-    const { scheduler } = this.#options;
+    const { clock } = this.#options;
     try {
       while (this.#notified && !this.#stopping.signal.aborted) {
         this.#notified = false;
-        await this.#accounts.run(scheduler.now());
-        this.#sleep(Math.min(await this.#claims.claimDue(), this.#accounts.nextAtMs() - scheduler.now()));
+        await this.#accounts.run(clock.now());
+        this.#sleep(Math.min(await this.#claims.claimDue(), this.#accounts.nextAtMs() - clock.now()));
         this.#retry.succeeded();
       }
     } catch (error) {
@@ -168,20 +167,20 @@ export class Dispatcher {
   }
 
   #enabled({ prefix, atMs }: { readonly prefix: string; readonly atMs: number }): void {
-    const { scheduler, elapsed } = this.#options;
+    const { clock, steady } = this.#options;
     this.#health.recovered(prefix);
-    this.#pace.enabled(prefix, Math.max(0, scheduler.now() - atMs), elapsed.now());
+    this.#pace.enabled(prefix, Math.max(0, clock.now() - atMs), steady.now());
   }
 
   #sleep(delayMs: number): void {
     this.#cancelTimer?.();
     if (this.#stopping.signal.aborted) return; // a timer would keep the thread from ending
-    this.#cancelTimer = this.#options.scheduler.setTimer(Math.max(0, Math.ceil(delayMs)), () => this.#wake());
+    this.#cancelTimer = this.#options.clock.setTimer(Math.max(0, Math.ceil(delayMs)), () => this.#wake());
   }
 
   #start(deliveries: readonly ClaimedDelivery[], lease: Lease): void {
-    const { elapsed } = this.#options;
-    const slots = deliveries.map(({ prefix }) => this.#pace.start(prefix, elapsed.now()));
+    const { steady } = this.#options;
+    const slots = deliveries.map(({ prefix }) => this.#pace.start(prefix, steady.now()));
     for (const [index, delivery] of deliveries.entries()) {
       const work = this.#deliver(delivery, lease, slots[index] as Slot)
         .catch(this.#fail)
@@ -195,7 +194,7 @@ export class Dispatcher {
    * longer fresh when it could be sent, it is given back unsent.
    */
   async #deliver(delivery: ClaimedDelivery, lease: Lease, slot: Slot): Promise<void> {
-    const { elapsed } = this.#options;
+    const { steady } = this.#options;
     const isAhead = this.#options.directory.position < delivery.position;
     if (isAhead) await this.#beforeStop(this.#directoryReaches(delivery, lease));
     const judged = this.#judge(delivery, lease);
@@ -203,10 +202,10 @@ export class Dispatcher {
       judged.kind === 'send'
         ? await this.#beforeStop(attempt(delivery, judged.request, this.#options, { lease, slot }))
         : undefined;
-    if (made !== undefined) this.#pace.end(slot, elapsed.now(), made); // before the commit, so that a slow one does not delay the lane
+    if (made !== undefined) this.#pace.end(slot, steady.now(), made); // before the commit, so that a slow one does not delay the lane
     const report = made?.report ?? (judged.kind === 'send' ? released(delivery) : judged);
     const health = await this.#reports.record(report);
-    if (made === undefined) this.#pace.end(slot, elapsed.now());
+    if (made === undefined) this.#pace.end(slot, steady.now());
     if (report.kind === 'held') this.#accounts.checkAccess(delivery.accountId);
     const followed = this.#followHealth(delivery, report, health); // blocks the lane at once if it will be switched off
     this.#wake();
@@ -244,7 +243,7 @@ export class Dispatcher {
   ): Promise<void> {
     if (health?.failedInARow === 0) this.#health.recovered(prefix);
     else if (health !== undefined && report.kind === 'failed' && report.attempt !== null) {
-      const off = await this.#health.failed({ prefix, accountId }, health, this.#options.scheduler.now());
+      const off = await this.#health.failed({ prefix, accountId }, health, this.#options.clock.now());
       const before = this.#options.directory.position + 1; // deliveries of later events are ended by its own event
       if (off !== undefined)
         this.#accounts.add({ kind: 'end lane', prefix, reason: disabledReason(off), before });

@@ -8,9 +8,9 @@ export class Lease {
   readonly #clocks: readonly Clock[];
   readonly #sinceMs: readonly number[];
 
-  /** `clock` is the one by which other processes judge the lease. `elapsed` never steps. */
-  constructor(clock: Clock, elapsed: Clock) {
-    this.#clocks = [clock, elapsed];
+  /** `clock` is the one by which other processes judge the lease. `steady` never jumps. */
+  constructor(clock: Clock, steady: Clock) {
+    this.#clocks = [clock, steady];
     this.#sinceMs = this.#clocks.map((each) => each.now());
   }
 

@@ -1,4 +1,4 @@
-import type { Clock, Scheduler } from '../../base/clock.ts';
+import type { AlarmClock, Clock } from '../../base/clock.ts';
 import { reasonOf } from '../../base/errors.ts';
 import { isolateFailures } from '../../base/isolate.ts';
 import type { Log } from '../../base/log.ts';
@@ -17,9 +17,8 @@ const MAX_DETAIL_CHARACTERS = 500;
 
 interface ReportBatchOptions {
   readonly queue: Pick<DeliveryQueue, 'report'>;
-  readonly scheduler: Scheduler;
-  /** A clock that never steps. */
-  readonly elapsed: Clock;
+  readonly clock: AlarmClock;
+  readonly steady: Clock;
   readonly log: Log;
 }
 
@@ -50,7 +49,7 @@ export class ReportBatch {
    * changed it. Rejects with a fault of the program, after which nothing more is recorded.
    */
   record(report: DeliveryReport): Promise<WebhookHealth | undefined> {
-    const sinceMs = this.#options.elapsed.now();
+    const sinceMs = this.#options.steady.now();
     const waiting = { report, sinceMs, ...Promise.withResolvers<WebhookHealth | undefined>() };
     this.#waiting.add(waiting);
     if (!this.#closing.signal.aborted) this.#flushing ??= this.#flush();
@@ -60,7 +59,7 @@ export class ReportBatch {
   /** True while an outcome has been waiting for so long that its delivery may be due again. */
   get isBehind(): boolean {
     const [oldest] = this.#waiting;
-    return oldest !== undefined && this.#options.elapsed.now() - oldest.sinceMs > LATE_MS;
+    return oldest !== undefined && this.#options.steady.now() - oldest.sinceMs > LATE_MS;
   }
 
   /** Tries once to record the rest. Attempts whose outcomes can't be recorded are repeated later. */
@@ -98,7 +97,7 @@ export class ReportBatch {
 
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const cancel = this.#options.scheduler.setTimer(ms, resolve);
+      const cancel = this.#options.clock.setTimer(ms, resolve);
       this.#endPause = () => {
         cancel();
         resolve();

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
 import type { Directory, ReadAccountEvent } from '../../accounts/directory/fold/directory.ts';
-import { world } from '../../base/world.ts';
+import { steadyClock } from '../../base/clock.ts';
 import type { Account } from '../../domain/account.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { type AccountDraft, nextDraft } from '../../domain/account-evolve.ts';
@@ -77,7 +77,7 @@ export class AccountHistory {
     const known = this.#histories.get(place.accountId);
     let history = known !== undefined && known.completeTo >= place.position ? known : await this.#read(place);
     foldTo(history, place.position);
-    if (history.fault !== undefined && world.elapsedMs() >= history.readAtMs + FAULTY_MAX_AGE_MS) {
+    if (history.fault !== undefined && steadyClock.now() >= history.readAtMs + FAULTY_MAX_AGE_MS) {
       history = await this.#read(place);
       foldTo(history, place.position);
     }
@@ -93,7 +93,7 @@ export class AccountHistory {
   }
 
   async #read({ accountId, position }: AsOf): Promise<History> {
-    const readAtMs = world.elapsedMs();
+    const readAtMs = steadyClock.now();
     const head = await this.#store.head(); // first, since the stream may grow while it is read
     const skipped = await readSkipped(this.#store);
     const events = await this.#store.readStream(accountStream(accountId));

@@ -1,4 +1,4 @@
-import { world } from '../../base/world.ts';
+import { steadyClock } from '../../base/clock.ts';
 import { membersOf } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { operationsOf } from '../../event-store/operations.ts';
@@ -20,9 +20,9 @@ export class RedactedDrivers {
 
   /** Reads new redactions. Must be called before events are judged. Rejects as the store does. */
   async look(): Promise<void> {
-    if (world.elapsedMs() < this.#lookedAtMs + REDACTION_SEEN_MS) return;
+    if (steadyClock.now() < this.#lookedAtMs + REDACTION_SEEN_MS) return;
     this.#redactedAt = (await operationsOf(this.#store)).redactedAt;
-    this.#lookedAtMs = world.elapsedMs();
+    this.#lookedAtMs = steadyClock.now();
   }
 
   has({ data, position }: RecordedEvent): boolean {

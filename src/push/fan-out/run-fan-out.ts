@@ -1,3 +1,4 @@
+import { steadyClock } from '../../base/clock.ts';
 import { reasonOf } from '../../base/errors.ts';
 import { isolateFailures } from '../../base/isolate.ts';
 import type { Log } from '../../base/log.ts';
@@ -64,7 +65,7 @@ async function consume(options: RunFanOutOptions, available: () => void): Promis
   const consumer = subscriptions.consume(DELIVERIES_GROUP, { bufferSize: BUFFER, signal: until, onState });
   available();
   for await (const events of inBatches(consumer, BATCH)) {
-    const startedAtMs = world.elapsedMs();
+    const startedAtMs = steadyClock.now();
     const work = async () => acknowledge(consumer, await fanOutEach(fanOut, events), log);
     try {
       await retryWhileUnavailable(work, { log, signal, component, fields: { events: events.length } });
@@ -72,7 +73,7 @@ async function consume(options: RunFanOutOptions, available: () => void): Promis
       failed.abort(); // otherwise leaving the loop would wait for the next event
       throw error;
     }
-    const leftMs = startedAtMs + MANY_TOGETHER_MS - world.elapsedMs();
+    const leftMs = startedAtMs + MANY_TOGETHER_MS - steadyClock.now();
     if (events.length >= MANY && leftMs > 0) await pause(leftMs, until);
   }
 }

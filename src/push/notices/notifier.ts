@@ -1,11 +1,10 @@
 import { isNoticeType, NOTICE_MAX_AGE_MS, type Notice, noticesFor } from '../../../projections/notices.ts';
 import { foldRecorded, readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, steadyClock } from '../../base/clock.ts';
 import type { Coordination } from '../../base/coordination/coordination.ts';
 import { errorKind } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { pause } from '../../base/pause.ts';
-import { world } from '../../base/world.ts';
 import type { Account } from '../../domain/account.ts';
 import { ACCOUNT_STREAMS } from '../../domain/account-events.ts';
 import { noticesStream, type OperationsEvent } from '../../domain/operations-events.ts';
@@ -47,7 +46,6 @@ interface NotifierOptions {
   readonly mailer: Mailer;
   readonly operatorEmail: string | null;
   readonly clock: Clock;
-  /** Measures how much time has passed; the clock of this thread that never jumps, unless given. */
   readonly steady?: Clock;
   readonly log: Log;
   /** Counts notices that nobody will get. */
@@ -148,7 +146,7 @@ class Notifier {
   async #save(): Promise<void> {
     const [first] = this.#waiting.values();
     const place = first?.before ?? this.#place;
-    const nowMs = world.elapsedMs();
+    const nowMs = steadyClock.now();
     if (place.position <= this.#saved.position || nowMs - this.#saved.atMs < SAVE_MS) return;
     const { position, anchor } = place;
     await this.#options.coordination.moveCheckpoint(NOTICES, { storeId: this.#storeId, position, anchor });

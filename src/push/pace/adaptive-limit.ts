@@ -21,7 +21,7 @@ const TRIAL_PART = 0.4;
 const EVENLY = 0.9;
 const LONG_AGO = Number.NEGATIVE_INFINITY;
 
-/** When a request started and ended. All times are milliseconds on one clock that never steps. */
+/** When a request started and ended. All times are those of the steady clock. */
 export interface Ended {
   readonly startedAtMs: number;
   readonly nowMs: number;

@@ -8,7 +8,7 @@ interface HostOwnersOptions {
   readonly coordination: Pick<Coordination, 'live'>;
   /** The id with which this process reports that it is alive. */
   readonly holder: string;
-  readonly clock: Clock;
+  readonly steady: Clock;
 }
 
 /**
@@ -29,10 +29,10 @@ export class HostOwners {
 
   /** Learns which processes live, at most once a second. Rejects as the store does. */
   async look(): Promise<void> {
-    const { coordination, clock } = this.#options;
-    if (clock.now() - this.#lookedAtMs < LOOK_EVERY_MS) return;
+    const { coordination, steady } = this.#options;
+    if (steady.now() - this.#lookedAtMs < LOOK_EVERY_MS) return;
     const live = await coordination.live(PROCESS_MAX_AGE_MS);
-    this.#lookedAtMs = clock.now();
+    this.#lookedAtMs = steady.now();
     const processes = live
       // A process whose directory has not caught up delivers nothing yet.
       .filter(({ roles, directoryPosition }) => roles.includes('webhooks') && directoryPosition !== null)

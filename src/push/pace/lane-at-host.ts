@@ -15,7 +15,7 @@ const WEIGHT = 0.25;
  */
 export type Ending = (typeof ENDINGS)[number];
 
-/** An attempt to which the receiver has said something, or nothing at all. Times are milliseconds on one clock that never steps. */
+/** An attempt to which the receiver has said something, or nothing at all. Times are those of the steady clock. */
 export interface HostAttempt {
   readonly startedAtMs: number;
   readonly nowMs: number;

@@ -16,8 +16,8 @@ const IDLE_MS = 5_000;
 
 /**
  * When the next delivery of a webhook may start, as the receiver and the operator have asked: the ramp after the webhook
- * was enabled, the operator's rate, the receiver's `Retry-After`, and a rate that it has refused. All times are
- * milliseconds on one clock that never steps.
+ * was enabled, the operator's rate, the receiver's `Retry-After`, and a rate that it has refused. All times
+ * are those of the steady clock.
  */
 export class LaneGate {
   #enabledAtMs: number | undefined;

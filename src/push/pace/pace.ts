@@ -86,7 +86,7 @@ export interface AttemptEnd {
 
 /**
  * How many attempts may be under way: at each host as many as it answers in time, for each webhook as many as its receiver
- * and the operator want, and in this process. All times are milliseconds on one clock that never steps.
+ * and the operator want, and in this process. All times are those of the steady clock.
  */
 export class Pace {
   readonly #options: PaceOptions;

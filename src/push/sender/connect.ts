@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import type { SecureContext, TLSSocket } from 'node:tls';
 import type { LRUCache } from 'lru-cache';
+import { steadyClock } from '../../base/clock.ts';
 import { world } from '../../base/world.ts';
 import type { FailureKind } from '../queue/delivery.ts';
 import { network } from '../targets/network.ts';
@@ -85,10 +86,10 @@ export function connectToAny(options: ConnectOptions): Promise<Connected> {
       if (waiting.length > 0) headStart = world.setTimeout(startNext, headStartMs);
       const socket = openSocket(address, options);
       open.add(socket);
-      const startedAtMs = world.elapsedMs();
+      const startedAtMs = steadyClock.now();
       let roundTripMs = 0;
       socket.once('connect', () => {
-        roundTripMs = world.elapsedMs() - startedAtMs;
+        roundTripMs = steadyClock.now() - startedAtMs;
         options.onStep();
       });
       socket.once('secureConnect', () => {

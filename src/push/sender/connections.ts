@@ -69,7 +69,7 @@ export function keepIdleMs(keepAlive: string | undefined): number {
 
 /** The connections to all receivers: how many are open, and those that are idle and can be used again. */
 export class Connections {
-  readonly #clock: Clock;
+  readonly #steady: Clock;
   /** The idle connections to each receiver, the longest idle first. */
   readonly #idle = new Map<string, ReceiverConnection[]>();
   /** All idle connections, the longest idle first. */
@@ -77,13 +77,13 @@ export class Connections {
   readonly #open = new Map<string, number>();
   #isClosed = false;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(steady: Clock) {
+    this.#steady = steady;
   }
 
   /** Hands out the idle connection to one of the addresses that was used last. */
   take(origin: string, addresses: readonly string[]): ReceiverConnection | undefined {
-    const nowMs = this.#clock.now();
+    const nowMs = this.#steady.now();
     for (const connection of (this.#idle.get(origin) ?? []).toReversed()) {
       const idleMs = nowMs - (connection.idleSinceMs ?? nowMs);
       if (connection.socket.destroyed || idleMs >= connection.keepIdleMs) this.#drop(connection);
@@ -105,7 +105,7 @@ export class Connections {
     if (this.#isClosed || connection.keepIdleMs === 0) connection.socket.destroy();
     if (connection.socket.destroyed) return;
     if (connection.idleSinceMs === undefined) connection.socket.once('close', () => this.#remove(connection));
-    connection.idleSinceMs = this.#clock.now();
+    connection.idleSinceMs = this.#steady.now();
     const same = this.#idle.get(connection.origin) ?? [];
     this.#idle.set(connection.origin, same);
     same.push(connection);

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, steadyClock } from '../../base/clock.ts';
 import { withinTime } from '../../base/time/within-time.ts';
 import type { ResolveName } from '../targets/resolve-name.ts';
 import type { FoundAddresses, NameLookup } from '../targets/target.ts';
@@ -11,17 +11,21 @@ const KEPT_MS = 20_000;
 const FAILURE_KEPT_MS = 1_000;
 const MAX_KEPT_NAMES = 10_000;
 
+interface NameLookupOptions {
+  readonly resolve: ResolveName;
+  readonly steady?: Clock;
+}
+
 /**
  * Looks up names, each within 500 ms. An answer is kept for 20 s, a failure for 1 s. Callers that ask for the same name at
  * the same time share one look-up.
  */
-export function createNameLookup(options: { resolve: ResolveName; clock: Clock }): NameLookup {
-  const { resolve, clock } = options;
+export function createNameLookup({ resolve, steady = steadyClock }: NameLookupOptions): NameLookup {
   const kept = new LRUCache<string, FoundAddresses>({
     max: MAX_KEPT_NAMES,
     ttl: KEPT_MS,
     ttlResolution: 0,
-    perf: clock,
+    perf: steady,
     ignoreFetchAbort: true, // a caller gets its answer even if the name is dropped from the cache meanwhile
     async fetchMethod(name, _stale, { options: keeping }) {
       const { result: found } = await withinTime<FoundAddresses>({

@@ -1,10 +1,9 @@
 import type { SecureContext } from 'node:tls';
 import { LRUCache } from 'lru-cache';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, steadyClock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import type { Log } from '../../base/log.ts';
 import { withinTime } from '../../base/time/within-time.ts';
-import { world } from '../../base/world.ts';
 import type { AttemptOutcome, FailureKind, ReceiverAnswer } from '../queue/delivery.ts';
 import { type ResolveName, resolveName } from '../targets/resolve-name.ts';
 import { forbiddenAmong, type NameLookup, readTarget, type Target } from '../targets/target.ts';
@@ -60,8 +59,7 @@ export interface SenderOptions {
   readonly allowPrivate: boolean;
   /** Certificate authorities (PEM) that are trusted in addition to the usual ones. */
   readonly extraCa?: string | undefined;
-  /** Times addresses and idle connections; the monotonic clock unless given. */
-  readonly clock?: Clock | undefined;
+  readonly steady?: Clock | undefined;
   /** Resolves names; by the hosts file and DNS unless given. */
   readonly resolve?: ResolveName | undefined;
   /** Receives faults of the program. Their attempts fail as `fault`. */
@@ -85,14 +83,14 @@ type Sent = Omit<SendResult, 'durationMs'>;
  * under way. Throws `CONFIG_INVALID` if `extraCa` can't be read.
  */
 export function createSender(options: SenderOptions): Sender {
-  const { allowPrivate, extraCa, clock = { now: world.elapsedMs }, resolve = resolveName, log } = options;
+  const { allowPrivate, extraCa, steady = steadyClock, resolve = resolveName, log } = options;
   const parts: Parts = {
     allowPrivate,
-    names: createNameLookup({ resolve, clock }),
-    connections: new Connections(clock),
+    names: createNameLookup({ resolve, steady }),
+    connections: new Connections(steady),
     secureContext: trustedAuthorities(extraCa),
     gate: new StartGate(),
-    sessions: new LRUCache({ max: MAX_SESSIONS, ttl: SESSION_KEPT_MS, perf: clock }),
+    sessions: new LRUCache({ max: MAX_SESSIONS, ttl: SESSION_KEPT_MS, perf: steady }),
   };
   /** A receiver must not be able to end this process, even if it finds a fault in the sender. */
   const unforeseen = (error: unknown): Sent => {
@@ -103,12 +101,12 @@ export function createSender(options: SenderOptions): Sender {
   let closed = false;
   return {
     async send(request) {
-      const startedAt = world.elapsedMs();
+      const startedAt = steadyClock.now();
       const attempt = closed ? Promise.resolve(CLOSED) : send(parts, request).catch(unforeseen);
       underWay.add(attempt);
       const sent = await attempt;
       underWay.delete(attempt);
-      const durationMs = Math.round(world.elapsedMs() - startedAt);
+      const durationMs = Math.round(steadyClock.now() - startedAt);
       return { ...sent, durationMs, lateMs: Math.round(sent.lateMs) };
     },
     openConnections: (origin) => parts.connections.open(origin),
@@ -192,7 +190,7 @@ class Attempt {
       // This changes with each step of the receiver up to the headers of its answer. A body that drips in gets no extra time.
       progress: () => this.#steps + (this.#exchange?.bytesUntilAnswer ?? 0),
     });
-    const answerMs = this.#sentAtMs === null ? null : world.elapsedMs() - this.#sentAtMs;
+    const answerMs = this.#sentAtMs === null ? null : steadyClock.now() - this.#sentAtMs;
     const isSentAgain = this.#isSentInVain && this.#exchange?.isSent === true;
     const isWithheld = this.#isWithheld;
     const [connectMs, roundTripMs] = [this.#connectMs, this.#roundTripMs];
@@ -207,7 +205,7 @@ class Attempt {
       this.#isSentInVain ||= this.#exchange?.isSent === true;
       [this.#exchange, this.#sentAtMs] = [undefined, null];
       [this.#connectMs, this.#roundTripMs] = [null, null];
-      const startedAtMs = world.elapsedMs();
+      const startedAtMs = steadyClock.now();
       const idle = connections.take(target.origin, addresses);
       const onStep = (): void => void this.#steps++;
       const connected: Connected =
@@ -217,7 +215,7 @@ class Attempt {
       if (!connected.ok)
         return { outcome: failure(connected.kind, connected.detail), again: connected.kind === 'connect' };
       const connection = idle ?? receiverConnection(target, connected.address, connected.socket);
-      const openedAtMs = world.elapsedMs();
+      const openedAtMs = steadyClock.now();
       if (idle === undefined) {
         connections.opened(connection);
         this.#connectMs = openedAtMs - startedAtMs;

@@ -13,17 +13,17 @@ const FRESH_MS = 1_000;
 /** Checks which of the remote engines can be reached. */
 export class EngineHealth {
   readonly #engines: readonly CheckedEngine[];
-  readonly #clock: Clock;
+  readonly #steady: Clock;
   #checked: { readonly atMs: number; readonly state: Promise<Record<string, true | string>> } | undefined;
 
-  constructor(engines: readonly CheckedEngine[], clock: Clock) {
+  constructor(engines: readonly CheckedEngine[], steady: Clock) {
     this.#engines = engines;
-    this.#clock = clock;
+    this.#steady = steady;
   }
 
   /** Returns, by name, true for an engine that answers or the reason why not. Takes at most two seconds. */
   state(): Promise<Readonly<Record<string, true | string>>> {
-    const nowMs = this.#clock.now();
+    const nowMs = this.#steady.now();
     if (this.#checked === undefined || nowMs - this.#checked.atMs > FRESH_MS) {
       this.#checked = { atMs: nowMs, state: this.#check() };
     }

@@ -1,6 +1,6 @@
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { LiveDirectory } from '../../accounts/directory/live-directory.ts';
-import { sinceBoot } from '../../base/clock.ts';
+import { steadyClock } from '../../base/clock.ts';
 import type { DiskState } from '../../base/disk/disk.ts';
 import { isUnavailable } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
@@ -122,7 +122,7 @@ function accessChecks({ live, maxAgeMs, store, standing }: AccessConditions) {
  * True if commands with `--wait` wait for this process and it has applied everything recorded before they knew of it.
  */
 function knownToOthers(standing: Standing, position: Position, store: Pick<EventStore, 'end'>): Condition {
-  const isKnown = standing.isKnown(sinceBoot.now());
+  const isKnown = standing.isKnown(steadyClock.now());
   if (isKnown && standing.hasReached(position)) return true;
   // A directory at the very end of the log is right even without a report, so a full disk does not stop pulls.
   if (isAtEnd(store, position)) return true;

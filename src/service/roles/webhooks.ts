@@ -3,7 +3,7 @@ import { DirectoryReach, LiveDirectory } from '../../accounts/directory/live-dir
 import type { SharedRows } from '../../accounts/directory/rows/shared-rows.ts';
 import { openMasterKeys } from '../../accounts/master-key.ts';
 import { assertSecretsReadable } from '../../accounts/store-binding.ts';
-import { steadyClock, systemScheduler } from '../../base/clock.ts';
+import { steadyClock, systemClock } from '../../base/clock.ts';
 import { retentionMs } from '../../base/config/config.ts';
 import { aborted } from '../../base/pause.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
@@ -49,13 +49,13 @@ export async function webhooks(run: Context, started: Started): Promise<void> {
     if (!until.aborted) {
       await assertSecretsReadable(engines.store(), directory, { masterKeys, log });
       // Once before a clock that jumps can have recorded anything.
-      const agesNow = () => timeForAges(engines.store(), systemScheduler);
+      const agesNow = () => timeForAges(engines.store(), systemClock);
       await retryWhileUnavailable(agesNow, { log, signal: until, component: 'webhooks' });
       dispatcher.start();
       startRetention({
         store: engines.store(),
         queue: engines.queue(),
-        clock: systemScheduler,
+        clock: systemClock,
         log,
         retentionMs: retentionMs(config),
         signal: until,
@@ -109,12 +109,12 @@ function createParts(
     },
     longestWaitMs: longestWaitMs(config.FUEL_WEBHOOK_RETRY_DELAYS),
     retryDelayMs: (delivery) => retryDelayMs(config.FUEL_WEBHOOK_RETRY_DELAYS, delivery),
-    appendHealthEvent: createHealthEvents(store, systemScheduler),
-    scheduler: systemScheduler,
+    appendHealthEvent: createHealthEvents(store, systemClock),
+    clock: systemClock,
     log,
     holder,
-    owners: new HostOwners({ coordination: engines.coordination(), holder, clock: steadyClock }),
-    elapsed: steadyClock,
+    owners: new HostOwners({ coordination: engines.coordination(), holder, steady: steadyClock }),
+    steady: steadyClock,
     onWaiting: (webhooks) => metrics.waitingLanes(webhooks),
   });
   const fanOut = new FanOut({
@@ -123,7 +123,7 @@ function createParts(
     history: new AccountHistory({ store, directory }),
     directoryAt: engines.embedded.includes('store') ? undefined : directoryAt,
     accept: (deliveries) => dispatcher.accept(deliveries),
-    clock: systemScheduler,
+    clock: systemClock,
     environment,
     retentionMs: retentionMs(config),
   });
@@ -131,7 +131,7 @@ function createParts(
     store,
     directory,
     shared: own.directory,
-    clock: systemScheduler,
+    clock: systemClock,
     log,
     signal: own.following,
     onEvent: (event, place) => dispatcher.accountEvent(event, place),

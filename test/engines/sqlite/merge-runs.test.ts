@@ -5,21 +5,17 @@ import { world } from '../../../src/base/world.ts';
 import { openSqliteTables } from '../../../src/engines/sqlite/tables/tables.ts';
 import { drop, put } from '../../../src/tables/tables.ts';
 import { ENTRIES, entry, STORE } from '../../support/engines/tables-under-test.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 /** The rows 0 to 599, two for each of 300 accounts. Each step of a merge takes longer than it may keep the loop. */
 async function start() {
-  const tables = openSqliteTables(STORE, {
-    path: join(temporaryFolder(), 'tables.db'),
-    clock: new FakeClock(),
-  });
+  const tables = openSqliteTables(STORE, { path: join(temporaryFolder(), 'tables.db') });
   onTestFinished(() => tables.close());
   const rows = Array.from({ length: 600 }, (_, n) => entry(n, { account: n % 300, made_at: n }));
   await tables.write(rows.map((row) => put(ENTRIES, row)));
-  let elapsedMs = 0;
-  const elapsed = vi.spyOn(world, 'elapsedMs').mockImplementation(() => (elapsedMs += 5));
-  onTestFinished(() => elapsed.mockRestore());
+  let nowMs = 0;
+  const spy = vi.spyOn(world, 'steadyMs').mockImplementation(() => (nowMs += 5));
+  onTestFinished(() => spy.mockRestore());
   const find = async (limit: number) => {
     const account = Array.from({ length: 300 }, (_, n) => n);
     const query = { index: 'by_account', equals: { account, status: [1, 2] }, columns: ['id'] } as const;

@@ -30,8 +30,8 @@ test('a store that is closed has none of its files open', async () => {
     new SqliteSubscriptions({ path: path('subscriptions.db'), store, clock }),
     queueInFile({ path: path('deliveries.db'), clock }),
     fileCoordination(path('control.db'), clock),
-    openDirectoryRows(openSqliteTables(DIRECTORY_STORE, { path: path('directory.db'), clock })),
-    openRequestJournal(openSqliteTables(REQUESTS_STORE, { path: path('requests.db'), clock })),
+    openDirectoryRows(openSqliteTables(DIRECTORY_STORE, { path: path('directory.db') })),
+    openRequestJournal(openSqliteTables(REQUESTS_STORE, { path: path('requests.db') })),
     store,
   ];
   expect(openFiles(folder)).toBeGreaterThan(opened.length);

@@ -37,8 +37,8 @@ function planOf(detail: string): ReadPlan {
 describe('tables in a file', () => {
   tablesContract(async () => {
     const path = join(temporaryFolder(), 'tables.db');
-    const clock = new FakeClock();
-    const second = () => openSqliteTables(STORE, { path, clock });
+    const steady = new FakeClock();
+    const second = () => openSqliteTables(STORE, { path, steady });
     return { tables: second(), second, plansOf };
   });
 });

@@ -14,7 +14,7 @@ import {
   failed,
   newDelivery,
 } from '../../support/deliveries/deliveries.ts';
-import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { settle } from '../../support/deliveries/fake-alarm-clock.ts';
 import { countByState } from '../../support/deliveries/listed.ts';
 import { queueInFile } from '../../support/deliveries/open-queue.ts';
 import { PushMachine, READY } from '../../support/deliveries/push.ts';
@@ -67,42 +67,42 @@ test('a webhooks role on the copy receives every event and attempts only what ha
   before.start();
   await before.account(...READY);
   await before.push(500); // will be purged by the time of the copy
-  await before.scheduler.advance(1_000);
-  await before.scheduler.jump(100 * DAY_MS);
+  await before.clock.advance(1_000);
+  await before.clock.jump(100 * DAY_MS);
   const purge = { kind: 'purge', retentionMs: 90 * DAY_MS, limit: 10 } as const;
-  expect(await before.queue.change(purge, before.scheduler.now())).toBe(1);
+  expect(await before.queue.change(purge, before.clock.now())).toBe(1);
   await before.push(501); // delivered
-  await before.scheduler.advance(1_000);
+  await before.clock.advance(1_000);
   before.sender.answer = () => ({ outcome: answered(503), afterMs: 5 });
   await before.push(502); // will have failed
-  await before.scheduler.advance(200_000);
+  await before.clock.advance(200_000);
   await before.push(503); // failed once, due again
-  await before.scheduler.advance(100);
+  await before.clock.advance(100);
   await before.push(504);
-  await before.scheduler.advance(100);
+  await before.clock.advance(100);
   await before.fan(await before.void(504)); // withdrawn
   await before.account({ type: 'IntegrationDisabled', data: { account_id: 7 } });
   await before.push(505); // held
-  await before.scheduler.advance(100);
+  await before.clock.advance(100);
   before.kill();
 
   const copied = async (source: EmbeddedEnd, target: EmbeddedEnd): Promise<void> => {
     await systemEvents(target.store, 1); // every position is another one there
     expect(await copyFrom(source, target)).toMatchObject({ deliveries: 5, faults: [] });
   };
-  await withEnds(folders, copied, before.scheduler);
+  await withEnds(folders, copied, before.clock);
 
   const after = await machineIn(folders[1]);
-  await after.scheduler.jump(before.scheduler.now() - after.scheduler.now());
+  await after.clock.jump(before.clock.now() - after.clock.now());
   after.start();
   await settle();
   const events = (await logOf(after.store)).filter(({ stream }) => stream.startsWith('transaction-'));
   expect(events).toHaveLength(7);
   await after.fan(...events);
-  await after.scheduler.advance(HOUR_MS);
+  await after.clock.advance(HOUR_MS);
   expect(after.sender.sent).toEqual([]); // without access nothing is attempted
   await after.account({ type: 'IntegrationEnabled', data: { account_id: 7 } });
-  await after.scheduler.advance(HOUR_MS);
+  await after.clock.advance(HOUR_MS);
   expect(after.sender.sent.map(({ id, attempt }) => [id, attempt]).sort()).toEqual(
     [
       [idOf(503), 2],
@@ -130,16 +130,16 @@ test('an account event before the copy ends what was owed before it, and nothing
     ({ type, data: { account_id: 7, prefix: PREFIX } }) as const;
   await before.account(event('KeySwitchedOff'), event('KeySwitchedOn'));
   await before.push(501);
-  await before.scheduler.advance(100);
+  await before.clock.advance(100);
   before.kill();
   await withEnds(folders, async (source, target) => {
     await systemEvents(target.store, 10); // every position is a larger one there
     await copyFrom(source, target);
   });
   const after = await machineIn(folders[1]);
-  await after.scheduler.jump(before.scheduler.now() - after.scheduler.now());
+  await after.clock.jump(before.clock.now() - after.clock.now());
   after.start();
-  await after.scheduler.advance(31_000);
+  await after.clock.advance(31_000);
   expect((await after.queue.find(idOf(501)))?.state).toBe('delivered');
 });
 

@@ -24,7 +24,7 @@ const request: KeyRequest = {
 async function start() {
   const { store, clock, author, account } = openPushStores();
   await account(opened());
-  const names = createNameLookup({ resolve: async () => ['203.0.114.5'], clock });
+  const names = createNameLookup({ resolve: async () => ['203.0.114.5'] });
   const webhook = { url: 'https://public.example/hook', allowPrivate: false, masterKeys, names };
   const issue = (wishes: Partial<KeyRequest> = {}) =>
     issueKey({ store, clock, author }, { ...request, ...wishes });

@@ -26,7 +26,7 @@ async function start() {
     url,
     allowPrivate,
     masterKeys,
-    names: createNameLookup({ resolve, clock }),
+    names: createNameLookup({ resolve }),
   });
   const set = (url: string, allowPrivate = false) => setWebhook(writer, KEY, options(url, allowPrivate));
   return { ...stores, writer, options, set };

@@ -40,7 +40,7 @@ function stores() {
     await view.apply([], { generation, position });
   };
   const wait = (onProgress: (text: string) => void = () => undefined) =>
-    waitUntilApplied({ coordination, view, clock, position: POSITION, onProgress });
+    waitUntilApplied({ coordination, view, steady: clock, position: POSITION, onProgress });
   /** What the wait comes to, where so much time passes while it lasts. */
   const waitFor = async (ms: number, by = clock): Promise<unknown> => {
     const waiting = wait();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { readLog } from '../../../src/operator/verify/read-log.ts';
-import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { settle } from '../../support/deliveries/fake-alarm-clock.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
 import { confirmed } from '../../support/transactions/e2e-samples.ts';
 

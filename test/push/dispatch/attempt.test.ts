@@ -32,7 +32,7 @@ function check(
     directory: directoryOf(events),
     environment,
     requestFor: (_, { url, key }) => ({ url, headers: { key: key.prefix }, body: '' }),
-    scheduler: { now: () => NOW_MS, setTimer: () => () => undefined },
+    clock: { now: () => NOW_MS, setTimer: () => () => undefined },
     log: silentLog,
   });
   if (judged.kind === 'send') return judged.request;

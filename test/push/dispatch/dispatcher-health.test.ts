@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { onKey, PREFIX } from '../../support/accounts/account-samples.ts';
 import { answered, newDelivery, SUCCESS } from '../../support/deliveries/deliveries.ts';
-import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { settle } from '../../support/deliveries/fake-alarm-clock.ts';
 import { countByState } from '../../support/deliveries/listed.ts';
 import type { PushMachine } from '../../support/deliveries/push.ts';
 import { pushMachine } from '../../support/deliveries/push-machine.ts';
@@ -16,7 +16,7 @@ const owed = (m: PushMachine, transactionId: number) =>
 async function deliver(m: PushMachine, status: number, transactionIds: readonly number[]): Promise<void> {
   m.sender.answer = () => ({ outcome: status === 200 ? SUCCESS : answered(status), afterMs: 1 });
   await m.dispatcher.accept(transactionIds.map((transactionId) => owed(m, transactionId)));
-  await m.scheduler.advance(300 * SECOND_MS);
+  await m.clock.advance(300 * SECOND_MS);
 }
 
 async function recorded(m: PushMachine): Promise<readonly string[]> {
@@ -31,8 +31,8 @@ describe('a webhook that fails', () => {
     const m = await pushMachine();
     await deliver(m, 503, [1]);
     const aheadMs = 4 * 86_400 * SECOND_MS;
-    await m.scheduler.jump(aheadMs);
-    await m.scheduler.advance(60 * SECOND_MS);
+    await m.clock.jump(aheadMs);
+    await m.clock.advance(60 * SECOND_MS);
     expect(m.sender.sent.length).toBeGreaterThan(1);
     expect(await recorded(m)).toEqual([]);
     await m.confirm(3); // recorded at that time, so the clock is right
@@ -57,7 +57,7 @@ describe('a switch-off', () => {
     expect(m.sender.sent).toHaveLength(sent);
     expect(await countByState(m.queue)).toMatchObject({ pending: 5 });
     mayAppend.resolve();
-    await m.scheduler.advance(100);
+    await m.clock.advance(100);
     expect(m.sender.sent).toHaveLength(sent);
     expect(await countByState(m.queue)).toMatchObject({ pending: 0, failed: 55 });
     const ended = await m.queue.find(owed(m, 201).id);
@@ -82,7 +82,7 @@ describe('a switch-off', () => {
       await settle();
       expect(await recorded(m)).toEqual(['WebhookFailing', 'WebhookDisabled']);
       await m.account(onKey('WebhookEnabled'));
-      await m.scheduler.advance(60 * SECOND_MS);
+      await m.clock.advance(60 * SECOND_MS);
       await deliver(m, 200, [201]);
       expect(await countByState(m.queue)).toMatchObject({ pending: 0, delivered: 1 });
     },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { onKey, PREFIX } from '../../support/accounts/account-samples.ts';
 import { answered, newDelivery } from '../../support/deliveries/deliveries.ts';
-import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { settle } from '../../support/deliveries/fake-alarm-clock.ts';
 import { deliveryOf, pushMachine, unavailable } from '../../support/deliveries/push-machine.ts';
 
 const SECOND_MS = 1_000;
@@ -13,7 +13,7 @@ async function failingMachine() {
   const m = await pushMachine({
     onCommit: (name, _args, commit) => {
       if (name !== outage.failing) return commit();
-      outage.triedAtMs.push(m.scheduler.now());
+      outage.triedAtMs.push(m.clock.now());
       outage.onTry();
       return Promise.reject(unavailable());
     },
@@ -23,26 +23,26 @@ async function failingMachine() {
 
 test('while its store is unavailable it claims again after 100 ms, then less and less often, at least every 5 s', async () => {
   const { m, outage } = await failingMachine();
-  const startMs = m.scheduler.now();
+  const startMs = m.clock.now();
   outage.failing = 'claim';
   await m.queue.enqueue([waiting(1)]);
-  await m.scheduler.advance(17 * SECOND_MS);
+  await m.clock.advance(17 * SECOND_MS);
   expect(outage.triedAtMs.map((atMs) => atMs - startMs)).toEqual([
     0, 100, 300, 700, 1_500, 3_100, 6_300, 11_300, 16_300,
   ]);
   outage.failing = '';
-  await m.scheduler.advance(5 * SECOND_MS);
+  await m.clock.advance(5 * SECOND_MS);
   expect(m.sender.sent).toHaveLength(1);
 });
 
 test('what comes while a call fails does not make it try again at once', async () => {
   const { m, outage } = await failingMachine();
-  const startMs = m.scheduler.now();
+  const startMs = m.clock.now();
   outage.onTry = () =>
     m.dispatcher.accountEvent(onKey('WebhookEnabled'), { position: 0, atMs: startMs - 60_000 });
   outage.failing = 'claim';
   await m.queue.enqueue([waiting(1)]);
-  await m.scheduler.advance(1_000);
+  await m.clock.advance(1_000);
   expect(outage.triedAtMs.map((atMs) => atMs - startMs)).toEqual([0, 100, 300, 700]);
 });
 
@@ -51,12 +51,12 @@ test('the pauses start at 100 ms again after the store was available', async () 
   for (const transactionId of [1, 2]) {
     outage.failing = 'claim';
     outage.triedAtMs = [];
-    const startMs = m.scheduler.now();
+    const startMs = m.clock.now();
     await m.queue.enqueue([waiting(transactionId)]);
-    await m.scheduler.advance(1_000);
+    await m.clock.advance(1_000);
     expect(outage.triedAtMs.map((atMs) => atMs - startMs)).toEqual([0, 100, 300, 700]);
     outage.failing = '';
-    await m.scheduler.advance(2_000);
+    await m.clock.advance(2_000);
   }
   expect(m.sender.sent).toHaveLength(2);
 });
@@ -65,14 +65,14 @@ test('what an account event calls for is carried out after the outage, and leave
   const { m, outage } = await failingMachine();
   m.sender.answer = () => ({ outcome: answered(503), afterMs: 1 });
   await m.push(501);
-  await m.scheduler.advance(10);
+  await m.clock.advance(10);
   outage.failing = 'change';
   await m.account(onKey('KeySwitchedOff'), onKey('KeySwitchedOn'));
   await m.push(502);
-  await m.scheduler.advance(50);
+  await m.clock.advance(50);
   expect((await deliveryOf(m, 501)).state).toBe('pending');
   outage.failing = '';
-  await m.scheduler.advance(SECOND_MS);
+  await m.clock.advance(SECOND_MS);
   expect(await deliveryOf(m, 501)).toMatchObject({ state: 'failed', reason: 'the key was switched off' });
   expect((await deliveryOf(m, 502)).state).toBe('pending');
 });
@@ -80,25 +80,25 @@ test('what an account event calls for is carried out after the outage, and leave
 test('what arrives exactly when the work ends is handled at once', async () => {
   const { m } = await failingMachine();
   m.sender.answer = () => ({ outcome: answered(503), afterMs: 1 });
-  const setTimer = m.scheduler.setTimer.bind(m.scheduler);
+  const setTimer = m.clock.setTimer.bind(m.clock);
   for (let microtasks = 0; microtasks < 10; microtasks++) {
     await m.push(501 + microtasks);
     let planned = false;
-    m.scheduler.setTimer = (delayMs, run) => {
+    m.clock.setTimer = (delayMs, run) => {
       const isSleep = delayMs > 1; // the rest are attempts and commits
       if (isSleep && planned) {
         planned = false;
         let moment = Promise.resolve();
         for (let passed = 0; passed < microtasks; passed++) moment = moment.then(() => undefined);
         void moment.then(() =>
-          m.dispatcher.accountEvent(onKey('KeySwitchedOff'), { position: 1_000, atMs: m.scheduler.now() }),
+          m.dispatcher.accountEvent(onKey('KeySwitchedOff'), { position: 1_000, atMs: m.clock.now() }),
         );
       }
       return setTimer(delayMs, run);
     };
-    await m.scheduler.advance(10);
+    await m.clock.advance(10);
     planned = true;
-    m.dispatcher.accountEvent(onKey('WebhookEnabled'), { position: 0, atMs: m.scheduler.now() - 60_000 });
+    m.dispatcher.accountEvent(onKey('WebhookEnabled'), { position: 0, atMs: m.clock.now() - 60_000 });
     await settle();
     expect(planned).toBe(false);
     expect((await deliveryOf(m, 501 + microtasks)).state).toBe('failed');

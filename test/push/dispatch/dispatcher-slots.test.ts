@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { keyIssued, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { answered, newDelivery, SUCCESS, TIMEOUT } from '../../support/deliveries/deliveries.ts';
-import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { settle } from '../../support/deliveries/fake-alarm-clock.ts';
 import { countByState } from '../../support/deliveries/listed.ts';
 import type { PushMachine } from '../../support/deliveries/push.ts';
 import { CommitGate, deliveryOf, id, pushMachine } from '../../support/deliveries/push-machine.ts';
@@ -29,12 +29,12 @@ describe('a claimed delivery that waits for the directory', () => {
     const m = await pushMachine();
     m.sender.answer = () => ({ outcome: SUCCESS, afterMs: 1_000 }); // look-up and exchange may take that long
     await fanAhead(m, [501]);
-    await m.scheduler.advance(2_499);
+    await m.clock.advance(2_499);
     m.follow();
     await settle();
     expect(m.sender.sent).toHaveLength(1);
     m.follow();
-    await m.scheduler.advance(20 * SECOND_MS);
+    await m.clock.advance(20 * SECOND_MS);
     expect(m.sender.sent).toHaveLength(1);
     expect((await deliveryOf(m, 501)).state).toBe('delivered');
   });
@@ -42,21 +42,21 @@ describe('a claimed delivery that waits for the directory', () => {
   test('is given back when that took longer, since its lease may end meanwhile, and attempted under another', async () => {
     const m = await pushMachine();
     await fanAhead(m, [501]);
-    const startMs = m.scheduler.now();
-    await m.scheduler.advance(2_500);
+    const startMs = m.clock.now();
+    await m.clock.advance(2_500);
     m.follow();
     await settle();
     expect(m.sender.sent).toEqual([]);
-    await m.scheduler.advance(10 * SECOND_MS);
+    await m.clock.advance(10 * SECOND_MS);
     expect(m.sender.sent.map(({ atMs }) => atMs - startMs)).toEqual([2_510]);
   });
 
   test('gives its slot back when it is given back', async () => {
     const m = await pushMachine();
     await fanAhead(m, range(NEW_LANE, 501));
-    await m.scheduler.advance(2_500);
+    await m.clock.advance(2_500);
     m.follow();
-    await m.scheduler.advance(100);
+    await m.clock.advance(100);
     await m.dispatcher.accept([waiting(1)]);
     await settle();
     expect(m.sender.sent).toHaveLength(1 + NEW_LANE);
@@ -68,7 +68,7 @@ test('a lane has its slots back when its receiver has answered, however slow the
   const m = await pushMachine({ onCommit: gate.onCommit });
   gate.close('report');
   await m.dispatcher.accept(range(NEW_LANE).map((transactionId) => waiting(transactionId)));
-  await m.scheduler.advance(15);
+  await m.clock.advance(15);
   expect([m.sender.sent.length, gate.waiting]).toEqual([NEW_LANE, 1]);
   await m.dispatcher.accept([waiting(100)]);
   await settle();
@@ -96,7 +96,7 @@ describe('the slots of a process', () => {
     m.sender.answer = () => ({ outcome: SUCCESS, afterMs: 20 });
     const WARM_UP = range(120);
     await m.dispatcher.accept(WARM_UP.flatMap((n) => PREFIXES.map((prefix) => waiting(n, prefix))));
-    await m.scheduler.advance(SECOND_MS);
+    await m.clock.advance(SECOND_MS);
     expect(m.sender.sent).toHaveLength(WARM_UP.length * PREFIXES.length);
     m.sender.sent.length = 0;
     m.sender.answer = () => 'never';
@@ -125,7 +125,7 @@ describe('the slots of a process', () => {
     );
     await settle();
     expect(m.sender.sent).toHaveLength(ALL_SLOTS);
-    await m.scheduler.advance(SECOND_MS);
+    await m.clock.advance(SECOND_MS);
     expect(m.sender.sent).toHaveLength(40 * PREFIXES.length);
     expect(Math.min(...claims)).toBeGreaterThan(0);
   });
@@ -151,10 +151,10 @@ describe('the slots of a process', () => {
     await m.account(access('IntegrationDisabled'));
     await m.dispatcher.accept(range(3 * NEW_LANE).map((n) => waiting(n)));
     await m.dispatcher.accept(range(3 * NEW_LANE).map((n) => waiting(n, 'noSuchKey1')));
-    await m.scheduler.advance(100);
+    await m.clock.advance(100);
     expect(await countByState(m.queue)).toMatchObject({ held: 3 * NEW_LANE, failed: 3 * NEW_LANE });
     await m.account(access('IntegrationEnabled'));
-    await m.scheduler.advance(100);
+    await m.clock.advance(100);
     expect(m.sender.sent).toHaveLength(3 * NEW_LANE);
   });
 });
@@ -164,8 +164,8 @@ describe('an attempt', () => {
     const m = await pushMachine();
     m.sender.answer = () => ({ outcome: TIMEOUT, afterMs: 500 });
     await m.push(501);
-    const startMs = m.scheduler.now();
-    await m.scheduler.advance(32 * SECOND_MS);
+    const startMs = m.clock.now();
+    await m.clock.advance(32 * SECOND_MS);
     expect((await deliveryOf(m, 501)).attempts).toEqual([
       { cycle: 1, number: 1, startedAtMs: startMs, durationMs: 500, othersUnderWay: 0, outcome: TIMEOUT },
       {
@@ -183,10 +183,10 @@ describe('an attempt', () => {
     const m = await pushMachine();
     m.sender.answer = () => ({ outcome: TIMEOUT, afterMs: 500 });
     await m.push(501);
-    const startMs = m.scheduler.now();
-    await m.scheduler.advance(SECOND_MS);
+    const startMs = m.clock.now();
+    await m.clock.advance(SECOND_MS);
     m.sender.answer = () => ({ outcome: SUCCESS, afterMs: 5 });
-    await m.scheduler.advance(31 * SECOND_MS);
+    await m.clock.advance(31 * SECOND_MS);
     const lines = m.logLines.map((line) => JSON.parse(line) as Record<string, unknown>);
     const common = { delivery: id(501), key_prefix: PREFIX, transaction: 501, cycle: 1 };
     const retry = { next: 'retry', due_at_ms: startMs + 30_500 };
@@ -203,7 +203,7 @@ describe('an attempt', () => {
       afterMs: 10,
     });
     await m.push(501);
-    await m.scheduler.advance(200 * SECOND_MS);
+    await m.clock.advance(200 * SECOND_MS);
     expect((await deliveryOf(m, 501)).reason).toBe(
       'attempt 3, the last, failed: timeout: no answer in 500 ms',
     );
@@ -213,7 +213,7 @@ describe('an attempt', () => {
     const m = await pushMachine();
     m.unsigned = 'the secret cannot be decrypted';
     await m.push(501);
-    await m.scheduler.advance(10);
+    await m.clock.advance(10);
     expect(await deliveryOf(m, 501)).toMatchObject({
       state: 'failed',
       attempts: [],

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { onKey, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { answered, newDelivery } from '../../support/deliveries/deliveries.ts';
-import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { settle } from '../../support/deliveries/fake-alarm-clock.ts';
 import { countByState, listed } from '../../support/deliveries/listed.ts';
 import { queueInMemory } from '../../support/deliveries/open-queue.ts';
 import { PushMachine, READY } from '../../support/deliveries/push.ts';
@@ -38,13 +38,13 @@ describe('a dispatcher that stops waits', () => {
     const m = await pushMachine({ onCommit: gate.onCommit });
     gate.close(name);
     await act(m);
-    await m.scheduler.advance(50);
+    await m.clock.advance(50);
     expect(gate.waiting).toBe(1);
     const { stopped, end } = stopping(m);
-    await m.scheduler.advance(SECOND_MS);
+    await m.clock.advance(SECOND_MS);
     expect(stopped()).toBe(false);
     gate.open();
-    await m.scheduler.advance(SECOND_MS);
+    await m.clock.advance(SECOND_MS);
     await end;
   });
 
@@ -52,7 +52,7 @@ describe('a dispatcher that stops waits', () => {
     const m = await pushMachine();
     m.sender.answer = () => ({ outcome: answered(503), afterMs: 1 });
     await m.dispatcher.accept(Array.from({ length: 49 }, (_, index) => waiting(index + 1)));
-    await m.scheduler.advance(300 * SECOND_MS);
+    await m.clock.advance(300 * SECOND_MS);
     const append = m.store.append.bind(m.store);
     const mayAppend = Promise.withResolvers<void>();
     m.store.append = async (appends) => {
@@ -60,9 +60,9 @@ describe('a dispatcher that stops waits', () => {
       return append(appends);
     };
     await m.dispatcher.accept([waiting(50)]);
-    await m.scheduler.advance(300 * SECOND_MS);
+    await m.clock.advance(300 * SECOND_MS);
     const { stopped, end } = stopping(m);
-    await m.scheduler.advance(SECOND_MS);
+    await m.clock.advance(SECOND_MS);
     expect(stopped()).toBe(false);
     mayAppend.resolve();
     await end;
@@ -74,7 +74,7 @@ describe('what a dispatcher had claimed when it stopped is due at once for anoth
   const dueAtOnce = async (m: PushMachine) => {
     const [delivery] = await listed(m.queue);
     expect(delivery).toMatchObject({ state: 'pending', attemptsInCycle: 0 });
-    expect(delivery?.dueAtMs).toBeLessThanOrEqual(m.scheduler.now());
+    expect(delivery?.dueAtMs).toBeLessThanOrEqual(m.clock.now());
     expect(m.sender.sent).toEqual([]);
   };
 
@@ -87,7 +87,7 @@ describe('what a dispatcher had claimed when it stopped is due at once for anoth
     await settle();
     const { end } = stopping(m);
     gate.open();
-    await m.scheduler.advance(10);
+    await m.clock.advance(10);
     await end;
     await dueAtOnce(m);
   });
@@ -97,7 +97,7 @@ describe('what a dispatcher had claimed when it stopped is due at once for anoth
     await m.record('account-7', webhookSet({ url: 'https://example.com/again', secret: null }));
     const event = { type: 'TransactionConfirmed', data: confirmedData() } as never;
     await m.fan(await m.record('transaction-501', event));
-    expect((await deliveryOf(m, 501)).dueAtMs).toBeGreaterThan(m.scheduler.now());
+    expect((await deliveryOf(m, 501)).dueAtMs).toBeGreaterThan(m.clock.now());
     await m.dispatcher.stop();
     await dueAtOnce(m);
   });
@@ -127,7 +127,7 @@ test('a dispatcher that stops claims nothing more, however much is due', async (
   await settle();
   const { end } = stopping(m);
   gate.open();
-  await m.scheduler.advance(10);
+  await m.clock.advance(10);
   await end;
   expect(claims).toBe(1);
   expect(await countByState(m.queue)).toMatchObject({ pending: 120 });
@@ -138,13 +138,13 @@ test('a stopped dispatcher keeps no timer and listens to no queue', async () => 
   const m = await pushMachine();
   const removed = vi.spyOn(m.queue.changed, 'remove');
   await m.push(501);
-  await m.scheduler.advance(100);
-  expect(m.scheduler.pending).toHaveLength(1);
+  await m.clock.advance(100);
+  expect(m.clock.pending).toHaveLength(1);
   await m.dispatcher.stop();
-  expect(m.scheduler.pending).toEqual([]);
+  expect(m.clock.pending).toEqual([]);
   expect(removed).toHaveBeenCalledTimes(1);
   await m.queue.enqueue([waiting(502)]);
-  await m.scheduler.advance(HOUR_MS);
+  await m.clock.advance(HOUR_MS);
   expect(m.sender.sent).toHaveLength(1);
 });
 
@@ -157,7 +157,7 @@ describe('a dispatcher that starts', () => {
     await settle();
     expect(m.sender.sent).toEqual([]);
     m.dispatcher.start();
-    await m.scheduler.advance(10);
+    await m.clock.advance(10);
     expect(m.sender.sent).toHaveLength(1);
   });
 
@@ -165,22 +165,22 @@ describe('a dispatcher that starts', () => {
     const m = await pushMachine({ events: [onKey('KeySwitchedOff'), onKey('KeySwitchedOn')] });
     m.sender.answer = () => ({ outcome: answered(503), afterMs: 1 });
     await m.push(501);
-    await m.scheduler.advance(15);
+    await m.clock.advance(15);
     m.kill();
     m.start();
-    await m.scheduler.advance(31 * SECOND_MS);
+    await m.clock.advance(31 * SECOND_MS);
     expect(m.sender.sent.map(({ attempt }) => attempt)).toEqual([1, 2]);
   });
 
   test('ends at once what is held for a webhook that was removed while no process ran', async () => {
     const m = await pushMachine({ events: [{ type: 'IntegrationDisabled', data: { account_id: 7 } }] });
     await m.push(501);
-    await m.scheduler.advance(10);
+    await m.clock.advance(10);
     expect((await deliveryOf(m, 501)).state).toBe('held');
     m.kill();
     await m.account(onKey('WebhookRemoved'));
     m.start();
-    await m.scheduler.advance(10);
+    await m.clock.advance(10);
     expect(await deliveryOf(m, 501)).toMatchObject({ state: 'failed', reason: 'the webhook was removed' });
   });
 
@@ -188,10 +188,10 @@ describe('a dispatcher that starts', () => {
     const m = await pushMachine();
     m.sender.answer = () => ({ outcome: answered(503), afterMs: 1 });
     await m.push(1, 2, 3);
-    await m.scheduler.advance(300 * SECOND_MS);
+    await m.clock.advance(300 * SECOND_MS);
     expect((await m.queue.health(PREFIX)).failedInARow).toBe(3);
     await m.account(onKey('WebhookDisabled'));
-    await m.scheduler.advance(SECOND_MS);
+    await m.clock.advance(SECOND_MS);
     m.kill();
     await m.account(onKey('WebhookEnabled'));
     m.start();
@@ -199,7 +199,7 @@ describe('a dispatcher that starts', () => {
     expect((await m.queue.health(PREFIX)).failedInARow).toBe(0);
     m.sender.sent.length = 0;
     await m.push(...Array.from({ length: 8 }, (_, index) => 101 + index));
-    await m.scheduler.advance(99);
+    await m.clock.advance(99);
     expect(m.sender.sent.map(({ id: sent }) => sent)).toEqual([id(101)]);
   });
 });
@@ -226,7 +226,7 @@ test('a dispatcher that stops at any step of its start leaves no timer: its thre
     await settle();
     if (end === undefined) return false;
     await end;
-    expect([step, m.scheduler.pending]).toEqual([step, []]);
+    expect([step, m.clock.pending]).toEqual([step, []]);
     return true;
   };
   let steps = 0;

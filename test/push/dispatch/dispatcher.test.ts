@@ -17,41 +17,41 @@ test('a delivery is attempted as soon as it is stored, and recorded as delivered
   const m = await pushMachine();
   await m.push(501);
   expect(m.sender.sent).toMatchObject([{ id: id(501), url: 'https://example.com/hook', attempt: 1 }]);
-  await m.scheduler.advance(20);
+  await m.clock.advance(20);
   expect(await stateOf(m, 501)).toEqual({ state: 'delivered', reason: null, attempts: 1 });
 });
 
 test('while nothing is due, the only timer is the check of held accounts once a minute', async () => {
   const m = await pushMachine();
   await m.push(501);
-  await m.scheduler.advance(100);
-  expect(m.scheduler.pending).toHaveLength(1);
-  expect(m.scheduler.pending[0]).toBeGreaterThan(50 * SECOND_MS);
+  await m.clock.advance(100);
+  expect(m.clock.pending).toHaveLength(1);
+  expect(m.clock.pending[0]).toBeGreaterThan(50 * SECOND_MS);
 });
 
 test('a failed attempt is repeated in time where the clock is set back meanwhile', async () => {
   const m = await pushMachine();
   m.sender.answer = () => ({ outcome: TIMEOUT, afterMs: 500 });
   await m.push(501);
-  await m.scheduler.advance(SECOND_MS);
-  m.scheduler.step(-3_600 * SECOND_MS);
-  await m.scheduler.advance(29 * SECOND_MS);
+  await m.clock.advance(SECOND_MS);
+  m.clock.step(-3_600 * SECOND_MS);
+  await m.clock.advance(29 * SECOND_MS);
   expect(m.sender.sent).toHaveLength(1);
-  await m.scheduler.advance(SECOND_MS);
+  await m.clock.advance(SECOND_MS);
   expect(m.sender.sent).toHaveLength(2);
 });
 
 test('what a process had claimed that died while its clock was ahead is attempted as soon as a lease is over', async () => {
   const m = await pushMachine();
-  m.scheduler.step(3_600 * SECOND_MS);
+  m.clock.step(3_600 * SECOND_MS);
   m.sender.answer = () => ({ outcome: TIMEOUT, afterMs: 500 });
   await m.push(501);
   m.kill();
-  m.scheduler.step(-3_600 * SECOND_MS);
+  m.clock.step(-3_600 * SECOND_MS);
   m.start();
-  await m.scheduler.advance(4_999);
+  await m.clock.advance(4_999);
   expect(m.sender.sent).toHaveLength(1);
-  await m.scheduler.advance(1);
+  await m.clock.advance(1);
   expect(m.sender.sent).toHaveLength(2);
 });
 
@@ -59,9 +59,9 @@ test('an attempt that is under way when the clock is set back is not made a seco
   const m = await pushMachine();
   m.sender.answer = () => ({ outcome: SUCCESS, afterMs: 400 });
   await m.push(501);
-  m.scheduler.step(-3_600 * SECOND_MS);
+  m.clock.step(-3_600 * SECOND_MS);
   await m.push(502, 503);
-  await m.scheduler.advance(10 * SECOND_MS);
+  await m.clock.advance(10 * SECOND_MS);
   expect(m.sender.sent.filter(({ id: sent }) => sent === id(501))).toHaveLength(1);
   expect(await stateOf(m, 501)).toEqual({ state: 'delivered', reason: null, attempts: 1 });
 });
@@ -71,7 +71,7 @@ test('what was recorded before a key was switched off is not attempted, though i
   const recorded = await m.confirm(501);
   await m.account(onKey('KeySwitchedOff'), onKey('KeySwitchedOn'));
   await m.fan(recorded);
-  await m.scheduler.advance(100);
+  await m.clock.advance(100);
   expect(m.sender.sent).toEqual([]);
   const ended = { state: 'failed', reason: 'the key was switched off', attempts: 0 };
   expect(await stateOf(m, 501)).toEqual(ended);
@@ -82,18 +82,18 @@ test('what was held when a key was switched off ends too, and what was redeliver
     ({ type, data: { account_id: 7 } }) as const;
   const m = await pushMachine();
   await m.push(501);
-  await m.scheduler.advance(100);
+  await m.clock.advance(100);
   await m.account(access('IntegrationDisabled'));
   await m.push(502);
-  await m.scheduler.advance(100);
+  await m.clock.advance(100);
   m.kill();
   await m.account(onKey('KeySwitchedOff'), onKey('KeySwitchedOn'));
   await m.queue.redeliver(
     { transactionId: 501, prefix: PREFIX },
-    { force: true, dueAtMs: m.scheduler.now() + 60 * SECOND_MS },
+    { force: true, dueAtMs: m.clock.now() + 60 * SECOND_MS },
   );
   m.start();
-  await m.scheduler.advance(SECOND_MS);
+  await m.clock.advance(SECOND_MS);
   expect(await stateOf(m, 502)).toMatchObject({ state: 'failed', reason: 'the key was switched off' });
   expect((await stateOf(m, 501))?.state).toBe('pending');
 });
@@ -107,13 +107,13 @@ test('a webhook that hangs with a backlog does not delay another by a millisecon
   await m.account(
     webhookSet({ prefix: other, url: 'https://other.example/fine', set_at: '2026-09-03T08:00:00.000Z' }),
   );
-  await m.scheduler.advance(2 * SECOND_MS);
+  await m.clock.advance(2 * SECOND_MS);
   await m.push(100);
-  await m.scheduler.advance(0);
+  await m.clock.advance(0);
   const fine = m.sender.sent.filter(({ url }) => url.endsWith('/fine'));
-  expect(fine.map(({ atMs }) => atMs)).toEqual([m.scheduler.now()]);
+  expect(fine.map(({ atMs }) => atMs)).toEqual([m.clock.now()]);
   const hanging = m.sender.sent.filter(
-    ({ url, atMs }) => url.endsWith('/hook') && atMs > m.scheduler.now() - 500,
+    ({ url, atMs }) => url.endsWith('/hook') && atMs > m.clock.now() - 500,
   );
   expect(hanging.length).toBeLessThanOrEqual(4); // two in flight since it is known to fail, and their successors
 });
@@ -131,7 +131,7 @@ test('a fault of the program fails the dispatcher under its own name, and nothin
   expect(await Promise.race([m.dispatcher.failed, nextTurn(working)])).toBe(working);
   isBroken = true;
   await m.queue.enqueue([newDelivery(1, { prefix: PREFIX, position: 1 })]);
-  await m.scheduler.advance(60_000);
+  await m.clock.advance(60_000);
   await expect(m.dispatcher.failed).rejects.toThrow(new TypeError('not a function'));
   expect(claims).toBe(1);
 });
@@ -142,7 +142,7 @@ test('an outcome that can be recorded in no form fails the dispatcher', async ()
       name === 'report' ? Promise.reject(new TypeError('not a function')) : commit(),
   });
   await m.push(501);
-  await m.scheduler.advance(15);
+  await m.clock.advance(15);
   await expect(m.dispatcher.failed).rejects.toThrow(new TypeError('not a function'));
 });
 
@@ -154,7 +154,7 @@ test('nothing is kept of an attempt that has ended', async () => {
     return sentIn(1, SUCCESS);
   };
   await m.push(501, 502, 503);
-  await m.scheduler.advance(10);
+  await m.clock.advance(10);
   expect(requests).toHaveLength(3);
   expect(await areCollected(requests)).toBe(true);
 });
@@ -193,7 +193,7 @@ describe('the event loop', () => {
   test('due deliveries are claimed a hundred at a time, each in a turn of the event loop', async () => {
     const { m, turns } = await countingTurns('claim');
     await m.queue.enqueue(many(300, (n) => `lane${n}`));
-    await m.scheduler.advance(0);
+    await m.clock.advance(0);
     expect(turns.length).toBeGreaterThan(2);
     expect(new Set(turns).size).toBe(turns.length);
   });

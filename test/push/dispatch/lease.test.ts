@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { PREFIX } from '../../support/accounts/account-samples.ts';
 import { newDelivery, SUCCESS } from '../../support/deliveries/deliveries.ts';
-import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { settle } from '../../support/deliveries/fake-alarm-clock.ts';
 import { type PushMachine, sentIn } from '../../support/deliveries/push.ts';
 import { CommitGate, deliveryOf, id, pushMachine } from '../../support/deliveries/push-machine.ts';
 
@@ -14,7 +14,7 @@ async function slowCommit(name: string) {
   const m = await pushMachine({ onCommit: gate.onCommit });
   gate.close(name);
   const takes = async (ms: number): Promise<void> => {
-    await m.scheduler.advance(ms);
+    await m.clock.advance(ms);
     gate.open();
     await settle();
   };
@@ -27,7 +27,7 @@ describe.each([
     'claim',
     async (m: PushMachine): Promise<void> => {
       await m.queue.enqueue([waiting(1)]);
-      await m.scheduler.advance(0);
+      await m.clock.advance(0);
     },
   ],
   [
@@ -41,7 +41,7 @@ describe.each([
     await begin(m);
     await takes(seconds * SECOND_MS);
     expect(m.sender.sent).toEqual([]);
-    await m.scheduler.advance(20 * SECOND_MS);
+    await m.clock.advance(20 * SECOND_MS);
     expect(m.sender.sent).toMatchObject([{ attempt: 1 }]);
     expect(await m.queue.find(waiting(1).id)).toMatchObject({
       state: 'delivered',
@@ -62,11 +62,11 @@ test('a claim that waits for another one is dated when its turn comes', async ()
   void m.dispatcher.accept([waiting(1)]);
   void m.dispatcher.accept([waiting(2)]);
   await takes(4 * SECOND_MS);
-  await m.scheduler.advance(SECOND_MS);
+  await m.clock.advance(SECOND_MS);
   expect(new Set(m.sender.sent.map(({ id: sent }) => sent))).toEqual(
     new Set([1, 2].map((n) => waiting(n).id)),
   );
-  await m.scheduler.advance(10 * SECOND_MS);
+  await m.clock.advance(10 * SECOND_MS);
   expect(m.sender.sent).toHaveLength(2);
 });
 
@@ -78,11 +78,11 @@ test('what may not be sent any more when its connection is ready is given back, 
     const sent = { ...sentIn(0, SUCCESS), answerMs: null };
     return new Promise((resolve) => {
       const ready = () => resolve({ ...sent, isWithheld: maySend?.() === false });
-      m.scheduler.setTimer(2_500, ready); // for a name and a connection, in a process that is slow
+      m.clock.setTimer(2_500, ready); // for a name and a connection, in a process that is slow
     });
   };
   await m.push(501);
-  await m.scheduler.advance(3 * SECOND_MS);
+  await m.clock.advance(3 * SECOND_MS);
   expect(m.sender.sent).toMatchObject([{ attempt: 1 }]);
   expect((await deliveryOf(m, 501)).attempts).toHaveLength(1);
 });
@@ -90,9 +90,9 @@ test('what may not be sent any more when its connection is ready is given back, 
 test('a delivery is not claimed again while its outcome waits for a slow commit', async () => {
   const { m, takes } = await slowCommit('report');
   await m.push(501);
-  await m.scheduler.advance(SECOND_MS);
+  await m.clock.advance(SECOND_MS);
   await m.queue.enqueue([waiting(2)]);
   await takes(20 * SECOND_MS);
-  await m.scheduler.advance(SECOND_MS);
+  await m.clock.advance(SECOND_MS);
   expect(m.sender.sent.map(({ id: sent }) => sent)).toEqual([id(501), waiting(2).id]);
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
 import { ReportBatch } from '../../../src/push/dispatch/report-batch.ts';
 import type { AttemptOutcome, DeliveryReport, WebhookHealth } from '../../../src/push/queue/delivery.ts';
-import { FakeScheduler } from '../../support/deliveries/fake-scheduler.ts';
+import { FakeAlarmClock } from '../../support/deliveries/fake-alarm-clock.ts';
 
 const UNAVAILABLE = new FuelError('STORE_UNAVAILABLE', 'no server answers');
 const HEALTH: WebhookHealth = { failedInARow: 1, failingSinceMs: 1, lastAnswers: [] };
@@ -18,7 +18,7 @@ const failure = (id: string, outcome: AttemptOutcome | null): DeliveryReport => 
 
 /** A batch whose store refuses as said. `heard` has what each record resolved with, `faults` what it rejected with. */
 function batch(refuse: (reports: readonly DeliveryReport[]) => Error | undefined = () => undefined) {
-  const scheduler = new FakeScheduler();
+  const clock = new FakeAlarmClock();
   const stored: DeliveryReport[] = [];
   const commits: string[][] = [];
   const triedAtMs: number[] = [];
@@ -26,12 +26,12 @@ function batch(refuse: (reports: readonly DeliveryReport[]) => Error | undefined
   const faults: unknown[] = [];
   const lines: object[] = [];
   const reports = new ReportBatch({
-    scheduler,
-    elapsed: scheduler,
+    clock,
+    steady: clock,
     log: pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) }),
     queue: {
       async report(all) {
-        triedAtMs.push(scheduler.now());
+        triedAtMs.push(clock.now());
         const refusal = refuse(all);
         if (refusal !== undefined) throw refusal;
         stored.push(...all);
@@ -49,8 +49,8 @@ function batch(refuse: (reports: readonly DeliveryReport[]) => Error | undefined
     for (const id of ids) record({ kind: 'held', ...claim(id) });
   };
   return {
-    scheduler,
-    elapsed: scheduler,
+    clock,
+    steady: clock,
     commits,
     stored,
     triedAtMs,
@@ -71,23 +71,23 @@ function refusing(error: Error) {
 
 describe('a commit', () => {
   test('records the outcomes that arrive within ten milliseconds, in their order, and resolves with their health', async () => {
-    const { scheduler, commits, heard, add } = batch();
+    const { clock, commits, heard, add } = batch();
     add('a');
-    await scheduler.advance(9);
+    await clock.advance(9);
     add('b', 'c');
-    expect([commits, scheduler.pending]).toEqual([[], [1]]); // a second timer would record them twice
-    await scheduler.advance(1);
+    expect([commits, clock.pending]).toEqual([[], [1]]); // a second timer would record them twice
+    await clock.advance(1);
     add('d');
-    await scheduler.advance(10);
+    await clock.advance(10);
     expect(commits).toEqual([['a', 'b', 'c'], ['d']]);
     expect(heard).toEqual([HEALTH, HEALTH, HEALTH, HEALTH]);
   });
 
   test.each(['while it runs', 'at the close'])('records 200 outcomes at most, %s', async (when) => {
-    const { scheduler, commits, heard, reports, add } = batch();
+    const { clock, commits, heard, reports, add } = batch();
     add(...names(401));
     if (when === 'at the close') await reports.close();
-    else await scheduler.advance(20);
+    else await clock.advance(20);
     expect(commits.map(({ length }) => length)).toEqual([200, 200, 1]);
     expect([commits.flat(), heard.length]).toEqual([names(401), 401]);
   });
@@ -96,16 +96,16 @@ describe('a commit', () => {
 describe('while the store is unavailable', () => {
   test('outcomes are kept, and tried again after 50 ms, then half as often each time, at least every two seconds', async () => {
     const { state, refuse } = refusing(UNAVAILABLE);
-    const { scheduler, commits, triedAtMs, lines, add } = batch(refuse);
+    const { clock, commits, triedAtMs, lines, add } = batch(refuse);
     const pauses = () => triedAtMs.slice(1).map((at, index) => at - (triedAtMs[index] ?? 0));
     add('a');
-    await scheduler.advance(10);
+    await clock.advance(10);
     add('b');
-    expect([triedAtMs.length, scheduler.pending.length]).toEqual([1, 1]); // it starts no second recording
-    await scheduler.advance(7_200);
+    expect([triedAtMs.length, clock.pending.length]).toEqual([1, 1]); // it starts no second recording
+    await clock.advance(7_200);
     expect(pauses()).toEqual([50, 100, 200, 400, 800, 1_600, 2_000, 2_000]);
     state.isRefusing = false;
-    await scheduler.advance(2_000);
+    await clock.advance(2_000);
     expect(commits.flat()).toEqual(['a', 'b']);
     expect(lines).toMatchObject([
       { level: 40, outcomes: 1, msg: 'record of outcomes waits: a store is unavailable' },
@@ -114,31 +114,31 @@ describe('while the store is unavailable', () => {
     state.isRefusing = true;
     triedAtMs.length = 0;
     add('c');
-    await scheduler.advance(160);
+    await clock.advance(160);
     expect(pauses()).toEqual([50, 100]);
   });
 
   test('closing waits for the recording under way', async () => {
     const { state, refuse } = refusing(UNAVAILABLE);
-    const { scheduler, commits, reports, add } = batch(refuse);
+    const { clock, commits, reports, add } = batch(refuse);
     add('a');
-    await scheduler.advance(10);
+    await clock.advance(10);
     const closing = reports.close();
     state.isRefusing = false;
-    await scheduler.advance(50);
+    await clock.advance(50);
     await closing;
     expect(commits).toEqual([['a']]);
   });
 
   test.each([0, 100])('closing %i ms later tries once more, logs what is lost, and ends', async (ms) => {
-    const { scheduler, commits, triedAtMs, reports, lines, add } = batch(() => UNAVAILABLE);
+    const { clock, commits, triedAtMs, reports, lines, add } = batch(() => UNAVAILABLE);
     add('a', 'b');
-    await scheduler.advance(ms);
+    await clock.advance(ms);
     const before = triedAtMs.length;
     await reports.close();
     add('c');
-    await scheduler.advance(5_000);
-    expect([triedAtMs.length - before, commits, scheduler.pending]).toEqual([1, [], []]);
+    await clock.advance(5_000);
+    expect([triedAtMs.length - before, commits, clock.pending]).toEqual([1, [], []]);
     expect(lines.at(-1)).toMatchObject({
       ...{ level: 40, outcomes: 2, reason: 'no server answers' },
       msg: 'outcomes of attempts were not recorded before the end: these attempts are repeated',
@@ -147,10 +147,10 @@ describe('while the store is unavailable', () => {
 });
 
 test('a store that is closed is not asked again', async () => {
-  const { scheduler, triedAtMs, add } = batch(() => new FuelError('STORE_CLOSED', 'closed'));
+  const { clock, triedAtMs, add } = batch(() => new FuelError('STORE_CLOSED', 'closed'));
   for (const id of ['a', 'b']) {
     add(id);
-    await scheduler.advance(10_000);
+    await clock.advance(10_000);
   }
   expect(triedAtMs).toHaveLength(1);
 });
@@ -164,13 +164,13 @@ describe('an outcome that the store refuses', () => {
   test('is recorded without the answer and logged as an error; the others of its batch are recorded once each', async () => {
     const isLarge = (report: DeliveryReport): boolean =>
       'attempt' in report && report.attempt?.outcome.answer?.body !== '';
-    const { scheduler, stored, heard, faults, lines, record, add } = batch((reports) =>
+    const { clock, stored, heard, faults, lines, record, add } = batch((reports) =>
       reports.some(isLarge) ? REFUSED : undefined,
     );
     add(...names(5));
     record(failure('large', status));
     add(...names(11).slice(5));
-    await scheduler.advance(10);
+    await clock.advance(10);
     expect(stored.map(({ id }) => id).toSorted()).toEqual([...names(11), 'large'].toSorted());
     const detail = 'not stored: too large';
     expect(stored).toContainEqual(failure('large', { ...status, detail, answer: silent }));
@@ -181,14 +181,14 @@ describe('an outcome that the store refuses', () => {
 
   test('does not make the others follow twice when the store is unavailable before they are all recorded', async () => {
     let unavailable = 1;
-    const { scheduler, heard, stored, faults, add } = batch((reports) => {
+    const { clock, heard, stored, faults, add } = batch((reports) => {
       if (reports.length === 4) return REFUSED;
       return reports[0]?.id === 'c' && unavailable-- > 0 ? UNAVAILABLE : undefined;
     });
     add('a', 'b', 'c', 'd');
-    await scheduler.advance(10);
+    await clock.advance(10);
     expect(heard).toHaveLength(2);
-    await scheduler.advance(100);
+    await clock.advance(100);
     expect([stored.map(({ id }) => id), heard.length, faults]).toEqual([['a', 'b', 'c', 'd'], 4, []]);
   });
 
@@ -206,16 +206,16 @@ describe('an outcome that the store refuses', () => {
     ['a hold', REFUSED, { kind: 'held', ...claim('a') }, { kind: 'held', ...claim('a') }],
   ])('is recorded once more, in short: %s', async (_, refusal, report, short) => {
     let tries = 0;
-    const { scheduler, stored, faults, record } = batch(() => (tries++ === 0 ? refusal : undefined));
+    const { clock, stored, faults, record } = batch(() => (tries++ === 0 ? refusal : undefined));
     record(report);
-    await scheduler.advance(10);
+    await clock.advance(10);
     expect([stored, faults]).toEqual([[short], []]);
   });
 
   test('also in short is a fault of the program, and is reported under its own name', async () => {
-    const { scheduler, faults, add } = batch(() => new TypeError('not a function'));
+    const { clock, faults, add } = batch(() => new TypeError('not a function'));
     add('a');
-    await scheduler.advance(10);
+    await clock.advance(10);
     expect(faults).toEqual([new TypeError('not a function')]);
   });
 });

@@ -108,8 +108,8 @@ test('an event that cannot be read makes the account unreadable for all that com
 });
 
 test('an account that cannot be read is read again at most once a second, and the operator’s skip then counts', async () => {
-  const elapsed = vi.spyOn(world, 'elapsedMs').mockReturnValue(0);
-  onTestFinished(() => elapsed.mockRestore());
+  const steady = vi.spyOn(world, 'steadyMs').mockReturnValue(0);
+  onTestFinished(() => steady.mockRestore());
   const store = await openStore();
   await append(store, { type: 'KeySwitchedOff', data: { account_id: 7, prefix: 'neverthere' } });
   const reads = vi.spyOn(store, 'readStream');
@@ -117,10 +117,10 @@ test('an account that cannot be read is read again at most once a second, and th
   expect(await readsAt(history, [5])).toEqual(['unreadable']);
   await skipEvent(store, 4, { author: AUTHOR, reason: 'by hand', clock: new FakeClock() });
   reads.mockClear();
-  elapsed.mockReturnValue(999);
+  steady.mockReturnValue(999);
   expect(await readsAt(history, [5, 5])).toEqual(['unreadable', 'unreadable']);
   expect(reads).not.toHaveBeenCalled();
-  elapsed.mockReturnValue(1_000);
+  steady.mockReturnValue(1_000);
   expect(await readsAt(history, [5, 4])).toEqual(['on', 'on']);
 });
 

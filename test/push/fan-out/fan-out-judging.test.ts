@@ -12,16 +12,16 @@ const find = (m: PushMachine, transactionId: number) => m.queue.find(id(transact
 describe('the time at which an event was recorded is that of its metadata, which a copy keeps', () => {
   /** A confirmed transaction that the store takes now, with a metadata time so long ago. */
   async function copied(m: PushMachine, transactionId: number, agoMs: number) {
-    const created_at = new Date(m.scheduler.now()).toISOString();
+    const created_at = new Date(m.clock.now()).toISOString();
     const data = confirmedData({ transaction_id: transactionId, created_at });
     const event = { type: 'TransactionConfirmed', data } as unknown as TransactionEvent;
-    const recordedMs = m.scheduler.now() - agoMs;
+    const recordedMs = m.clock.now() - agoMs;
     const copy = newEvent(event, { actor: 'test', command: 'test' }, recordedMs);
     await m.store.append([{ stream: `transaction-${transactionId}`, expected: 'any', events: [copy] }]);
     m.follow();
     const [recorded] = await m.store.readStream(`transaction-${transactionId}`);
     if (recorded === undefined) throw new Error('not recorded');
-    expect(recorded.recordedAtMs).toBe(m.scheduler.now());
+    expect(recorded.recordedAtMs).toBe(m.clock.now());
     return { recorded, recordedMs };
   }
 
@@ -29,7 +29,7 @@ describe('the time at which an event was recorded is that of its metadata, which
     const m = await pushMachine();
     const { recorded, recordedMs } = await copied(m, 501, 3 * DAY_MS);
     await m.fan(recorded);
-    expect(await find(m, 501)).toMatchObject({ recordedAtMs: recordedMs, createdAtMs: m.scheduler.now() });
+    expect(await find(m, 501)).toMatchObject({ recordedAtMs: recordedMs, createdAtMs: m.clock.now() });
   });
 
   test('for the retention, beyond which nothing is created', async () => {

@@ -5,7 +5,7 @@ import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import { deliveryId } from '../../../src/push/message/envelope.ts';
 import type { NewDelivery } from '../../../src/push/queue/delivery.ts';
 import { keyIssued, onKey, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
-import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { settle } from '../../support/deliveries/fake-alarm-clock.ts';
 import type { PushMachine } from '../../support/deliveries/push.ts';
 import { pushMachine } from '../../support/deliveries/push-machine.ts';
 import { confirmedData, externalData } from '../../support/transactions/records.ts';
@@ -14,7 +14,7 @@ const DAY_MS = 86_400_000;
 
 const find = (m: PushMachine, transactionId: number, prefix = PREFIX) =>
   m.queue.find(deliveryId(prefix, transactionId));
-const at = (m: PushMachine) => new Date(m.scheduler.now()).toISOString();
+const at = (m: PushMachine) => new Date(m.clock.now()).toISOString();
 
 test('each key that is owed one gets one delivery, with the number as that key shows it', async () => {
   const m = await pushMachine();
@@ -31,7 +31,7 @@ test('each key that is owed one gets one delivery, with the number as that key s
     transactionId: 501,
     type: 'transaction.confirmed',
     position: event.position,
-    recordedAtMs: m.scheduler.now(),
+    recordedAtMs: m.clock.now(),
     record: { mobileNumber: null, pump: 'photos/501/pump.jpg' },
   });
   expect((await find(m, 501, 'bbbbbbbbbb'))?.record.mobileNumber).toBe('"+15550100"');
@@ -49,9 +49,9 @@ test('handling an event again changes nothing and sends nothing', async () => {
   const m = await pushMachine();
   const event = await m.confirm(501);
   await m.fan(event, event);
-  await m.scheduler.advance(50);
+  await m.clock.advance(50);
   await m.fan(event);
-  await m.scheduler.advance(50);
+  await m.clock.advance(50);
   expect(m.sender.sent).toHaveLength(1);
 });
 
@@ -76,7 +76,7 @@ test('a transaction that is voided is never sent, whichever of its events comes 
   const [other, otherVoided] = [await m.confirm(502), await m.void(502)];
   await m.fan(otherVoided);
   await m.fan(other);
-  await m.scheduler.advance(1_000);
+  await m.clock.advance(1_000);
   expect(m.sender.sent).toEqual([]);
   expect((await find(m, 501))?.state).toBe('withdrawn');
   expect((await find(m, 502))?.state).toBe('withdrawn');
@@ -113,9 +113,9 @@ test('a repeated record is passed over; one with other content, and a void of an
 test('an event is no older because of a clock that is ahead', async () => {
   const m = await pushMachine();
   const event = await m.confirm(501);
-  await m.scheduler.jump(100 * DAY_MS);
+  await m.clock.jump(100 * DAY_MS);
   await m.fan(event);
-  expect(await find(m, 501)).toMatchObject({ createdAtMs: m.scheduler.now() });
+  expect(await find(m, 501)).toMatchObject({ createdAtMs: m.clock.now() });
 });
 
 test('what an event owes to many keys is stored some MiB at a time', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { inBatches } from '../../../src/push/fan-out/run-fan-out.ts';
-import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { settle } from '../../support/deliveries/fake-alarm-clock.ts';
 
 const ofAtMost = (maxItems: number) => ({ maxItems, maxBytes: 1_000, bytesOf: () => 1 });
 

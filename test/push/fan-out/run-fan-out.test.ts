@@ -5,7 +5,7 @@ import { SqliteSubscriptions } from '../../../src/engines/sqlite/event-store/sub
 import type { GroupEvent, PersistentSubscriptions } from '../../../src/event-store/event-store.ts';
 import type { FanOut } from '../../../src/push/fan-out/fan-out.ts';
 import { DELIVERIES_GROUP, runFanOut } from '../../../src/push/fan-out/run-fan-out.ts';
-import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { settle } from '../../support/deliveries/fake-alarm-clock.ts';
 import { countByState } from '../../support/deliveries/listed.ts';
 import type { PushMachine } from '../../support/deliveries/push.ts';
 import { id, pushMachine, unavailable } from '../../support/deliveries/push-machine.ts';
@@ -22,7 +22,7 @@ async function start() {
   const subscriptions = new SqliteSubscriptions({
     path,
     store: m.store,
-    clock: m.scheduler,
+    clock: m.clock,
     pollMs: 5,
   });
   onTestFinished(() => subscriptions.close());
@@ -149,7 +149,7 @@ test('an event is acknowledged once what it calls for is stored', async () => {
   await until(() => find(501));
   await first.end();
   expect(stored).toEqual([false, false]);
-  await m.scheduler.advance(10 * SECOND_MS); // longer than a consumer that died keeps an event
+  await m.clock.advance(10 * SECOND_MS); // longer than a consumer that died keeps an event
   expect(await left()).toEqual([]);
 });
 
@@ -167,7 +167,7 @@ test('while a store is unavailable it takes no other event, and ends with its si
   await until(() => tries.length === 3);
   await running.end();
   expect(tries).toEqual(tries.map(() => ['transaction-501']));
-  await m.scheduler.advance(10 * SECOND_MS);
+  await m.clock.advance(10 * SECOND_MS);
   expect((await left()).sort()).toEqual(['transaction-501', 'transaction-502']);
 });
 
@@ -269,7 +269,7 @@ test.each(['ensureGroup', 'replayParked', 'ack', 'retry', 'park'])(
     expect(failed).toEqual([method]);
     const waits = lines.filter(({ msg }) => String(msg).includes('waits: a store is unavailable'));
     expect(waits).toHaveLength(1);
-    await m.scheduler.advance(SECOND_MS);
+    await m.clock.advance(SECOND_MS);
     const again = run();
     await until(async () => (await subscriptions.status(DELIVERIES_GROUP))?.parked === 1);
     await again.end();

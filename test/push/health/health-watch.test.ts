@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { HealthVerdict } from '../../../src/push/health/health-events.ts';
 import { HealthWatch } from '../../../src/push/health/health-watch.ts';
 import type { WebhookHealth } from '../../../src/push/queue/delivery.ts';
-import { settle } from '../../support/deliveries/fake-scheduler.ts';
+import { settle } from '../../support/deliveries/fake-alarm-clock.ts';
 import { unavailable } from '../../support/deliveries/push-machine.ts';
 import { memoryLog } from '../../support/service/api.ts';
 

@@ -217,10 +217,10 @@ describe('the checkpoint of the notices', () => {
 
   test('follows the log also where only other events come, at most once a second', async () => {
     const { run, store, checkpoint, isDone } = await withServer();
-    const elapsedMs = world.elapsedMs;
+    const steadyMs = world.steadyMs;
     let aheadMs = 0;
     // It is ten times as slow as the real one, so that a busy machine takes less than a second of it.
-    const spy = vi.spyOn(world, 'elapsedMs').mockImplementation(() => elapsedMs() / 10 + aheadMs);
+    const spy = vi.spyOn(world, 'steadyMs').mockImplementation(() => steadyMs() / 10 + aheadMs);
     onTestFinished(() => spy.mockRestore());
     run();
     await vi.waitUntil(isDone, WAIT);

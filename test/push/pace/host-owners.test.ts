@@ -12,7 +12,7 @@ function live(id: string, more: Partial<LiveProcess> = {}): LiveProcess {
 /** The processes' views of who owns what, all with the same list of live processes. */
 async function views(ids: readonly string[], processes: readonly LiveProcess[]) {
   const coordination = { live: async () => [...processes] };
-  const all = ids.map((holder) => new HostOwners({ coordination, holder, clock: { now: () => 0 } }));
+  const all = ids.map((holder) => new HostOwners({ coordination, holder, steady: { now: () => 0 } }));
   for (const owners of all) await owners.look();
   return all;
 }
@@ -42,7 +42,7 @@ test('one process alone has every host, also before it has looked', async () => 
   const owners = new HostOwners({
     coordination: { live: async () => [] },
     holder: 'a',
-    clock: { now: () => 0 },
+    steady: { now: () => 0 },
   });
   expect(HOSTS.every((host) => owners.owns(host))).toBe(true);
   await owners.look();
@@ -66,7 +66,7 @@ test('who lives is asked for once a second at most, and again after the store wa
       return [live('a')];
     },
   };
-  const owners = new HostOwners({ coordination, holder: 'a', clock: { now: () => nowMs } });
+  const owners = new HostOwners({ coordination, holder: 'a', steady: { now: () => nowMs } });
   await expect(owners.look()).rejects.toThrow('unavailable');
   isUnavailable = false;
   for (nowMs = 0; nowMs < 3_000; nowMs += 100) await owners.look();

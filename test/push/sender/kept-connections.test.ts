@@ -162,7 +162,7 @@ describe('a connection', () => {
     let addresses = ['127.0.0.1'];
     const receiver = await openReceiver(certificate(), ({ socket }) => socket.write(OK));
     const clock = new FakeClock();
-    const kept = sender({ resolve: async () => addresses, clock });
+    const kept = sender({ resolve: async () => addresses, steady: clock });
     const url = `https://hook.test:${receiver.port}/`;
     await kept.send(sendRequest(url));
     addresses = ['127.0.0.3'];

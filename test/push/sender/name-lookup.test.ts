@@ -16,7 +16,7 @@ function counting(resolve: ResolveName) {
   const asked: string[] = [];
   const clock = new FakeClock();
   const names = createNameLookup({
-    clock,
+    steady: clock,
     resolve: (name, signal) => {
       asked.push(name);
       return resolve(name, signal);

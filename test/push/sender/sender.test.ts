@@ -267,7 +267,7 @@ test('a fault of the sender itself is an error in the log and the outcome of tha
   const faulty = sender({
     allowPrivate: false,
     resolve: async () => ['10.0.0.1'],
-    clock: { now },
+    steady: { now },
     log: memoryLog(lines),
   });
   const { outcome } = await faulty.send(sendRequest('https://hook.test/'));

@@ -46,7 +46,7 @@ test.each<[string, DnsAnswer]>([
   ] as const) {
     await answering((asked) => (asked === family ? [address] : other));
     // As the sender looks it up: within 500 ms.
-    const names = createNameLookup({ resolve: find, clock: new FakeClock() });
+    const names = createNameLookup({ resolve: find, steady: new FakeClock() });
     expect(await names.find('hook.test')).toEqual({ ok: true, addresses: [address] });
   }
 });

@@ -35,7 +35,7 @@ function process(
     store,
     directory: new Directory(),
     clock: systemClock, // the time of day does not matter
-    monotonic: clock,
+    steady: clock,
     log: silentLog,
     signal: stopping.signal,
   });

@@ -57,9 +57,8 @@ function worldOf(timeline: Timeline, chance: Chance) {
     });
   return {
     self: () => ({ pid: 1, host: owners.getStore()?.name ?? 'world' }),
-    now: () => Math.floor(timeline.nowMs + (owners.getStore()?.clockMs ?? 0)),
-    elapsedMs: () => timeline.nowMs,
-    sinceBootMs: () => Math.floor(timeline.nowMs),
+    clockMs: () => Math.floor(timeline.nowMs + (owners.getStore()?.clockMs ?? 0)),
+    steadyMs: () => timeline.nowMs,
     setTimeout: (run: () => void, ms = 1) => timeline.set(Math.max(1, ms), run),
     clearTimeout: (timer?: Timer) => timeline.clear(timer),
     setInterval(run: () => void, ms: number) {

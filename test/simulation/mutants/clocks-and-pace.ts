@@ -58,7 +58,7 @@ export const CLOCKS_AND_PACE: readonly Mutant[] = [
   {
     name: 'a lane that nobody looks at again when the pace of its receiver allows it',
     file: 'src/push/dispatch/claims.ts',
-    from: 'return Math.min((nextAtMs ?? Infinity) - scheduler.now(), grant.waitMs());',
-    to: 'return (nextAtMs ?? Infinity) - scheduler.now();',
+    from: 'return Math.min((nextAtMs ?? Infinity) - clock.now(), grant.waitMs());',
+    to: 'return (nextAtMs ?? Infinity) - clock.now();',
   },
 ];

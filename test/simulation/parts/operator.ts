@@ -196,7 +196,7 @@ export class Operator {
 
   #webhook(url: string) {
     const masterKeys = openMasterKeys(this.#options.config);
-    const names = createNameLookup({ resolve: resolveName, clock: systemClock });
+    const names = createNameLookup({ resolve: resolveName });
     return { url, allowPrivate: false, masterKeys, names };
   }
 

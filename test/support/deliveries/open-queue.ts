@@ -18,7 +18,7 @@ export function queueInFile({
   readonly path: string;
   readonly clock: Clock;
 }): DeliveryQueue {
-  return openDeliveryLog(openSqliteTables(DELIVERY_STORE, { path, clock }), clock);
+  return openDeliveryLog(openSqliteTables(DELIVERY_STORE, { path }), clock);
 }
 
 /** Opens the delivery log on a server. */

@@ -5,7 +5,7 @@ import { deliveryId } from '../../../src/push/message/envelope.ts';
 import type { Delivery } from '../../../src/push/queue/delivery.ts';
 import { PREFIX } from '../accounts/account-samples.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { settle } from './fake-scheduler.ts';
+import { settle } from './fake-alarm-clock.ts';
 import { PushMachine, READY } from './push.ts';
 import type { CommitWatcher } from './store-of-process.ts';
 

@@ -26,7 +26,7 @@ import { SUCCESS } from '../deliveries/deliveries.ts';
 import { queueInMemory } from '../deliveries/open-queue.ts';
 import { MemoryStores } from '../engines/memory-stores.ts';
 import { confirmedData } from '../transactions/records.ts';
-import { FakeScheduler } from './fake-scheduler.ts';
+import { FakeAlarmClock } from './fake-alarm-clock.ts';
 import { type CommitWatcher, StoreOfProcess } from './store-of-process.ts';
 
 const AUTHOR = { actor: 'test', command: 'test' };
@@ -51,23 +51,23 @@ interface Sent {
 /** A sender that answers by a script. `never` leaves the attempt open forever. */
 class ScriptedSender implements Sender {
   readonly sent: Sent[] = [];
-  readonly #scheduler: FakeScheduler;
+  readonly #clock: FakeAlarmClock;
   answer: (sent: Sent) => { readonly outcome: AttemptOutcome; readonly afterMs: number } | 'never';
 
-  constructor(scheduler: FakeScheduler) {
-    this.#scheduler = scheduler;
+  constructor(clock: FakeAlarmClock) {
+    this.#clock = clock;
     this.answer = () => ({ outcome: SUCCESS, afterMs: 5 });
   }
 
   send({ url, body }: SendRequest): Promise<SendResult> {
     const { id, attempt } = JSON.parse(body) as { id: string; attempt: number };
-    const sent = { atMs: this.#scheduler.now(), url, id, attempt };
+    const sent = { atMs: this.#clock.now(), url, id, attempt };
     this.sent.push(sent);
     const answer = this.answer(sent);
     if (answer === 'never') return new Promise(() => undefined);
     const { outcome, afterMs } = answer;
     return new Promise((resolve) => {
-      this.#scheduler.setTimer(afterMs, () => resolve(sentIn(afterMs, outcome)));
+      this.#clock.setTimer(afterMs, () => resolve(sentIn(afterMs, outcome)));
     });
   }
 
@@ -81,7 +81,7 @@ class ScriptedSender implements Sender {
 
 /** A machine whose stores outlive the processes that are started and killed on it. */
 export class PushMachine {
-  readonly scheduler = new FakeScheduler();
+  readonly clock = new FakeAlarmClock();
   readonly store: SqliteEventStore;
   readonly queue: DeliveryQueue;
   readonly sender: ScriptedSender;
@@ -99,9 +99,9 @@ export class PushMachine {
 
   /** The queue is in memory unless `openQueue` opens another one. */
   constructor(folder: string, openQueue = (clock: Clock) => queueInMemory(new MemoryStores(), clock)) {
-    this.store = openSqliteEventStore({ path: join(folder, 'events.db'), clock: this.scheduler });
-    this.queue = openQueue(this.scheduler);
-    this.sender = new ScriptedSender(this.scheduler);
+    this.store = openSqliteEventStore({ path: join(folder, 'events.db'), clock: this.clock });
+    this.queue = openQueue(this.clock);
+    this.sender = new ScriptedSender(this.clock);
   }
 
   get dispatcher(): Dispatcher {
@@ -126,7 +126,7 @@ export class PushMachine {
 
   /** Prepares a process whose directory has caught up, without starting its dispatcher. */
   prepare(): void {
-    const { scheduler, store } = this;
+    const { clock, store } = this;
     const process = new StoreOfProcess(this.queue, this.onCommit);
     const { queue } = process;
     const directory = new Directory();
@@ -146,12 +146,12 @@ export class PushMachine {
       },
       longestWaitMs: longestWaitMs(RETRY_DELAYS_MS),
       retryDelayMs: ({ attemptNumber }) => RETRY_DELAYS_MS[attemptNumber - 1],
-      appendHealthEvent: createHealthEvents(store as EventStore, scheduler),
-      scheduler,
+      appendHealthEvent: createHealthEvents(store as EventStore, clock),
+      clock,
       log,
       holder: 'test',
       owners: { look: async () => undefined, owns: () => true },
-      elapsed: scheduler.elapsed,
+      steady: clock.steady,
       onWaiting: () => undefined,
     });
     this.#process = process;
@@ -168,7 +168,7 @@ export class PushMachine {
     queue: FanOutOptions['queue'] = this.queue,
     directoryAt?: FanOutOptions['directoryAt'],
   ): FanOut {
-    const { store, scheduler: clock } = this;
+    const { store, clock } = this;
     const history = new AccountHistory({ store, directory: this.#directory });
     const terms = { clock, environment: 'staging', retentionMs: RETENTION_MS } as const;
     return new FanOut({ store, queue, history, accept, directoryAt, ...terms });
@@ -177,7 +177,7 @@ export class PushMachine {
   /** Kills the process like kill -9: nothing under way ends, and nothing planned happens. */
   kill(): void {
     this.#process?.cut();
-    this.scheduler.dropTimers();
+    this.clock.dropTimers();
     this.#dispatcher = undefined;
     this.#fanOut = undefined;
   }
@@ -203,7 +203,7 @@ export class PushMachine {
   }
 
   async record(stream: string, event: AccountEvent | TransactionEvent): Promise<RecordedEvent> {
-    const appended = newEvent(event, AUTHOR, this.scheduler.now());
+    const appended = newEvent(event, AUTHOR, this.clock.now());
     const [result] = await this.store.append([{ stream, expected: 'any', events: [appended] }]);
     const recorded = result?.kind === 'appended' ? this.store.readAt([result.position])[0] : undefined;
     if (recorded === undefined) throw new Error(`not recorded in ${stream}`);
@@ -215,7 +215,7 @@ export class PushMachine {
     transactionId: number,
     overrides: Readonly<Record<string, unknown>> = {},
   ): Promise<RecordedEvent> {
-    const created_at = new Date(this.scheduler.now()).toISOString();
+    const created_at = new Date(this.clock.now()).toISOString();
     const data = confirmedData({ transaction_id: transactionId, created_at, ...overrides });
     const event = { type: 'TransactionConfirmed', data } as unknown as TransactionEvent;
     const recorded = await this.record(`transaction-${transactionId}`, event);
@@ -224,7 +224,7 @@ export class PushMachine {
   }
 
   async void(transactionId: number): Promise<RecordedEvent> {
-    const voided_at = new Date(this.scheduler.now()).toISOString();
+    const voided_at = new Date(this.clock.now()).toISOString();
     const data = { transaction_id: transactionId, account_id: 7, voided_at, reason: null };
     const recorded = await this.record(`transaction-${transactionId}`, { type: 'TransactionVoided', data });
     this.follow();

@@ -11,5 +11,5 @@ export function memoryCoordination(clock: Clock, stores = new MemoryStores()): C
 
 /** Leases and processes in an embedded file. */
 export function fileCoordination(path: string, clock: Clock): Coordination {
-  return openCoordination(openSqliteTables(CONTROL_STORE, { path, clock }));
+  return openCoordination(openSqliteTables(CONTROL_STORE, { path, steady: clock }));
 }

@@ -17,7 +17,7 @@ export class MemoryStores {
       changed.close();
       if (destroyed) this.#stores.delete(plan.name);
     };
-    const tables = asTables(plan.name, new SqliteTables({ db, clock, changed, onClose }));
+    const tables = asTables(plan.name, new SqliteTables({ db, steady: clock, changed, onClose }));
     const write: Tables['write'] = async (...given) => {
       const done = await tables.write(...given);
       changed.notifyOthers();

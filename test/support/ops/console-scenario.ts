@@ -71,7 +71,7 @@ export async function makeTroubles(push: PushService): Promise<ConsoleScenario> 
         allowList: [],
         rateLimit: 60,
         driverMobile: false,
-        webhook: webhookOptions(service.operator.config, systemClock, url),
+        webhook: webhookOptions(service.operator.config, url),
       });
     });
     keys.push(issued.prefix);

@@ -56,7 +56,7 @@ export class Operator {
     url: string,
   ): Promise<WebhookSet> {
     return this.with(async (engines) => {
-      const options = webhookOptions(this.config, systemClock, url);
+      const options = webhookOptions(this.config, url);
       const set = await setWebhook(writerOf(engines), { accountId, prefix }, options);
       await applied(engines);
       return set;
@@ -70,7 +70,7 @@ export class Operator {
     { rateLimit = 100_000, allowList = [], driverMobile = false, webhookUrl }: KeyWishes = {},
   ): Promise<IssuedKey> {
     const { config } = this;
-    const webhook = webhookUrl === undefined ? null : webhookOptions(config, systemClock, webhookUrl);
+    const webhook = webhookUrl === undefined ? null : webhookOptions(config, webhookUrl);
     return this.with(async (engines) => {
       const writer = writerOf(engines);
       await changeAccount(writer, accountId, commands);

@@ -15,7 +15,7 @@ import { MemoryStores } from '../engines/memory-stores.ts';
 /** Opens the view in the files of this folder, as a process does. */
 export function viewInFolder(folder: string, clock: Clock): TransactionsView {
   const open = (plan: Parameters<typeof openSqliteTables>[0]) =>
-    openSqliteTables(plan, { path: join(folder, `${plan.name}.db`), clock });
+    openSqliteTables(plan, { path: join(folder, `${plan.name}.db`) });
   return openTransactionsView(open, clock);
 }
 
@@ -43,9 +43,5 @@ export async function alterServed(open: OpenTables, change: (made: Made) => Made
 
 /** Does the same in the file of a data directory. */
 export function alterServedIn(folder: string, change: (made: Made) => Made): Promise<void> {
-  const clock = { now: () => 0 };
-  return alterServed(
-    (plan) => openSqliteTables(plan, { path: join(folder, `${plan.name}.db`), clock }),
-    change,
-  );
+  return alterServed((plan) => openSqliteTables(plan, { path: join(folder, `${plan.name}.db`) }), change);
 }

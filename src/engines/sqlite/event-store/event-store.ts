@@ -1,5 +1,5 @@
 import type { StatementSync } from 'node:sqlite';
-import type { Clock } from '../../../base/clock.ts';
+import { type Clock, steadyClock } from '../../../base/clock.ts';
 import { Signal } from '../../../base/signal.ts';
 import { world } from '../../../base/world.ts';
 import type {
@@ -138,13 +138,13 @@ export class SqliteEventStore implements EventStore {
       while (!signal.aborted) {
         changed.reset();
         const batch = this.readAll({ prefixes, after: position, limit, unparsed });
-        if (batch.position > position || world.elapsedMs() - yieldedAtMs >= HEARTBEAT_MS) {
+        if (batch.position > position || steadyClock.now() - yieldedAtMs >= HEARTBEAT_MS) {
           position = batch.position;
           yield batch;
-          yieldedAtMs = world.elapsedMs();
+          yieldedAtMs = steadyClock.now();
         }
         if (signal.aborted) return;
-        if (batch.caughtUp) await changed.wait(Math.max(0, yieldedAtMs + HEARTBEAT_MS - world.elapsedMs()));
+        if (batch.caughtUp) await changed.wait(Math.max(0, yieldedAtMs + HEARTBEAT_MS - steadyClock.now()));
         else await world.nextTurn(); // reading is synchronous, so the event loop gets a turn between two batches
       }
     } finally {

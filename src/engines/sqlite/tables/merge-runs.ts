@@ -1,3 +1,4 @@
+import { steadyClock } from '../../../base/clock.ts';
 import { world } from '../../../base/world.ts';
 import type { AnyRow, TablePlan, Value } from '../../../tables/plan.ts';
 import { comparing, type Selected } from '../../../tables/selected.ts';
@@ -38,9 +39,9 @@ export async function mergeRuns(
   const rows: AnyRow[] = [];
   const steps = mergeSteps(table, found, wanted, { all, rows });
   const slice = (): boolean => {
-    const endMs = world.elapsedMs() + SLICE_MS;
+    const endMs = steadyClock.now() + SLICE_MS;
     do if (steps.next().done === true) return true;
-    while (world.elapsedMs() < endMs);
+    while (steadyClock.now() < endMs);
     return false;
   };
   while (!db.read(slice)) await world.nextTurn();

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import type { Clock } from '../../../base/clock.ts';
+import { type Clock, steadyClock } from '../../../base/clock.ts';
 import {
   type AnyRow,
   columnsOfIndex,
@@ -24,7 +24,7 @@ const MAX_RUNS = 32;
 export interface OpenFile extends Pick<OpenOptions, 'onPutAside' | 'cacheMiB'> {
   readonly path: string;
   /** The clock that `now` reads. */
-  readonly clock: Clock;
+  readonly steady?: Clock;
 }
 
 /** Returns the same statements for each version, since they make what is missing. */
@@ -33,7 +33,10 @@ export function migrationsOf(plan: StorePlan): string[] {
 }
 
 /** Opens the tables of an embedded file, and makes a missing one. Several processes and threads may have it open. */
-export function openSqliteTables(plan: StorePlan, { path, clock, ...options }: OpenFile): Tables {
+export function openSqliteTables(
+  plan: StorePlan,
+  { path, steady = steadyClock, ...options }: OpenFile,
+): Tables {
   const { durability, pageBytes } = plan;
   const ofPlan = { migrations: migrationsOf(plan), durability, ...(pageBytes && { pageBytes }) };
   const db = new Database(path, { ...options, ...ofPlan });
@@ -44,12 +47,12 @@ export function openSqliteTables(plan: StorePlan, { path, clock, ...options }: O
     if (!isDestroyed) return;
     for (const part of ['', '-wal', '-shm']) rmSync(`${path}${part}`, { force: true });
   };
-  return asTables(plan.name, new SqliteTables({ db, clock, changed, onClose }));
+  return asTables(plan.name, new SqliteTables({ db, steady, changed, onClose }));
 }
 
 export interface SqliteTablesParts {
   readonly db: Database;
-  readonly clock: Clock;
+  readonly steady: Clock;
   readonly changed: ChangeSignal;
   /** Called once, by `close` or `destroy`. */
   readonly onClose: (isDestroyed: boolean) => void;
@@ -105,7 +108,7 @@ export class SqliteTables implements TablesEngine {
   }
 
   async now() {
-    return this.#parts.clock.now();
+    return Math.floor(this.#parts.steady.now());
   }
 
   async destroy() {

@@ -38,12 +38,8 @@ const issue = command({
     webhookUrl: option.valued('url', 'the URL that transactions are pushed to', String),
   },
   changes: true,
-  async work(
-    { config, clock, writer, out },
-    [accountId],
-    { label, allow, rateLimit, driverMobile, webhookUrl },
-  ) {
-    const webhook = webhookUrl === undefined ? null : webhookOptions(config, clock, webhookUrl);
+  async work({ config, writer, out }, [accountId], { label, allow, rateLimit, driverMobile, webhookUrl }) {
+    const webhook = webhookUrl === undefined ? null : webhookOptions(config, webhookUrl);
     const issued = await issueKey(writer(), {
       accountId,
       environment: config.FUEL_ENVIRONMENT,

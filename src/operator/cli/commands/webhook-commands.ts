@@ -1,6 +1,5 @@
 import { standardSecret } from '../../../accounts/key-text.ts';
 import { openMasterKeys } from '../../../accounts/master-key.ts';
-import type { Clock } from '../../../base/clock.ts';
 import type { Config } from '../../../base/config/config.ts';
 import { silentLog } from '../../../base/log.ts';
 import type { AccountKey } from '../../../domain/account.ts';
@@ -26,9 +25,9 @@ const set = command({
   args: [readPrefix, String],
   changes: true,
   async work(session, [prefix, url]) {
-    const { config, engines, clock, writer, out } = session;
+    const { config, engines, writer, out } = session;
     const accountId = (await findKey(engines, prefix)).entry.id;
-    const options = webhookOptions(config, clock, url);
+    const options = webhookOptions(config, url);
     const { changed, webhookSecret, warning, account } = await setWebhook(
       writer(),
       { accountId, prefix },
@@ -164,11 +163,11 @@ async function answer(accountId: number, key: AccountKey, { engines }: Session) 
 }
 
 /** The parts that setting a webhook's URL needs, made from this process's configuration. */
-export function webhookOptions(config: Config, clock: Clock, url: string): WebhookOptions {
+export function webhookOptions(config: Config, url: string): WebhookOptions {
   return {
     url,
     allowPrivate: config.FUEL_WEBHOOK_ALLOW_PRIVATE,
     masterKeys: openMasterKeys(config),
-    names: createNameLookup({ resolve: resolveName, clock }),
+    names: createNameLookup({ resolve: resolveName }),
   };
 }

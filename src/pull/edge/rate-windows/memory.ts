@@ -1,4 +1,4 @@
-import { type Clock, sinceBoot } from '../../../base/clock.ts';
+import { type Clock, steadyClock } from '../../../base/clock.ts';
 import { type RateWindows, WINDOW_SECONDS } from './rate-windows.ts';
 
 const WINDOW_MS = WINDOW_SECONDS * 1_000;
@@ -8,8 +8,7 @@ const MAX_IDS = 250_000;
 export interface MemoryWindowsOptions {
   /** How many ids are counted at once. Beyond that, the windows that end first are forgotten. */
   readonly maxIds?: number;
-  /** A clock that never goes back. */
-  readonly clock?: Clock;
+  readonly steady?: Clock;
 }
 
 interface Window {
@@ -19,7 +18,7 @@ interface Window {
 
 /** Creates rate windows for this process alone. */
 export function createMemoryRateWindows(options: MemoryWindowsOptions = {}): RateWindows {
-  const { maxIds = MAX_IDS, clock = sinceBoot } = options;
+  const { maxIds = MAX_IDS, steady = steadyClock } = options;
   /** All windows have the same length, so the first one in the map ends first. */
   const windows = new Map<string, Window>();
   const begin = (id: string, nowMs: number): void => {
@@ -32,7 +31,7 @@ export function createMemoryRateWindows(options: MemoryWindowsOptions = {}): Rat
   };
   return {
     async hit(id, limit) {
-      const nowMs = clock.now();
+      const nowMs = steady.now();
       const window = windows.get(id);
       const leftMs = window === undefined ? 0 : window.endsAtMs - nowMs;
       if (window === undefined || leftMs <= 0) begin(id, nowMs);

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { type Clock, sinceBoot } from '../../../base/clock.ts';
+import { type Clock, steadyClock } from '../../../base/clock.ts';
 import type { RateVerdict, RateWindows } from './rate-windows.ts';
 
 /** How many full windows this process remembers. A forgotten one costs one more round trip. */
@@ -21,23 +21,22 @@ interface FullWindow {
 /**
  * Creates windows that all processes on one server share. `count` makes one round trip, which checks and counts in one
  * step by the server's clock. Once a window is full, which its last counted hit shows, hits are refused without one.
- * `clock` must be monotonic.
  */
 export function createSharedRateWindows(
   count: (id: string, limit: number) => Promise<CountedHit>,
-  clock: Clock = sinceBoot,
+  steady: Clock = steadyClock,
 ): RateWindows {
   const full = new LRUCache<string, FullWindow>({ max: MAX_REMEMBERED });
 
   function known(id: string, limit: number): RateVerdict | undefined {
     const window = full.get(id);
     if (window === undefined || window.hits < limit) return undefined;
-    const leftMs = window.endsAtMs - clock.now();
+    const leftMs = window.endsAtMs - steady.now();
     return leftMs > 0 ? refused(leftMs) : undefined;
   }
 
   async function ask(id: string, limit: number): Promise<RateVerdict> {
-    const askedAtMs = clock.now(); // read before the server's clock, so that it is never remembered for longer than it lasts
+    const askedAtMs = steady.now(); // read before the server's clock, so that it is never remembered for longer than it lasts
     const { counted, hits, leftMs } = await count(id, limit);
     if (hits >= limit) full.set(id, { hits, endsAtMs: askedAtMs + leftMs });
     return counted ? { allowed: true } : refused(leftMs);

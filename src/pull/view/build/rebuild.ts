@@ -1,9 +1,9 @@
+import { steadyClock } from '../../../base/clock.ts';
 import type { Coordination } from '../../../base/coordination/coordination.ts';
 import { whileHolding } from '../../../base/coordination/while-holding.ts';
 import { FuelError } from '../../../base/errors.ts';
 import { pause } from '../../../base/pause.ts';
 import { retryWhileUnavailable } from '../../../base/retry.ts';
-import { world } from '../../../base/world.ts';
 import { damageOf, describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
 import type { EventStore } from '../../../event-store/event-store.ts';
 import { type Follower, follow } from '../../../event-store/follow.ts';
@@ -46,7 +46,7 @@ export async function rebuildTransactions(options: RebuildOptions): Promise<Rebu
   const { coordination, holder, log, signal } = options;
   const lease = { coordination, lease: BUILD_LEASE, holder, ttlMs: LEASE_MS };
   const how = { component: 'rebuild', log, signal, maxUnavailableMs: MAX_UNAVAILABLE_MS };
-  const deadlineMs = world.elapsedMs() + MAX_LEASE_WAIT_MS;
+  const deadlineMs = steadyClock.now() + MAX_LEASE_WAIT_MS;
   for (;;) {
     const build = (until: AbortSignal) => Promise.allSettled([rebuild({ ...options, signal: until })]);
     const led = await retryWhileUnavailable(() => whileHolding(lease, how, build), how);
@@ -54,7 +54,7 @@ export async function rebuildTransactions(options: RebuildOptions): Promise<Rebu
     if (built?.status === 'rejected') throw built.reason;
     // A build that ended since its lease could not be renewed in time is continued.
     if (built?.value.outcome === 'switched' || (built !== undefined && signal.aborted)) return built.value;
-    if (built === undefined && (world.elapsedMs() > deadlineMs || signal.aborted)) {
+    if (built === undefined && (steadyClock.now() > deadlineMs || signal.aborted)) {
       throw new FuelError(
         'REFUSED',
         'another process is rebuilding this view: fuel projection status shows how far it is',

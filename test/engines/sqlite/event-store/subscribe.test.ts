@@ -34,7 +34,7 @@ describe('subscriptions on the embedded event store', () => {
 
   /** Stops the clock and the timers of this process. */
   function stopTime(): void {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'hrtime'] });
     onTestFinished(() => void vi.useRealTimers());
   }
 

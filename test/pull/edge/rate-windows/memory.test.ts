@@ -8,7 +8,7 @@ import { FakeClock } from '../../../support/fake-clock.ts';
 
 function opened(options: MemoryWindowsOptions = {}) {
   const clock = new FakeClock();
-  return { clock, windows: createMemoryRateWindows({ ...options, clock }) };
+  return { clock, windows: createMemoryRateWindows({ ...options, steady: clock }) };
 }
 
 describe('rate windows in memory', () => {

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Scheduler } from '../../../src/base/clock.ts';
+import type { AlarmClock } from '../../../src/base/clock.ts';
 
 interface Timer {
   atMs: number;
@@ -9,12 +9,11 @@ interface Timer {
 const TURNS = 12; // more than any chain of store calls and claims takes to settle
 
 /** Time and timers that only the test moves. */
-export class FakeScheduler implements Scheduler {
+export class FakeAlarmClock implements AlarmClock {
   #nowMs = Date.UTC(2026, 8, 3, 8);
   #timers: Timer[] = [];
   #steppedMs = 0;
-  /** A clock that never steps. */
-  readonly elapsed = { now: () => this.#nowMs - this.#steppedMs };
+  readonly steady = { now: () => this.#nowMs - this.#steppedMs };
 
   now(): number {
     return this.#nowMs;
