@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { blocksOf, readDocument } from '../support/documents.ts';
+import { blocksOf, readDocument, readOperations, sectionOf } from '../support/documents.ts';
 import { onServers } from '../support/engines/test-engines.ts';
 import { lastingPort } from '../support/lasting-port.ts';
 import { clone, Shell } from '../support/shell.ts';
@@ -7,12 +7,17 @@ import { clone, Shell } from '../support/shell.ts';
 describe.skipIf(onServers)('the README', () => {
   it('has commands that work as written, from the first start to a webhook', async () => {
     const text = readDocument('README.md');
+    const steps = sectionOf(readOperations(), '## Try a webhook on one machine');
     const [api, receiver] = [await lastingPort(), await lastingPort()];
-    const blocks = blocksOf(text.slice(text.indexOf('## Run it'))).map((block) =>
-      block.text.replaceAll('127.0.0.1:8443', `127.0.0.1:${api}`).replaceAll(':8444', `:${receiver}`),
-    );
-    expect(blocks.length).toBe(7);
-    const [serve = '', provision = '', pull = '', restart = '', push = '', send = '', sync = ''] = blocks;
+    const shellBlocks = (document: string): string[] =>
+      blocksOf(document)
+        .filter(({ language }) => language === 'sh')
+        .map((block) =>
+          block.text.replaceAll('127.0.0.1:8443', `127.0.0.1:${api}`).replaceAll(':8444', `:${receiver}`),
+        );
+    const [start = '', pull = '', check = '', ...furtherBlocks] = shellBlocks(text);
+    const [restart = '', push = '', send = '', sync = '', ...furtherSteps] = shellBlocks(steps);
+    expect([check, ...furtherBlocks, ...furtherSteps]).toEqual(['npm test\n']);
     const folder = clone();
     const ports = {
       FUEL_LISTEN: `127.0.0.1:${api}`,
@@ -21,24 +26,26 @@ describe.skipIf(onServers)('the README', () => {
     };
 
     let first = new Shell(folder, ports);
-    expect(serve).toContain('npm ci\n');
-    first.start(serve.replace('npm ci\n', '')); // done: it made the packages that this test itself runs with
+    const [install, demo, serve = '', ...furtherLines] = start.trim().split('\n');
+    expect([install, demo?.split(' #')[0]?.trim(), furtherLines]).toEqual(['npm ci', 'npm run demo', []]);
+    first.start(`${serve}\n`); // the packages are those that this test itself runs with
     await first.shows('"msg":"listening"');
     const second = new Shell(folder, ports);
-    expect(await second.paste(provision)).toContain('recorded 2, unchanged 0, refused 0');
-    expect(await second.paste(pull)).toContain('"number_plate":"ABC 123"');
+    const pulled = await second.paste(pull);
+    expect(pulled).toContain('recorded 2, unchanged 0, refused 0');
+    expect(pulled).toContain('"number_plate":"ABC 123"');
 
     await first.end();
     first = new Shell(folder, ports);
     first.start(restart);
     await first.shows('"msg":"listening"');
     await second.paste(push);
-    expect(text).toContain('`listening on port 8444`');
+    expect(steps).toContain('listening on port 8444');
     await second.shows(`listening on port ${receiver}`);
     const sent = await second.paste(send);
     expect(sent).toMatch(/^URL +https:\/\/localhost:\d+\/fuel-events\nOk +yes\nStatus +204\n/m);
     expect(sent).toContain('recorded 1, unchanged 0, refused 0');
-    expect(text).toContain('`transaction.confirmed 503`');
+    expect(steps).toContain('`transaction.confirmed 503`');
     await second.shows('transaction.confirmed 503 delivery ');
     expect(await second.paste('bin/fuel delivery list\n')).toMatch(/ 503 +transaction\.confirmed/);
     const synced = await second.paste(sync);
