@@ -30,7 +30,7 @@ export async function runTranscript(path: string, fixtures: string): Promise<str
   try {
     const lines: string[] = [];
     for (const [at, { above, command, expected }] of steps.entries()) {
-      vi.spyOn(world, 'now').mockReturnValue(BEGINS_MS + at * 1_000);
+      vi.spyOn(world, 'clockMs').mockReturnValue(BEGINS_MS + at * 1_000);
       const printed = (await run(wordsOf(command))).map((line) => line.replaceAll(folder, '/home/fuel'));
       lines.push(...above, `$ ${command}`, ...compared(printed, expected));
     }
@@ -54,10 +54,7 @@ async function run(words: readonly string[]): Promise<Printed> {
   }
   if (name !== 'fuel')
     throw new Error(`${name} is neither fuel nor one of ${Object.keys(PREPARATIONS).join(', ')}`);
-  const env: Record<string, string> = { ...process.env, FUEL_OPERATOR_LOGIN: 'ada' } as Record<
-    string,
-    string
-  >;
+  const env = { ...process.env, FUEL_OPERATOR_LOGIN: 'ada' } as Record<string, string>;
   for (const word of words.slice(0, nameAt)) {
     const [, setting = '', value = ''] = SETTING.exec(word) ?? [];
     env[setting] = value;
