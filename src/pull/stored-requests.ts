@@ -15,7 +15,6 @@ const REQUESTS = tablePlan({
 });
 export const REQUESTS_STORE: StorePlan = {
   ...{ name: 'requests', version: 1, tables: [REQUESTS], durability: 'normal', withinMs: 10_000 },
-  isRecreated: true,
 };
 const PAGE = 1_000;
 /** More ids than a process makes in a millisecond. */

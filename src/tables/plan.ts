@@ -52,10 +52,10 @@ export interface StorePlan {
   readonly durability: 'full' | 'normal';
   /** After this time a call on a server rejects with `STORE_UNAVAILABLE`. */
   readonly withinMs: number;
-  /** True if the store may be lost at any time. Then a damaged file is put aside and recreated. */
-  readonly isRecreated?: boolean;
   /** The page size of an embedded file, by default 8 KiB. Smaller pages suit commits that change little in many places. */
   readonly pageBytes?: number;
+  /** How much of an embedded file each connection keeps in memory, by default 2 MiB. */
+  readonly cacheMiB?: number;
 }
 
 /** Infers the types of the rows. */

@@ -35,7 +35,6 @@ const PROCESSES = tablePlan({
 export const CONTROL_STORE: StorePlan = {
   ...{ name: 'control', version: 1, tables: [LEASES, CHECKPOINTS, PROCESSES], durability: 'normal' },
   withinMs: 2_000, // leases last for seconds: a later answer would be useless
-  isRecreated: true,
 };
 
 /** The end of a lease that lasts until it is released: the last moment that a `Date` can represent. */

@@ -17,16 +17,16 @@ import { restoredOverLog } from './driver/restored-files.ts';
 import { SUBSCRIPTION_MIGRATIONS } from './event-store/group.ts';
 import { EVENT_MIGRATIONS } from './event-store/schema.ts';
 
-/** The embedded files: the version that this program writes, and whether the file may be lost at any time. */
+/** The embedded files, with the version that this program writes. */
 const FILES = {
-  events: { version: EVENT_MIGRATIONS.length, isRecreated: false },
+  events: { version: EVENT_MIGRATIONS.length },
   transactions: VIEWS_STORE,
   deliveries: DELIVERY_STORE,
-  subscriptions: { version: SUBSCRIPTION_MIGRATIONS.length, isRecreated: true },
+  subscriptions: { version: SUBSCRIPTION_MIGRATIONS.length },
   control: CONTROL_STORE,
   directory: DIRECTORY_STORE,
   requests: REQUESTS_STORE,
-} as const satisfies Readonly<Record<string, Pick<StorePlan, 'version' | 'isRecreated'>>>;
+} as const satisfies Readonly<Record<string, Pick<StorePlan, 'version'>>>;
 
 export type EmbeddedFile = keyof typeof FILES;
 
@@ -57,16 +57,15 @@ export function embeddedFiles(folder: string): string[] {
   return Object.values(EMBEDDED_FILES).flatMap((name) => numberedFiles(folder, name));
 }
 
-/** True if nothing that customers see is lost with the file. A damaged one is put aside and recreated. */
-export function isRecreated(name: EmbeddedFile): boolean {
-  return FILES[name].isRecreated === true;
-}
-
-/** Matches the name of a damaged file that was put aside. */
-export const PUT_ASIDE = /\.db\.damaged-\w+-\d+$/;
-
 /** The largest file that is checked while somebody waits. */
 export const MAX_READ_THROUGH_BYTES = 64 * 1024 * 1024;
+
+/** The state of one of the embedded files. */
+export interface EmbeddedState extends FileState {
+  readonly name: string;
+  /** The version that this program writes. */
+  readonly knownVersion: number;
+}
 
 /**
  * Returns the state of an embedded file; `undefined` if there is none. Of several files it returns a damaged one, if any.
@@ -76,14 +75,15 @@ export function inspectEmbedded(
   { FUEL_DATA_DIR }: Pick<Config, 'FUEL_DATA_DIR'>,
   name: EmbeddedFile,
   { maxCheckedBytes }: { readonly maxCheckedBytes: number },
-): (FileState & { readonly knownVersion: number }) | undefined {
+): EmbeddedState | undefined {
   const knownVersion = FILES[name].version;
   const found = numberedFiles(FUEL_DATA_DIR, EMBEDDED_FILES[name]).map((file) => {
+    const known = { name: file, knownVersion };
     try {
-      return { ...inspectFile(join(FUEL_DATA_DIR, file), { maxCheckedBytes }), knownVersion };
+      return { ...known, ...inspectFile(join(FUEL_DATA_DIR, file), { maxCheckedBytes }) };
     } catch (error) {
       if (!isDamage(error)) throw error;
-      return { version: knownVersion, damage: 'it is no database', isReadOnly: false, knownVersion };
+      return { ...known, version: knownVersion, damage: 'it is no database', isReadOnly: false };
     }
   });
   return found.find(({ damage }) => typeof damage === 'string') ?? found[0];
@@ -93,8 +93,7 @@ export function stateOf(config: Config, name: EmbeddedFile): StoreState {
   const [first] = numberedFiles(config.FUEL_DATA_DIR, EMBEDDED_FILES[name]);
   if (first !== undefined && isForeign(config.FUEL_DATA_DIR, EMBEDDED_FILES[name])) return 'read-only';
   if (faultOfRestore(config.FUEL_DATA_DIR) !== undefined) return 'damaged'; // opening it would apply the foreign log
-  const maxCheckedBytes = isRecreated(name) ? MAX_READ_THROUGH_BYTES : 0;
-  const state = inspectEmbedded(config, name, { maxCheckedBytes });
+  const state = inspectEmbedded(config, name, { maxCheckedBytes: 0 });
   if (state === undefined || state.version === 0) return 'missing'; // an empty file counts as missing
   if (typeof state.damage === 'string') return 'damaged';
   if (state.isReadOnly) return 'read-only';

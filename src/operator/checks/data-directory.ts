@@ -3,33 +3,24 @@ import { dirname, join, resolve } from 'node:path';
 import type { Config } from '../../base/config/config.ts';
 import { faultOfOwner, type OwnKind } from '../../base/config/own-files.ts';
 import { reasonOf } from '../../base/errors.ts';
+import { cureOf } from '../../engines/sqlite/driver/errors.ts';
 import {
   EMBEDDED_FILES,
   type EmbeddedFile,
+  type EmbeddedState,
   faultOfRestore,
   inspectEmbedded,
-  isRecreated,
   MAX_READ_THROUGH_BYTES,
-  PUT_ASIDE,
 } from '../../engines/sqlite/embedded-files.ts';
 import { type Finding, right, wrong } from './check.ts';
 
 const SECRET_FILES = ['master.key', 'tls-key.pem'];
 
-type FileState = NonNullable<ReturnType<typeof inspectEmbedded>>;
-
-/** The state of one embedded file. */
-export interface LookedAtFile extends FileState {
-  readonly name: string;
-  /** True if the next start recreates it when it is damaged. */
-  readonly isRecreated?: boolean;
-}
-
 /** Checks that the data directory is private and writable, and that the files of this program in it can be used. */
 export function checkDataDirectory(
   dataDir: string,
   /** Called if the folder can be used. */
-  lookAtFiles: () => readonly LookedAtFile[],
+  lookAtFiles: () => readonly EmbeddedState[],
 ): Finding {
   const path = resolve(dataDir);
   const found = statSync(path, { throwIfNoEntry: false });
@@ -55,16 +46,14 @@ export function checkDataDirectory(
 }
 
 /** Looks at the embedded files that exist. */
-export function lookAtFiles(config: Config): LookedAtFile[] {
+export function lookAtFiles(config: Config): EmbeddedState[] {
   return (Object.keys(EMBEDDED_FILES) as EmbeddedFile[]).flatMap((name) => {
     const state = inspectEmbedded(config, name, { maxCheckedBytes: MAX_READ_THROUGH_BYTES });
-    return state === undefined
-      ? []
-      : [{ name: EMBEDDED_FILES[name], isRecreated: isRecreated(name), ...state }];
+    return state === undefined ? [] : [state];
   });
 }
 
-function filesFinding(path: string, files: readonly LookedAtFile[]): Finding {
+function filesFinding(path: string, files: readonly EmbeddedState[]): Finding {
   const newer = files.find(({ version, knownVersion }) => version > knownVersion);
   if (newer !== undefined) {
     return wrong(
@@ -74,26 +63,13 @@ function filesFinding(path: string, files: readonly LookedAtFile[]): Finding {
   }
   const damaged = files.find(({ damage }) => typeof damage === 'string');
   if (damaged !== undefined) {
-    return wrong(
-      `${damaged.name} is damaged: ${damaged.damage}`,
-      damaged.isRecreated
-        ? 'check the disk; the next start renames the file and creates it again, and nothing is lost'
-        : `stop every process; move ${join(path, damaged.name)}, its -wal and its -shm to another folder, and keep them; then ` +
-            `${cureOf(damaged.name)} (docs/operations/troubleshooting.md, "A file is damaged")`,
-    );
+    return wrong(`${damaged.name} is damaged: ${damaged.damage}`, cureOf(join(path, damaged.name)));
   }
   const readOnly = files.filter(({ isReadOnly }) => isReadOnly).map(({ name }) => join(path, name));
   if (readOnly.length > 0) {
     return wrong(
       `this user (${process.getuid?.()}) may not write to ${readOnly.join(', ')}`,
       `chmod u+w ${readOnly.join(' ')}, or ${asOwnerOf(path)}`,
-    );
-  }
-  const aside = readdirSync(path).filter((name) => PUT_ASIDE.test(name));
-  if (aside.length > 0) {
-    return wrong(
-      `renamed because they were damaged, and created again: ${aside.join(', ')}`,
-      'check the disk, then remove them and their -wal and -shm',
     );
   }
   if (files.length === 0)
@@ -105,13 +81,6 @@ function filesFinding(path: string, files: readonly LookedAtFile[]): Finding {
       (older.length > 0 ? `; updated at the next start: ${older.join(', ')}` : '') +
       (large.length > 0 ? `; too large to be read here: ${large.join(', ')}` : ''),
   );
-}
-
-function cureOf(name: string): string {
-  if (name === EMBEDDED_FILES.events) return 'restore it from the backup';
-  if (name === EMBEDDED_FILES.deliveries)
-    return 'restore it from the backup; if there is none: fuel verify deliveries --repair --resend-unknown';
-  return 'start the service, which builds the view again';
 }
 
 /** Returns `undefined` for a file that is not the service's. */

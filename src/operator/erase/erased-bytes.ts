@@ -1,14 +1,8 @@
-import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isLocked } from '../../engines/sqlite/driver/errors.ts';
-import {
-  EMBEDDED_FILES,
-  embeddedFiles,
-  numberedFiles,
-  PUT_ASIDE,
-} from '../../engines/sqlite/embedded-files.ts';
+import { EMBEDDED_FILES, embeddedFiles, numberedFiles } from '../../engines/sqlite/embedded-files.ts';
 import type { Engines } from '../../service/engines/engines.ts';
 
 const LOCK_WAIT_MS = 100;
@@ -70,10 +64,7 @@ async function unusedFiles(
   { embedded, view }: Pick<Engines, 'embedded' | 'view'>,
   folder: string,
 ): Promise<Remainder[]> {
-  const names = existsSync(folder) ? readdirSync(folder) : [];
-  const remainders = names
-    .filter((name) => PUT_ASIDE.test(name) && WITH_RECORDS.some(([, stem]) => name.startsWith(stem)))
-    .map((name) => ({ file: join(folder, name), reason: 'it was damaged and put aside: remove it' }));
+  const remainders: Remainder[] = [];
   for (const [store, stem] of WITH_RECORDS) {
     const files = numberedFiles(folder, `${stem}.db`);
     const used = embedded.includes(store) ? await usedFiles(store, files, view) : [];

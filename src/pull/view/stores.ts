@@ -133,7 +133,7 @@ function storeOf(
   durability: StorePlan['durability'],
 ): StorePlan {
   const withinMs = patience === 'page' ? PAGE_MS : PATIENT_MS;
-  return { name, version: 1, tables, durability, withinMs };
+  return { name, version: 1, tables, durability, withinMs, cacheMiB: 8 };
 }
 
 /**

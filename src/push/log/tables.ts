@@ -87,6 +87,7 @@ export const DELIVERY_STORE: StorePlan = {
   durability: 'full',
   withinMs: 5_000, // as long as a lease: a later answer would be useless
   pageBytes: 4096, // a delivery changes a little in many places, and each page is written whole
+  cacheMiB: 8, // the inner pages of its indexes, and the leaves in use
 };
 
 export type StoredRow = RowOf<typeof DELIVERIES>;

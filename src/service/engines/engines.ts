@@ -15,8 +15,7 @@ export type PortName = 'events' | 'tables' | 'rateWindows';
 
 /**
  * The state of a store before it is opened. Opening a missing store creates it, and opening one of another version
- * updates it. Opening a read-only one leaves files beside it. One that other users may access is refused. Opening a
- * damaged store that can be recreated moves it aside.
+ * updates it. Opening a read-only one leaves files beside it. A damaged one, and one that other users may access, is refused.
  */
 export type StoreState = 'missing' | 'of another version' | 'read-only' | 'damaged' | 'current';
 

@@ -226,9 +226,7 @@ describe.runIf(process.platform === 'linux')('a watched file', () => {
 
   test('is polled for where the log cannot be watched', async () => {
     class WithoutLog extends Database {
-      override get path(): string {
-        return join(super.path, 'nowhere');
-      }
+      override readonly path = join(temporaryFolder(), 'nowhere');
     }
     const { path, commitElsewhere } = file();
     const db = new WithoutLog(path, { migrations: [], durability: 'normal' });

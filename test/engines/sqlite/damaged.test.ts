@@ -1,20 +1,9 @@
-import {
-  closeSync,
-  existsSync,
-  openSync,
-  readdirSync,
-  readlinkSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { closeSync, openSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { FuelError } from '../../../src/base/errors.ts';
 import { backupFile } from '../../../src/engines/sqlite/copied-files.ts';
 import { Database } from '../../../src/engines/sqlite/driver/database.ts';
-import { idOfFile, putAside } from '../../../src/engines/sqlite/driver/put-aside.ts';
+import { damagedFile } from '../../../src/engines/sqlite/driver/errors.ts';
 import { commandLine } from '../../support/service/command-line.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
@@ -50,29 +39,29 @@ const DAMAGES: readonly [string, () => void][] = [
   ['that is cut short', () => truncateSync(path, statSync(path).size / 2)],
 ];
 
-/** Returns the error of reading the whole file. */
-function faultOf(): FuelError {
-  let db: Database | undefined;
-  try {
-    db = new Database(path, OPTIONS);
-    db.prepare('SELECT name, text FROM things ORDER BY name').all();
-    db.prepare('PRAGMA integrity_check').all();
-  } catch (error) {
-    if (error instanceof FuelError) return error;
-    throw error;
-  } finally {
-    db?.close();
-  }
-  throw new Error('it was read');
-}
+/** The error of opening a file that is damaged. */
+const damaged = () =>
+  expect.objectContaining({ code: 'STORE_DAMAGED', message: expect.stringContaining(path) });
 
 describe('a file', () => {
-  test.each(DAMAGES)('%s is named with its path, and what to do', (_, damage) => {
+  test.each(DAMAGES)('%s is not opened', (_, damage) => {
     damage();
-    const { code, message } = faultOf();
-    expect(code).toBe('STORE_DAMAGED');
-    expect(message).toContain(`${path} is damaged`);
-    expect(message).toContain('docs/operations/troubleshooting.md');
+    expect(() => new Database(path, OPTIONS)).toThrow(damaged());
+  });
+
+  test('that is large is not read through when it is opened: reading what is damaged fails', () => {
+    overwrite(PAGE_BYTES);
+    truncateSync(path, 20 * 1024 * 1024);
+    const db = new Database(path, OPTIONS);
+    onTestFinished(() => db.close());
+    expect(() => db.prepare('SELECT name FROM things').all()).toThrow(damaged());
+  });
+
+  test.each(DAMAGES)('%s while it is open fails to be read', (_, damage) => {
+    const db = new Database(path, { ...OPTIONS, cacheMiB: 0 });
+    onTestFinished(() => db.close());
+    damage();
+    expect(() => db.prepare('SELECT name, text FROM things').all()).toThrow(damaged());
   });
 
   test('that is damaged is named in the error of its backup too', async () => {
@@ -84,126 +73,26 @@ describe('a file', () => {
   });
 });
 
-const asides = () => readdirSync(dirname(path)).filter((name) => /\.damaged-\w+-\d+$/.test(name));
+const DELETED = 'transactions.db transactions-2.db subscriptions.db control.db directory.db requests.db';
 
-/** Opens the file as one that may be recreated. */
-function recreatable() {
-  const reported: string[] = [];
-  const db = new Database(path, {
-    ...OPTIONS,
-    cacheMiB: 0,
-    onPutAside: (aside) => void reported.push(basename(aside)),
-  });
-  onTestFinished(() => db.close());
-  const all = db.prepare('SELECT name FROM things');
-  const add = db.prepare('INSERT INTO things VALUES (?, ?)');
-  const write = (name: string) => db.write(() => add.run(name, 'x'));
-  return { db, reported, write, names: () => all.all().map(({ name }) => name) };
-}
+describe('the error of a damaged file', () => {
+  const toldOf = (name: string) => damagedFile(join(dirname(path), name), 'why').message;
 
-describe('a file that may be recreated', () => {
-  test.each(DAMAGES)('%s is put aside when it is opened, and reported once', async (_, damage) => {
-    damage();
-    const { names, reported, write } = recreatable();
-    expect(names()).toEqual([]);
-    await write('new');
-    expect(reported).toEqual(asides());
-    expect(reported).toHaveLength(1);
-    const second = recreatable();
-    expect([second.names(), second.reported]).toEqual([['new'], []]);
+  test.each(DELETED.split(' '))('says that %s can be deleted, since the service rebuilds it', (name) => {
+    const file = join(dirname(path), name);
+    const told = toldOf(name);
+    expect(told).toContain(`${file} is damaged (why): stop every process`);
+    expect(told).toContain(`rm -f ${file} ${file}-wal ${file}-shm, and start again`);
+    expect(told.includes('the log of requests')).toBe(name === 'requests.db');
   });
 
-  test('that is damaged while it is open is replaced, and what found it is to be retried', async () => {
-    const one = recreatable();
-    const other = recreatable();
-    expect(other.names()).toHaveLength(1_000);
-    overwrite(PAGE_BYTES);
-    expect(() => one.names()).toThrow(expect.objectContaining({ code: 'STORE_UNAVAILABLE' }));
-    expect(one.names()).toEqual([]);
-    await one.write('new');
-    // The user that had the old file open gets an error once, and then uses the new file.
-    await expect(other.write('other')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-    await other.write('other');
-    expect(one.names()).toEqual(['new', 'other']);
-    expect([one.reported, other.reported, asides()]).toEqual([asides(), [], one.reported]);
-    expect([one.db.replacements, other.db.replacements]).toEqual([1, 1]);
-  });
-
-  test('is put aside once, also where another process was first', () => {
-    const id = idOfFile(path);
-    overwrite(0);
-    writeFileSync(`${path}-wal`, 'what the new file must not take for its own');
-    const aside = putAside(path, id) ?? '';
-    expect([existsSync(`${path}-wal`), existsSync(`${aside}-wal`)]).toEqual([false, true]);
-    const { names } = recreatable();
-    expect(putAside(path, id)).toBeUndefined();
-    expect(names()).toEqual([]);
-    expect([asides(), idOfFile(aside)]).toEqual([[basename(aside)], id]);
-  });
-
-  test('is usable when its replacement is reported, and of the old one nothing stays open', async () => {
-    const isOfFile = (fd: string) => {
-      const target = `/proc/self/fd/${fd}`;
-      return existsSync(target) && readlinkSync(target).startsWith(path);
-    };
-    const openFiles = () => readdirSync('/proc/self/fd').filter(isOfFile).length;
-    let names: unknown;
-    const db: Database = new Database(path, {
-      ...OPTIONS,
-      cacheMiB: 0,
-      onPutAside() {
-        names = db.prepare('SELECT name FROM things').all();
-      },
-    });
-    const [open, version] = [openFiles(), db.dataVersion()];
-    expect([open > 0, version > 0]).toEqual([true, true]);
-    overwrite(PAGE_BYTES);
-    await expect(
-      db.write(() => db.prepare("UPDATE things SET text = '' WHERE text > ''").run()),
-    ).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-    expect([names, db.dataVersion() > 0, openFiles()]).toEqual([[], true, open]);
-    db.close();
-    expect(openFiles()).toBe(0);
-  });
-
-  test('that another process has put aside gets no change any more: each kind of work begins anew', async () => {
-    const { db } = recreatable();
-    const add = db.prepare("INSERT INTO things VALUES ('new', 'x')");
-    const counted = db.prepare('SELECT count(*) AS count FROM things');
-    const works = [
-      () => db.write(() => add.run()),
-      async () => db.read(() => counted.get()),
-      async () => counted.get(),
-    ];
-    for (const [replaced, work] of works.entries()) {
-      putAside(path, idOfFile(path));
-      await expect(work()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-      expect([db.replacements, counted.get()?.count]).toEqual([replaced + 1, 0]);
-    }
-  });
-
-  test('whose update meets damage is recreated too', () => {
-    overwrite(PAGE_BYTES);
-    const reported: string[] = [];
-    const migrations = [...OPTIONS.migrations, "UPDATE things SET text = ''"];
-    const db = new Database(path, { ...OPTIONS, migrations, onPutAside: (aside) => reported.push(aside) });
-    onTestFinished(() => db.close());
-    expect([db.prepare('SELECT name FROM things').all(), reported.length]).toEqual([[], 1]);
-  });
-
-  test('that is large is not looked through when it is opened', () => {
-    overwrite(PAGE_BYTES);
-    truncateSync(path, 16 * 1024 * 1024);
-    const { reported, names } = recreatable();
-    expect(reported).toEqual([]);
-    expect(names).toThrow(expect.objectContaining({ code: 'STORE_UNAVAILABLE' }));
-    expect(reported).toHaveLength(1);
-  });
-
-  test('that is whole is neither looked for faults in vain nor put aside', () => {
-    const { names, reported } = recreatable();
-    expect([names().length, reported]).toEqual([1_000, []]);
-  });
+  test.each(['events.db', 'deliveries.db'])(
+    'says that %s must be kept and restored from the backup',
+    (name) => {
+      expect(toldOf(name)).toContain('and keep them; then restore it from the backup');
+      expect(toldOf(name)).not.toContain('rm ');
+    },
+  );
 });
 
 test('a command on a damaged file fails with the path of the file, and without a stack', async () => {

@@ -1,11 +1,12 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { checkDataDirectory, type LookedAtFile } from '../../../src/operator/checks/data-directory.ts';
+import type { EmbeddedState } from '../../../src/engines/sqlite/embedded-files.ts';
+import { checkDataDirectory } from '../../../src/operator/checks/data-directory.ts';
 import { said } from '../../support/checks/facts.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
-const FILE: LookedAtFile = {
+const FILE: EmbeddedState = {
   name: 'events.db',
   version: 3,
   knownVersion: 3,
@@ -13,7 +14,7 @@ const FILE: LookedAtFile = {
   isReadOnly: false,
 };
 
-const check = (path: string, files: readonly LookedAtFile[] = []) =>
+const check = (path: string, files: readonly EmbeddedState[] = []) =>
   said(checkDataDirectory(path, () => files));
 
 describe('the data directory', () => {

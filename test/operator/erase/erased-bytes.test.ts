@@ -85,17 +85,14 @@ test('a file of the service that no store uses any more is reported each time un
   const { folder, path, remove } = stored();
   const view = viewOf(folder);
   await view.reset('store-1', 0);
-  const aside = ['transactions-3.db.damaged-20261128T101500-7', 'control.db.damaged-20261128T101500-8'];
-  for (const name of ['events.db', 'transactions-2.db', ...aside]) writeFileSync(join(folder, name), '');
+  for (const name of ['events.db', 'transactions-2.db']) writeFileSync(join(folder, name), '');
   const unused = (name: string) => ({
     file: join(folder, name),
     reason: 'the service no longer uses it: remove it',
   });
-  const damaged = { file: join(folder, aside[0] ?? ''), reason: 'it was damaged and put aside: remove it' };
-  expect(await remove()).toEqual([damaged, unused('transactions-2.db')]);
+  expect(await remove()).toEqual([unused('transactions-2.db')]);
   const onServers = { embedded: [], view: () => view };
   expect(await removeErasedBytes(onServers, { folder })).toEqual([
-    damaged,
     ...['events.db', 'transactions.db', 'transactions-1.db', 'transactions-2.db', 'deliveries.db'].map(
       unused,
     ),

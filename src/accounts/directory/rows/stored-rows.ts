@@ -36,7 +36,6 @@ const CHECKPOINT = tablePlan({
 export const DIRECTORY_STORE: StorePlan = {
   ...{ name: 'directory', version: 1, tables: [ROWS, KEYS, CHECKPOINT], durability: 'normal' },
   withinMs: 10_000, // one operation reads or writes some hundred rows
-  isRecreated: true,
 };
 const THE_ONE = 'directory';
 const ROWS_A_READ = 500;

@@ -3,8 +3,8 @@ import { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FuelError } from '../../../base/errors.ts';
 import { backoff } from '../../../base/retry.ts';
-import { damagedFile, isBusy, isDamage, isLocked, toKnownError } from './errors.ts';
-import { idOfFile, putAside } from './put-aside.ts';
+import { damagedFile, isBusy, isLocked, isRebuilt, toKnownError } from './errors.ts';
+import { damageIn } from './inspect-file.ts';
 
 const MAX_READ_WAIT_MS = 1_000; // readers wait only while another process recovers the log after a crash
 const MAX_LOCK_WAIT_MS = 30_000;
@@ -13,8 +13,8 @@ const MAX_OPEN_TRIES = 50;
 const OPEN_PAUSE_MS = 20;
 const PAGE_BYTES = 8192; // five records a page
 const SMALL_CACHE_MIB = 2; // a process opens a dozen connections
-/** A file up to this size that may be recreated is checked when it is opened, which takes some milliseconds. */
-const MAX_LOOKED_THROUGH_BYTES = 16 * 1024 * 1024;
+/** A file up to this size is read through when it is opened, which takes a millisecond per MiB. */
+const MAX_CHECKED_BYTES = 16 * 1024 * 1024;
 const LOG_BYTES = 16 * 1024 * 1024; // between checkpoints
 
 export interface OpenOptions {
@@ -26,11 +26,6 @@ export interface OpenOptions {
   readonly pageBytes?: number;
   /** How much of the file this connection keeps in memory, besides the operating system's cache; by default 2. */
   readonly cacheMiB?: number;
-  /**
-   * Given for a file that may be lost at any time. If it is damaged, it is renamed and recreated, and this is called. The
-   * call that found the damage rejects with `STORE_UNAVAILABLE`, and must be retried from its beginning.
-   */
-  readonly onPutAside?: ((aside: string) => void) | undefined;
 }
 
 /**
@@ -38,36 +33,21 @@ export interface OpenOptions {
  * a writer. Statements run on the calling thread.
  */
 export class Database {
-  readonly #path: string;
-  readonly #options: OpenOptions;
-  #db: DatabaseSync;
-  /** The id of the open file, which another process may have put aside. */
-  #fileId: number | undefined;
-  #isPrepared = false;
-  #replacements = 0;
+  readonly path: string;
+  readonly #db: DatabaseSync;
   #dataVersion: StatementSync | undefined;
 
+  /** Throws `STORE_DAMAGED` for a damaged file, and `STORE_NEWER` if this program does not know its version. */
   constructor(path: string, options: OpenOptions) {
-    this.#path = path;
-    this.#options = options;
-    this.#db = this.#open();
+    this.path = path;
+    this.#db = this.#orKnown(() => new DatabaseSync(path, { timeout: MAX_LOCK_WAIT_MS }));
     try {
-      this.#prepareFile();
+      withoutRace(() => this.#prepare(options));
+      this.#check();
     } catch (error) {
       this.close();
-      const known = toKnownError(this.#path, error);
-      if (options.onPutAside === undefined || !isDamage(known)) throw known;
-      this.#replace();
+      throw this.#known(error);
     }
-  }
-
-  get path(): string {
-    return this.#path;
-  }
-
-  /** How often the file was replaced since it was opened. Each time its content was lost. */
-  get replacements(): number {
-    return this.#replacements;
   }
 
   get isOpen(): boolean {
@@ -76,13 +56,12 @@ export class Database {
 
   /** Throws `STORE_CLOSED` after `close`. */
   assertOpen(): void {
-    if (!this.#db.isOpen) throw new FuelError('STORE_CLOSED', `${this.#path} is closed`);
+    if (!this.#db.isOpen) throw new FuelError('STORE_CLOSED', `${this.path} is closed`);
   }
 
   prepare(sql: string): StatementSync {
     this.assertOpen();
-    const make = (): StatementSync => this.#db.prepare(sql);
-    return this.#withKnownErrors(this.#orKnown(make), make);
+    return this.#withKnownErrors(this.#orKnown(() => this.#db.prepare(sql)));
   }
 
   exec(sql: string): void {
@@ -101,7 +80,7 @@ export class Database {
     for (;;) {
       if (this.#tryBegin()) return this.#finish(work);
       if (performance.now() > deadline) {
-        throw new FuelError('STORE_BUSY', `${this.#path} stayed locked for ${MAX_LOCK_WAIT_MS / 1000} s`);
+        throw new FuelError('STORE_BUSY', `${this.path} stayed locked for ${MAX_LOCK_WAIT_MS / 1000} s`);
       }
       await sleep(waits.next().value);
     }
@@ -124,17 +103,8 @@ export class Database {
     if (this.#db.isOpen) this.#db.close();
   }
 
-  #open(): DatabaseSync {
-    try {
-      return new DatabaseSync(this.#path, { timeout: MAX_LOCK_WAIT_MS });
-    } catch (error) {
-      throw toKnownError(this.#path, error);
-    }
-  }
-
   #tryBegin(): boolean {
     this.assertOpen();
-    this.#assertPresent();
     this.#db.exec('PRAGMA busy_timeout = 0');
     try {
       this.#db.exec('BEGIN IMMEDIATE');
@@ -149,7 +119,6 @@ export class Database {
 
   #within<T>(begin: string, work: () => T, end = 'COMMIT'): T {
     this.assertOpen();
-    this.#assertPresent();
     this.#orKnown(() => this.#db.exec(begin));
     return this.#finish(work, end);
   }
@@ -165,32 +134,15 @@ export class Database {
     }
   }
 
-  /** Wraps a statement, since most run outside of `write` and `read`, and any may find a damaged page or another file. */
-  #withKnownErrors(statement: StatementSync, make: () => StatementSync): StatementSync {
-    let present = { statement, db: this.#db };
+  /** Wraps a statement, since most run outside of `write` and `read`, and any may find a damaged page. */
+  #withKnownErrors(statement: StatementSync): StatementSync {
     for (const name of ['get', 'all', 'run'] as const) {
       const call = StatementSync.prototype[name] as (...values: unknown[]) => unknown;
       Object.defineProperty(statement, name, {
-        value: (...values: unknown[]): unknown => {
-          try {
-            this.#assertPresent();
-            if (present.db !== this.#db) present = { statement: make(), db: this.#db };
-            return call.apply(present.statement, values);
-          } catch (error) {
-            throw this.#known(error);
-          }
-        },
+        value: (...values: unknown[]): unknown => this.#orKnown(() => call.apply(statement, values)),
       });
     }
     return statement;
-  }
-
-  /** Throws `STORE_UNAVAILABLE` if another process has put the file aside. The new one is open then. */
-  #assertPresent(): void {
-    if (this.#options.onPutAside === undefined || !this.#db.isOpen || this.#db.isTransaction) return;
-    if (idOfFile(this.#path) === this.#fileId) return;
-    this.#replace();
-    throw new FuelError('STORE_UNAVAILABLE', `${this.#path} was replaced`);
   }
 
   #orKnown<T>(work: () => T): T {
@@ -202,33 +154,18 @@ export class Database {
   }
 
   #known(error: unknown): unknown {
-    const known = toKnownError(this.#path, error);
-    if (this.#options.onPutAside === undefined || !this.#isPrepared || !isDamage(known)) return known;
-    this.#replace();
-    return new FuelError('STORE_UNAVAILABLE', `${this.#path} was damaged, and is recreated`, {
-      cause: known,
-    });
+    return toKnownError(this.path, error);
   }
 
-  #replace(): void {
-    this.close();
-    const aside = putAside(this.#path, this.#fileId);
-    this.#db = this.#open();
-    this.#dataVersion = undefined;
-    this.#replacements++;
-    this.#prepareFile();
-    if (aside !== undefined) this.#options.onPutAside?.(aside);
-  }
-
-  #prepareFile(): void {
-    this.#isPrepared = false;
-    this.#fileId = idOfFile(this.#path);
-    withoutRace(() => this.#prepare(this.#options));
-    if (this.#options.onPutAside !== undefined && statSync(this.#path).size < MAX_LOOKED_THROUGH_BYTES) {
-      const found = this.#db.prepare('PRAGMA quick_check(1)').get()?.quick_check;
-      if (found !== 'ok') throw damagedFile(this.#path, found);
-    }
-    this.#isPrepared = true;
+  /**
+   * Refuses a damaged file that the service rebuilds. Damage in a large one is found when it is read. A file that only a backup
+   * restores is used as far as it can be read.
+   */
+  #check(): void {
+    const { size = Number.POSITIVE_INFINITY } = statSync(this.path, { throwIfNoEntry: false }) ?? {};
+    if (size > MAX_CHECKED_BYTES || !isRebuilt(this.path)) return;
+    const damage = damageIn(this.#db);
+    if (damage !== null) throw damagedFile(this.path, damage);
   }
 
   #prepare(options: OpenOptions): void {
@@ -259,7 +196,7 @@ export class Database {
     if (version <= known) return version;
     throw new FuelError(
       'STORE_NEWER',
-      `${this.#path} has version ${version} and this program knows ${known}: ` +
+      `${this.path} has version ${version} and this program knows ${known}: ` +
         'run the newer program, or restore a backup made by this one',
     );
   }

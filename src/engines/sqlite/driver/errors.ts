@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { writeRefused } from '../../../base/disk/disk.ts';
 import { type ErrorCode, FuelError } from '../../../base/errors.ts';
 
@@ -49,20 +49,41 @@ export function orDamaged(path: string, error: unknown): unknown {
   // We store nothing above 2^53, so a larger number means damage.
   const isOutOfRange = (error as { readonly code?: unknown } | null)?.code === 'ERR_OUT_OF_RANGE';
   if (!isOutOfRange && !DAMAGED_CODES.has(codeOf(error) ?? 0)) return error;
-  return damagedFile(path, error);
+  return damagedFile(path, (error as Error).message, { cause: error });
 }
 
 export function isDamage(error: unknown): boolean {
   return error instanceof FuelError && error.code === 'STORE_DAMAGED';
 }
 
-export function damagedFile(path: string, cause: unknown): FuelError {
-  return new FuelError(
-    'STORE_DAMAGED',
-    `${resolve(path)} is damaged or no database of this service: stop the service, keep the file, and see ` +
-      'docs/operations/troubleshooting.md, "A file is damaged"',
-    { cause },
-  );
+export function damagedFile(path: string, fault: string, options?: ErrorOptions): FuelError {
+  const message = `${resolve(path)} is damaged (${fault}): ${cureOf(path)}`;
+  return new FuelError('STORE_DAMAGED', message, options);
+}
+
+/** The files that only a backup restores, and how. The service rebuilds the others. */
+const RESTORED: Readonly<Record<string, string>> = {
+  'events.db': 'restore it from the backup',
+  'deliveries.db':
+    'restore it from the backup, or without one run: fuel verify deliveries --repair --resend-unknown',
+};
+
+/** True if the service rebuilds the file when it is deleted. */
+export function isRebuilt(path: string): boolean {
+  return RESTORED[basename(path)] === undefined;
+}
+
+/** Says what to do about a damaged file. */
+export function cureOf(path: string): string {
+  const file = resolve(path);
+  const rebuilds =
+    basename(file) === 'requests.db'
+      ? 'creates it again, and only the log of requests is lost'
+      : 'rebuilds it, and nothing is lost';
+  const cure = isRebuilt(file)
+    ? `run: rm -f ${file} ${file}-wal ${file}-shm, and start again: the service ${rebuilds}`
+    : `move it, its -wal and its -shm to another folder, and keep them; then ${RESTORED[basename(file)]}`;
+  return `stop every process and check the disk; ${cure} (docs/operations/troubleshooting.md, "A file is damaged")`;
 }
 
 /** Returns SQLite's primary result code; `undefined` for another error. */

@@ -25,13 +25,18 @@ export function inspectFile(
   try {
     const version = db.prepare('PRAGMA user_version').get()?.user_version as number;
     if (statSync(path).size > maxCheckedBytes) return { version, damage: undefined, isReadOnly };
-    const found = db.prepare('PRAGMA quick_check(1)').get()?.quick_check as string;
-    return { version, damage: found === 'ok' ? null : found, isReadOnly };
+    return { version, damage: damageIn(db), isReadOnly };
   } catch (error) {
     throw orDamaged(path, error);
   } finally {
     db.close();
   }
+}
+
+/** Returns the first damage that SQLite finds when it reads all of a file; `null` if there is none. */
+export function damageIn(db: DatabaseSync): string | null {
+  const found = String(db.prepare('PRAGMA quick_check(1)').get()?.quick_check);
+  return found === 'ok' ? null : found.replace('*** in database main ***\n', '');
 }
 
 /**

@@ -70,7 +70,6 @@ export class SqliteGroup {
   readonly #store: SqliteEventStore;
   readonly #clock: Clock;
   readonly #name: string;
-  readonly #replacements: number;
   readonly #statements: ReturnType<typeof prepareStatements>;
   /** True once the log was found to have the event at the group's position. */
   #isKnownLog = false;
@@ -80,7 +79,6 @@ export class SqliteGroup {
     this.#store = store;
     this.#clock = clock;
     this.#name = group;
-    this.#replacements = db.replacements;
     this.#statements = prepareStatements(db);
   }
 
@@ -143,8 +141,6 @@ export class SqliteGroup {
 
   #settings(): GroupRow {
     const row = this.#statements.group.get(this.#name) as GroupRow | undefined;
-    if (row === undefined && this.#db.replacements > this.#replacements)
-      throw new FuelError('STORE_UNAVAILABLE', `the group ${this.#name} was in a file that is replaced`);
     if (row === undefined) throw new FuelError('REFUSED', `there is no group ${this.#name}: ensure it first`);
     return row;
   }

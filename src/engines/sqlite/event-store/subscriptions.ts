@@ -9,7 +9,7 @@ import {
   type PersistentSubscriptions,
 } from '../../../event-store/event-store.ts';
 import type { Position } from '../../../event-store/recorded-event.ts';
-import { Database, type OpenOptions } from '../driver/database.ts';
+import { Database } from '../driver/database.ts';
 import type { SqliteEventStore } from './event-store.ts';
 import { SqliteGroup, SUBSCRIPTION_MIGRATIONS } from './group.ts';
 import { SqliteGroupConsumer } from './group-consumer.ts';
@@ -21,7 +21,6 @@ export interface SqliteSubscriptionsOptions {
   readonly clock: Clock;
   /** The longest pause between two claims of a waiting consumer. Tests that move the clock make it shorter. */
   readonly pollMs?: number;
-  readonly onPutAside?: OpenOptions['onPutAside'];
 }
 
 /** Within this time a consumer notices events that another one gives back or replays. It notices new events at once. */
@@ -34,9 +33,9 @@ export class SqliteSubscriptions implements PersistentSubscriptions {
   readonly #clock: Clock;
   readonly #pollMs: number;
 
-  constructor({ path, store, clock, pollMs = POLL_MS, onPutAside }: SqliteSubscriptionsOptions) {
+  constructor({ path, store, clock, pollMs = POLL_MS }: SqliteSubscriptionsOptions) {
     // If a power cut loses a commit, its events are handed out again, which consumers must be able to handle anyway.
-    this.#db = new Database(path, { migrations: SUBSCRIPTION_MIGRATIONS, durability: 'normal', onPutAside });
+    this.#db = new Database(path, { migrations: SUBSCRIPTION_MIGRATIONS, durability: 'normal' });
     this.#store = store;
     this.#clock = clock;
     this.#pollMs = pollMs;

@@ -11,7 +11,7 @@ import { comparing, groupOf, runsOf, type Selected } from '../../../tables/selec
 import type { ChangeSignal, Tables, Write } from '../../../tables/tables.ts';
 import { allDone, asTables, type TablesEngine, type Wanted } from '../../tables/as-tables.ts';
 import { CommitWatch } from '../driver/commit-watch.ts';
-import { Database, type OpenOptions } from '../driver/database.ts';
+import { Database } from '../driver/database.ts';
 import { mergeRuns } from './merge-runs.ts';
 import { from, indexesOf, type Sql, schemaOf, selectOf, where } from './sql.ts';
 import { isWritten } from './write.ts';
@@ -21,7 +21,7 @@ type Statement = ReturnType<Database['prepare']>;
 /** How many runs SQLite merges. With more, preparing the statement would take milliseconds. */
 const MAX_RUNS = 32;
 
-export interface OpenFile extends Pick<OpenOptions, 'onPutAside' | 'cacheMiB'> {
+export interface OpenFile {
   readonly path: string;
   /** The clock that `now` reads. */
   readonly steady?: Clock;
@@ -33,13 +33,8 @@ export function migrationsOf(plan: StorePlan): string[] {
 }
 
 /** Opens the tables of an embedded file, and makes a missing one. Several processes and threads may have it open. */
-export function openSqliteTables(
-  plan: StorePlan,
-  { path, steady = steadyClock, ...options }: OpenFile,
-): Tables {
-  const { durability, pageBytes } = plan;
-  const ofPlan = { migrations: migrationsOf(plan), durability, ...(pageBytes && { pageBytes }) };
-  const db = new Database(path, { ...options, ...ofPlan });
+export function openSqliteTables(plan: StorePlan, { path, steady = steadyClock }: OpenFile): Tables {
+  const db = new Database(path, { ...plan, migrations: migrationsOf(plan) });
   const changed = new CommitWatch(db);
   const onClose = (isDestroyed: boolean): void => {
     db.close();

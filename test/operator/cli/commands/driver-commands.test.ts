@@ -58,10 +58,10 @@ describe('fuel driver', () => {
 
   test('redact ends with 1 while a file of the service may still hold the name', async () => {
     const { fuel, file } = await imported();
-    const aside = file('data/transactions-1.db.damaged-20261128T101500-7', 'any');
+    const former = file('data/transactions-9.db', '');
     for (const _time of ['first', 'second']) {
       const { code, stderr } = await fuel('driver', 'redact', '77', ...WHY);
-      const named = `${aside}: may still contain the name: it was damaged and put aside: remove it\n`;
+      const named = `${former}: may still contain the name: the service no longer uses it: remove it\n`;
       expect([code, stderr]).toEqual([1, expect.stringContaining(named)]);
     }
   });

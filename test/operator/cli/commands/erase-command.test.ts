@@ -62,14 +62,14 @@ describe('fuel transaction erase', () => {
 
   test('ends with 1 as often as a file of the service may still contain it, and with 0 once none does', async () => {
     const { fuel, file } = await imported();
-    const aside = file('data/transactions-1.db.damaged-20261128T101500-7', 'any');
-    const remains = [{ file: aside, reason: 'it was damaged and put aside: remove it' }];
+    const former = file('data/transactions-9.db', '');
+    const remains = [{ file: former, reason: 'the service no longer uses it: remove it' }];
     for (const _time of ['first', 'second']) {
       const { code, json, stderr } = await fuel(...ERASE, '1', '--yes', '--json');
       expect([code, json]).toEqual([1, { id: 1, erased: true, remains }]);
-      expect(stderr).toContain(`${aside}: may still contain it: it was damaged and put aside: remove it\n`);
+      expect(stderr).toContain(`${former}: may still contain it: the service no longer uses it: remove it\n`);
     }
-    rmSync(aside);
+    rmSync(former);
     expect((await fuel(...ERASE, '1', '--yes')).code).toBe(0);
   });
 });
