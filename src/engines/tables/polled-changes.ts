@@ -17,7 +17,7 @@ export class PolledChanges implements ChangeSignal {
   add(listener: ChangeListener): void {
     if (this.#isClosed) throw new FuelError('STORE_CLOSED', 'the tables are closed');
     this.#listeners.add(listener);
-    this.#timer ??= setInterval(() => this.notifyHere(), this.#pollMs).unref();
+    this.#timer ??= setInterval(() => this.notify(), this.#pollMs).unref();
   }
 
   remove(listener: ChangeListener): void {
@@ -26,18 +26,14 @@ export class PolledChanges implements ChangeSignal {
   }
 
   notify(): void {
-    this.notifyHere();
+    for (const listener of this.#listeners) listener.notify();
   }
 
   /** Notifies the listeners once more, whose next call finds the tables closed. */
   close(): void {
     this.#isClosed = true;
     this.#stop();
-    this.notifyHere();
-  }
-
-  protected notifyHere(): void {
-    for (const listener of this.#listeners) listener.notify();
+    this.notify();
   }
 
   #stop(): void {

@@ -2,7 +2,6 @@ import pg, { type PoolClient } from 'pg';
 import { FuelError } from '../../../base/errors.ts';
 import { inTime } from '../../tables/server-store.ts';
 import { toKnownError, whileConnecting } from './errors.ts';
-import { Notifications } from './notifications.ts';
 import { type Run, Session } from './session.ts';
 import { type Limits, sessionConfig } from './settings.ts';
 import { inMs, types } from './values.ts';
@@ -28,7 +27,6 @@ export interface PostgresOptions {
 /** The connections of one thread, which the adapters share. Each is made when it is first needed, and has no state. */
 export class PostgresConnection {
   readonly schema: string;
-  readonly notifications: Notifications;
   readonly #pool: pg.Pool;
   readonly #busy = new Set<PoolClient>();
   #isClosed = false;
@@ -36,14 +34,12 @@ export class PostgresConnection {
   /** Throws `CONFIG_INVALID` for a connection string that the driver does not accept. It does not connect. */
   constructor({ url, schema, maxConnections = MAX_CONNECTIONS }: PostgresOptions) {
     this.schema = schema;
-    const config = {
+    this.#pool = new pg.Pool({
       ...{ application_name: 'fuel', ...sessionConfig(url), types, keepAlive: true },
       ...{ max: maxConnections, connectionTimeoutMillis: CONNECT_MS, idleTimeoutMillis: IDLE_MS },
-    };
-    this.#pool = new pg.Pool(config);
+    });
     this.#pool.on('error', () => undefined); // an idle connection was cut, and the next use makes another one
     this.#pool.on('connect', (client) => client.on('error', () => undefined)); // the statement rejects anyway
-    this.notifications = new Notifications(config, schema);
   }
 
   /**
@@ -81,7 +77,6 @@ export class PostgresConnection {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    await this.notifications.close();
     for (const client of this.#busy) cut(client);
     await this.#pool.end();
   }

@@ -2,6 +2,7 @@ import type { AnyRow, Key, StorePlan, TablePlan } from '../../../tables/plan.ts'
 import type { Selected } from '../../../tables/selected.ts';
 import type { Tables, Write } from '../../../tables/tables.ts';
 import { allDone, asTables, type TablesEngine, type Wanted } from '../../tables/as-tables.ts';
+import { PolledChanges } from '../../tables/polled-changes.ts';
 import type { ServerStore } from '../../tables/server-store.ts';
 import { createIndexes } from '../../tables/sql.ts';
 import type { PostgresConnection } from '../driver/connection.ts';
@@ -9,7 +10,6 @@ import { isOfMissing } from '../driver/errors.ts';
 import { alone, SCHEMA, schemaOf, versionsIn } from '../driver/schema.ts';
 import type { Run, Sql } from '../driver/session.ts';
 import { inMs } from '../driver/values.ts';
-import { ToldChanges } from './changes.ts';
 import { createTable, Reading, tableIn } from './sql.ts';
 import { writeAtOnce } from './write.ts';
 
@@ -21,7 +21,7 @@ const DROP_LOCK_MS = 250;
 export interface OpenTablesOptions {
   /** The shared connection. Its owner closes it. */
   readonly connection: PostgresConnection;
-  /** The interval at which listeners are notified, in case an announcement was lost. */
+  /** The interval at which listeners are notified, since others may have written. */
   readonly pollMs?: number;
 }
 
@@ -32,7 +32,7 @@ export function openPostgresTables(plan: StorePlan, options: OpenTablesOptions):
 
 /** Tables in a schema. A list of writes is one statement, and with `allOrNone` a transaction. */
 class PostgresTables implements TablesEngine {
-  readonly changed: ToldChanges;
+  readonly changed: PolledChanges;
   readonly #plan: StorePlan;
   readonly #connection: PostgresConnection;
   readonly #schema: ServerStore;
@@ -48,7 +48,7 @@ class PostgresTables implements TablesEngine {
       ...(table.indexesLater === true ? [] : this.#indexesOf(table)),
     ]);
     this.#schema = schemaOf(connection, { name, version, statements });
-    this.changed = new ToldChanges({ connection, store: name, pollMs });
+    this.changed = new PolledChanges(pollMs);
   }
 
   async select(table: TablePlan, found: Selected, wanted: Wanted) {
