@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import type { AccountWriter } from '../../../accounts/change-account.ts';
 import { assertNotMoved } from '../../../accounts/moved-store.ts';
 import { bindStore } from '../../../accounts/store-binding.ts';
-import { systemClock } from '../../../base/clock.ts';
+import { type Clock, systemClock } from '../../../base/clock.ts';
 import { type Config, retentionMs } from '../../../base/config/config.ts';
 import { trimmed } from '../../../domain/values/search-text.ts';
 import { loadConfig, openEngines } from '../../../engines/engines.ts';
@@ -27,7 +27,7 @@ import { abortOnInterrupt, Output } from './output.ts';
 export interface Session {
   readonly config: Config;
   readonly engines: Engines;
-  readonly clock: typeof systemClock;
+  readonly clock: Clock;
   readonly out: Output;
   /** Who runs which command. It goes into the metadata of every event. */
   readonly author: { readonly actor: string; readonly command: string };
