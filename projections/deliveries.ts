@@ -5,7 +5,7 @@ import type { AccountEvent, Environment } from '../src/domain/account-events.ts'
 export interface AnnouncedTransaction {
   readonly createdAtMs: number;
   /** When its event happened, according to the metadata, which a copy of the event keeps. */
-  readonly recordedAtMs: number;
+  readonly occurredAtMs: number;
 }
 
 export interface DeliveryTerms {
@@ -50,10 +50,10 @@ export function decideDeliveries(
 
 /** True if the event is too old for a delivery. */
 export function isPastRetention(
-  recordedAtMs: number,
+  occurredAtMs: number,
   { retentionMs, nowMs }: Pick<DeliveryTerms, 'retentionMs' | 'nowMs'>,
 ): boolean {
-  return recordedAtMs < nowMs - retentionMs;
+  return occurredAtMs < nowMs - retentionMs;
 }
 
 /** Returns why nothing may be sent to the key now, whatever the transaction; `undefined` if something may. */
@@ -75,7 +75,7 @@ function whyNot(
   if (key.webhook !== null && transaction.createdAtMs < key.webhook.setAtMs) {
     return 'the transaction was created before the webhook URL was set';
   }
-  if (!isPastRetention(transaction.recordedAtMs, terms)) return undefined;
+  if (!isPastRetention(transaction.occurredAtMs, terms)) return undefined;
   return 'the transaction was recorded longer ago than the delivery log is kept';
 }
 

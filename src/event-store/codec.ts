@@ -59,16 +59,16 @@ export function printableData({ data }: RecordedEvent): unknown {
   return data instanceof Unreadable || nestsDeeperThan(data, MAX_PRINTED_NESTING) ? null : data;
 }
 
-/** Returns the time of `recordedAtMs` in ISO 8601 (UTC). */
-export function recordedAt(event: RecordedEvent): string {
-  return formatDateTime(recordedAtMs(event));
+/** Returns the time of `occurredAtMs` in ISO 8601 (UTC). */
+export function occurredAt(event: RecordedEvent): string {
+  return formatDateTime(occurredAtMs(event));
 }
 
 /**
  * Returns when the event happened, in milliseconds. The time is that of the command that caused the event, which
  * survives a copy to another store, or else that of the store that recorded it.
  */
-export function recordedAtMs(event: RecordedEvent): number {
+export function occurredAtMs(event: RecordedEvent): number {
   const { at } = membersOf(event.metadata);
   const commandMs = typeof at === 'string' ? parseDateTime(at) : undefined;
   return commandMs ?? event.recordedAtMs;
@@ -97,7 +97,7 @@ export function firstPosition({ position, metadata }: RecordedEvent): Position {
 
 /** Returns the metadata for an event that replaces this one. */
 export function rewrittenMetadata(event: RecordedEvent): Readonly<Record<string, unknown>> {
-  return { ...membersOf(event.metadata), at: recordedAt(event), recorded_position: firstPosition(event) };
+  return { ...membersOf(event.metadata), at: occurredAt(event), recorded_position: firstPosition(event) };
 }
 
 function isKnown(type: string): type is DomainEventType {

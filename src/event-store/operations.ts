@@ -8,7 +8,7 @@ import {
 } from '../domain/operations-events.ts';
 import { transactionStream } from '../domain/transaction-events.ts';
 import { parseDateTime } from '../domain/values/date-time.ts';
-import { authorOf, decodeStrict, recordedAt, recordedAtMs } from './codec.ts';
+import { authorOf, decodeStrict, occurredAt, occurredAtMs } from './codec.ts';
 import type { EventStore } from './event-store.ts';
 import { type Author, newEvent } from './new-event.ts';
 import { type EventRef, type Position, type RecordedEvent, textOfRef } from './recorded-event.ts';
@@ -152,7 +152,7 @@ export class OperationsState {
         return;
       }
       case 'StoreMoved':
-        this.move = { to: data.to, at: recordedAt(recorded) };
+        this.move = { to: data.to, at: occurredAt(recorded) };
         return;
       case 'StoreUnmarked':
         this.move = undefined;
@@ -173,7 +173,7 @@ export class OperationsState {
         this.#remove(data.leaves, data.reason, recorded);
         return;
       case 'AgreementVerified':
-        if (data.left === 0) this.verifiedAtMs = recordedAtMs(recorded);
+        if (data.left === 0) this.verifiedAtMs = occurredAtMs(recorded);
         return;
       case 'LogProven':
         this.provenSize = data.size;
@@ -183,7 +183,7 @@ export class OperationsState {
   }
 
   #remove(leaves: SealedLeaves, reason: string, recorded: RecordedEvent): void {
-    const by = { type: recorded.type, at: recordedAt(recorded), actor: authorOf(recorded), reason };
+    const by = { type: recorded.type, at: occurredAt(recorded), actor: authorOf(recorded), reason };
     for (const leaf of leaves) this.gaps.add(leaf, by);
   }
 }

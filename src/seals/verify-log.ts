@@ -1,6 +1,6 @@
 import type { Rest } from '../base/pause.ts';
 import { SEALS_STREAM } from '../domain/operations-events.ts';
-import { recordedAt } from '../event-store/codec.ts';
+import { occurredAt } from '../event-store/codec.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { operationsOf } from '../event-store/operations.ts';
 import { readToEnd } from '../event-store/reads.ts';
@@ -222,7 +222,7 @@ class Verification {
       seals: this.#seals,
       sealedSize: this.#lastSeal?.size ?? 0,
       sealedRoot: this.#lastSeal?.root ?? '',
-      sealedAt: this.#lastSeal === undefined ? null : recordedAt(this.#lastSeal.recorded),
+      sealedAt: this.#lastSeal === undefined ? null : occurredAt(this.#lastSeal.recorded),
       erased: [...this.#erased.values()],
       fault: this.fault,
     };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { firstPosition, recordedAtMs } from '../../src/event-store/codec.ts';
+import { firstPosition, occurredAtMs } from '../../src/event-store/codec.ts';
 import type { EventStore } from '../../src/event-store/event-store.ts';
 import type { RecordedEvent } from '../../src/event-store/recorded-event.ts';
 import { named, nameOf, record } from '../support/event-store/store-events.ts';
@@ -24,7 +24,7 @@ export function eventStoreChangesContract(opened: () => Promise<EventStore>): vo
       ]);
       expect(after.map(({ type }) => type)).toEqual(before.map(({ type }) => type));
       expect(after.map(firstPosition)).toEqual(before.map(({ position }) => position));
-      expect(after.map(recordedAtMs)).toEqual(before.map(recordedAtMs));
+      expect(after.map(occurredAtMs)).toEqual(before.map(occurredAtMs));
       for (const [at, { metadata }] of before.entries())
         expect(after[at]?.metadata).toMatchObject(metadata as object);
     });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { decode, decodeStrict, printableData, recordedAt } from '../../src/event-store/codec.ts';
+import { decode, decodeStrict, occurredAt, printableData } from '../../src/event-store/codec.ts';
 import { type RecordedEvent, Unreadable } from '../../src/event-store/recorded-event.ts';
 import { nested } from '../support/transactions/deep-values.ts';
 
@@ -107,13 +107,13 @@ describe('decodeStrict', () => {
 
 describe('recordedAt', () => {
   test('is the command clock of the metadata, in UTC', () => {
-    expect(recordedAt(recorded())).toBe('2026-09-03T08:00:00.000Z');
+    expect(occurredAt(recorded())).toBe('2026-09-03T08:00:00.000Z');
   });
 
   test.each([undefined, {}, { at: '2026-02-30T00:00:00Z' }, { at: 5 }, new Unreadable('x')])(
     'is the clock of the store where the metadata is %j',
     (metadata) => {
-      expect(recordedAt(recorded({ metadata }))).toBe('2026-09-04T00:00:00.000Z');
+      expect(occurredAt(recorded({ metadata }))).toBe('2026-09-04T00:00:00.000Z');
     },
   );
 });

@@ -7,7 +7,7 @@ import { foldAccount } from '../support/accounts/evolve.ts';
 const SET_AT_MS = Date.parse('2026-09-01T00:00:00.000Z');
 const DAY_MS = 86_400_000;
 const terms = { retentionMs: 90 * DAY_MS, nowMs: SET_AT_MS + DAY_MS, environment: 'staging' } as const;
-const transaction = { createdAtMs: SET_AT_MS, recordedAtMs: SET_AT_MS + 1_000 };
+const transaction = { createdAtMs: SET_AT_MS, occurredAtMs: SET_AT_MS + 1_000 };
 
 function decide(events: readonly AccountEvent[], changes: Partial<typeof transaction & typeof terms> = {}) {
   const account = foldAccount(events.map((event) => ({ event, atMs: 1_000 })));
@@ -50,8 +50,8 @@ test('nothing is owed to a key that is off, disabled, without webhook or of the 
 test('an event recorded longer ago than the delivery log is kept is owed to nobody', () => {
   const events = [opened(), keyIssued(), webhookSet()];
   const edge = terms.nowMs - terms.retentionMs;
-  expect(decide(events, { recordedAtMs: edge }).owed).toHaveLength(1);
-  expect(decide(events, { recordedAtMs: edge - 1 })).toEqual(
+  expect(decide(events, { occurredAtMs: edge }).owed).toHaveLength(1);
+  expect(decide(events, { occurredAtMs: edge - 1 })).toEqual(
     notSent('the transaction was recorded longer ago than the delivery log is kept'),
   );
 });

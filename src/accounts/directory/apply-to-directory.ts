@@ -6,7 +6,7 @@ import {
   isAccountEventType,
 } from '../../domain/account-events.ts';
 import { type AccountDraft, nextDraft } from '../../domain/account-evolve.ts';
-import { decodeStrict, recordedAtMs } from '../../event-store/codec.ts';
+import { decodeStrict, occurredAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
 import {
@@ -32,14 +32,14 @@ export function readAccountEvent(
 ): ReadAccountEvent {
   if (isSkipped(skipped, recorded)) {
     const data = { account_id: accountIdOf(recorded.stream) };
-    return { ok: true, event: { type: 'EventSkipped', data }, atMs: recordedAtMs(recorded) };
+    return { ok: true, event: { type: 'EventSkipped', data }, atMs: occurredAtMs(recorded) };
   }
   const decoded = decodeStrict(recorded);
   if (!decoded.ok) return decoded;
   if (!isAccountEventType(decoded.type)) {
     return { ok: false, reason: `${decoded.type} does not belong in an account's stream` };
   }
-  const atMs = recordedAtMs(recorded);
+  const atMs = occurredAtMs(recorded);
   return { ok: true, event: { type: decoded.type, data: decoded.data } as AccountEvent, atMs };
 }
 

@@ -1,7 +1,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { isUnavailable } from '../../base/errors.ts';
 import { ACCOUNT_STREAMS, accountStream } from '../../domain/account-events.ts';
-import { recordedAtMs } from '../../event-store/codec.ts';
+import { occurredAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts, readToEnd } from '../../event-store/reads.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
@@ -43,7 +43,7 @@ export async function loadAccount(
 ): Promise<DirectoryAccount | undefined> {
   const skipped = await readSkipped(store);
   const events = await store.readStream(accountStream(accountId));
-  const later = events.findIndex((event) => recordedAtMs(event) > untilMs);
+  const later = events.findIndex((event) => occurredAtMs(event) > untilMs);
   return accountBy(later < 0 ? events : events.slice(0, later), accountId, skipped);
 }
 

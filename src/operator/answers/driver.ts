@@ -1,5 +1,5 @@
 import { namesDriver } from '../../../projections/record.ts';
-import { recordedAt } from '../../event-store/codec.ts';
+import { occurredAt } from '../../event-store/codec.ts';
 import type { ViewReads } from '../../pull/view/transactions-view.ts';
 import type { DeliveryReads } from '../../push/queue/delivery-queue.ts';
 import type { DriverTransaction } from '../drivers/find-driver.ts';
@@ -17,7 +17,7 @@ export async function driverAnswer(
   return {
     id,
     account: accountId,
-    at: first === undefined ? null : recordedAt(first),
+    at: first === undefined ? null : occurredAt(first),
     driver: first?.data.driver.id ?? null,
     name: first?.data.driver.name ?? null,
     mobile_number: first?.data.driver.mobile_number ?? null,

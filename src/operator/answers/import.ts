@@ -1,5 +1,5 @@
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import { membersOf, recordedAt } from '../../event-store/codec.ts';
+import { membersOf, occurredAt } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { type ImportEntry, recordedBy } from '../import/import-log.ts';
 import { stateOf } from '../import/import-transactions.ts';
@@ -11,7 +11,7 @@ export function importAnswer({ id, started, source, end }: ImportEntry) {
   const { actor } = membersOf(started.metadata);
   return {
     id,
-    at: recordedAt(started),
+    at: occurredAt(started),
     ended_at: end === undefined ? null : formatDateTime(end.endedAtMs),
     actor: typeof actor === 'string' ? actor : null,
     source,

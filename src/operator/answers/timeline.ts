@@ -1,4 +1,4 @@
-import { membersOf, printableData, recordedAt } from '../../event-store/codec.ts';
+import { membersOf, occurredAt, printableData } from '../../event-store/codec.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import type { Delivery } from '../../push/queue/delivery.ts';
 import { type Effect, projectEvent, RowFold } from '../../records/project-event.ts';
@@ -30,7 +30,7 @@ export interface TimelineParts {
 /** Lists a transaction's events, deliveries and attempts in the order of time, and why keys got no delivery. */
 export function timelineOf({ applied, deliveries, notSent }: TimelineParts): readonly TimelineEntry[] {
   const decided = applied.find(({ effect }) => effect.kind === 'shown') ?? applied[0];
-  const decidedAt = decided === undefined ? '' : recordedAt(decided.event);
+  const decidedAt = decided === undefined ? '' : occurredAt(decided.event);
   const entries: TimelineEntry[] = [
     ...applied.map(eventEntry),
     ...notSent.map((each) => notSentEntry(decidedAt, each)),
@@ -42,7 +42,7 @@ export function timelineOf({ applied, deliveries, notSent }: TimelineParts): rea
 function eventEntry({ event, effect }: AppliedEvent) {
   const reason = effect.kind === 'parked' ? effect.reason : null;
   const { type, revision } = event;
-  return { at: recordedAt(event), what: 'event' as const, type, revision, effect: effect.kind, reason };
+  return { at: occurredAt(event), what: 'event' as const, type, revision, effect: effect.kind, reason };
 }
 
 function notSentEntry(at: string, { key, reason }: TimelineParts['notSent'][number]) {

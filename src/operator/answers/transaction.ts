@@ -3,7 +3,7 @@ import type { TransactionRow } from '../../../projections/transactions.ts';
 import { transactionStream, type VisibleStatus } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { searchable } from '../../domain/values/search-text.ts';
-import { printableData, recordedAt } from '../../event-store/codec.ts';
+import { occurredAt, printableData } from '../../event-store/codec.ts';
 import type { PageRow, ViewReads } from '../../pull/view/transactions-view.ts';
 import type { DeliveryReads } from '../../push/queue/delivery-queue.ts';
 
@@ -128,7 +128,7 @@ export function transactionAnswer(found: FoundTransaction) {
     id,
     events: events.map((event) => ({
       revision: event.revision,
-      at: recordedAt(event),
+      at: occurredAt(event),
       type: event.type,
       data: printableData(event),
     })),

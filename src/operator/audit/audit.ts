@@ -10,7 +10,7 @@ import {
 } from '../../domain/operations-events.ts';
 import { type WithDriver, withoutDriver } from '../../domain/transaction.ts';
 import { TRANSACTION_STREAMS, transactionStream } from '../../domain/transaction-events.ts';
-import { membersOf, printableData, recordedAt, recordedAtMs } from '../../event-store/codec.ts';
+import { membersOf, occurredAt, occurredAtMs, printableData } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/reads.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
@@ -132,7 +132,7 @@ function matches(event: RecordedEvent, filter: AuditFilter): boolean {
   if (!isOf(accountStream(accountId ?? 0), 'account_id', accountId)) return false;
   if (!isOf(transactionStream(transactionId ?? 0), 'transaction_id', transactionId)) return false;
   if (sinceMs === undefined && untilMs === undefined) return true;
-  const atMs = recordedAtMs(event);
+  const atMs = occurredAtMs(event);
   return (sinceMs === undefined || atMs >= sinceMs) && (untilMs === undefined || atMs <= untilMs);
 }
 
@@ -145,7 +145,7 @@ export function auditLine(event: RecordedEvent) {
   return {
     stream: event.stream,
     revision: event.revision,
-    at: recordedAt(event),
+    at: occurredAt(event),
     type: event.type,
     actor: text(metadata.actor),
     os_user: text(metadata.os_user),

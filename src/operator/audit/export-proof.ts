@@ -5,7 +5,7 @@ import { FuelError } from '../../base/errors.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { noticesStream } from '../../domain/operations-events.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
-import { membersOf, recordedAtMs } from '../../event-store/codec.ts';
+import { membersOf, occurredAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { operationsOf } from '../../event-store/operations.ts';
 import { type RecordedEvent, storedText } from '../../event-store/recorded-event.ts';
@@ -153,7 +153,7 @@ function selection(
     if (!(event?.data instanceof Uint8Array) || !(event.metadata instanceof Uint8Array)) return false;
     // A redacted event that an engine still returns would name its driver.
     if (gap !== undefined && membersOf(parsed(event.data)).driver != null) return false;
-    const atMs = recordedAtMs({ ...event, metadata: parsed(event.metadata) });
+    const atMs = occurredAtMs({ ...event, metadata: parsed(event.metadata) });
     return atMs >= sinceMs && atMs <= untilMs;
   };
   return (leaf) => {

@@ -1,6 +1,6 @@
 import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
 import { accountStream } from '../../domain/account-events.ts';
-import { authorOf, membersOf, recordedAtMs } from '../../event-store/codec.ts';
+import { authorOf, membersOf, occurredAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { operationsOf } from '../../event-store/operations.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
@@ -30,7 +30,7 @@ export async function newestOperations(
 
 function loggedEvent(event: RecordedEvent) {
   const line = auditLine(event);
-  return { ...line, atMs: recordedAtMs(event), data: membersOf(line.data) };
+  return { ...line, atMs: occurredAtMs(event), data: membersOf(line.data) };
 }
 
 /** The members of account events that a page shows: nothing secret, and nothing that grows. */

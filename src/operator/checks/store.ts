@@ -6,7 +6,7 @@ import { FuelError } from '../../base/errors.ts';
 import { DAY_MS, formatDateTime } from '../../domain/values/date-time.ts';
 import { settingsFor } from '../../engines/engines.ts';
 import { EMBEDDED_FILES } from '../../engines/sqlite/embedded-files.ts';
-import { recordedAtMs } from '../../event-store/codec.ts';
+import { occurredAtMs } from '../../event-store/codec.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../event-store/damage.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { operationsOf } from '../../event-store/operations.ts';
@@ -193,7 +193,7 @@ export async function checkProof({
     return wrong(seal.message, 'fuel audit verify, which names the first fault of the log');
   if (seal === undefined)
     return right('nothing is sealed yet; a process with the role projector seals the log');
-  const sealed = `${counted(seal.size, 'event')} sealed, the last at ${formatDateTime(recordedAtMs(seal.recorded))}`;
+  const sealed = `${counted(seal.size, 'event')} sealed, the last at ${formatDateTime(occurredAtMs(seal.recorded))}`;
   const proof = (await operations()).find(({ type }) => type === 'LogProven');
   if (proof === undefined) return right(`${sealed}; nothing was proven yet: fuel audit verify`);
   const size = Number(proof.data.size);

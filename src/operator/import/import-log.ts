@@ -8,7 +8,7 @@ import {
 } from '../../domain/operations-events.ts';
 import { transactionIdOf, transactionStream } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import { membersOf, recordedAtMs } from '../../event-store/codec.ts';
+import { membersOf, occurredAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { newEvent } from '../../event-store/new-event.ts';
 import { readOperation } from '../../event-store/operations.ts';
@@ -82,10 +82,10 @@ export async function* listImports(
   const [first] = await store.readStream(OPERATIONS_STREAM);
   if (first === undefined) return;
   const fromMs = Math.max(sinceMs ?? 0, 0);
-  const oldest = monthOf(formatDateTime(Math.max(fromMs, recordedAtMs(first))));
+  const oldest = monthOf(formatDateTime(Math.max(fromMs, occurredAtMs(first))));
   for (let month = monthOf(formatDateTime(nowMs)); month >= oldest; month = monthBefore(month)) {
     for (const entry of (await importsOf(store, month)).toReversed())
-      if (recordedAtMs(entry.started) >= fromMs) yield entry;
+      if (occurredAtMs(entry.started) >= fromMs) yield entry;
   }
 }
 
@@ -135,7 +135,7 @@ async function importsOf(store: Pick<EventStore, 'readStream'>, month: string): 
       entries.set(id, { id, source, started: event, end: undefined });
     } else if (decoded?.type === 'ImportEnded') {
       const entry = entries.get(decoded.data.import_id);
-      const end = { ...decoded.data, endedAtMs: recordedAtMs(event) };
+      const end = { ...decoded.data, endedAtMs: occurredAtMs(event) };
       if (entry !== undefined) entries.set(entry.id, { ...entry, end });
     }
   }

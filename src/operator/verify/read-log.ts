@@ -1,6 +1,6 @@
 import type { Rest } from '../../base/pause.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
-import { recordedAtMs } from '../../event-store/codec.ts';
+import { occurredAtMs } from '../../event-store/codec.ts';
 import { damageOf } from '../../event-store/damage.ts';
 import type { Damage, EventStore } from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/reads.ts';
@@ -98,5 +98,5 @@ export function isInRange(atMs: number, { sinceMs = -Infinity, untilMs = Infinit
 /** Reads the time only if it matters, because for a million events that takes a second. */
 function isRecordedInRange(event: RecordedEvent, scope: VerifyScope): boolean {
   if (scope.sinceMs === undefined && scope.untilMs === undefined) return true;
-  return isInRange(recordedAtMs(event), scope);
+  return isInRange(occurredAtMs(event), scope);
 }

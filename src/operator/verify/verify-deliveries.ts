@@ -4,7 +4,7 @@ import { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { Clock } from '../../base/clock.ts';
 import { accountStream, type Environment } from '../../domain/account-events.ts';
 import { isRecordingType, transactionIdOf, transactionStream } from '../../domain/transaction-events.ts';
-import { isRewritten, recordedAtMs } from '../../event-store/codec.ts';
+import { isRewritten, occurredAtMs } from '../../event-store/codec.ts';
 import { DamagedStreams } from '../../event-store/damage.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
@@ -143,7 +143,7 @@ class DeliverySide implements Side<DeliveryAgreement> {
 
   #isJudged(event: RecordedEvent, id: number): boolean {
     if (!isRecordingType(event.type) || !isOfAccount(event, this.#options)) return false;
-    const atMs = recordedAtMs(event);
+    const atMs = occurredAtMs(event);
     const isAsked = isInRange(atMs, this.#options);
     if (isAsked && atMs >= this.#floorMs) return true;
     if (isAsked) this.#notJudged += 1;
@@ -155,7 +155,7 @@ class DeliverySide implements Side<DeliveryAgreement> {
     return this.#damaged.has(transactionStream(transactionId)) || this.#damaged.has(accountStream(accountId));
   }
 
-  #isJudgedDelivery({ transactionId, accountId, recordedAtMs: atMs }: DeliverySummary): boolean {
+  #isJudgedDelivery({ transactionId, accountId, occurredAtMs: atMs }: DeliverySummary): boolean {
     if (this.#isDamaged(transactionId, accountId)) return false;
     if (this.#options.accountId !== undefined && accountId !== this.#options.accountId) return false;
     return atMs >= this.#floorMs && isInRange(atMs, this.#options);

@@ -7,7 +7,7 @@ import type { TransactionRow } from '../../../projections/transactions.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import { WEBHOOK_TYPES } from '../../domain/transaction-events.ts';
-import { firstPosition, recordedAtMs } from '../../event-store/codec.ts';
+import { firstPosition, occurredAtMs } from '../../event-store/codec.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { deliveryId } from '../message/envelope.ts';
 import type { NewDelivery } from '../queue/delivery.ts';
@@ -26,7 +26,7 @@ export async function decideAsOf(
   row: TransactionRow,
   { history, clock, environment, retentionMs }: DecisionContext,
 ): Promise<DeliveryDecision | Unreadable> {
-  const transaction = { createdAtMs: row.createdAtMs, recordedAtMs: recordedAtMs(event) };
+  const transaction = { createdAtMs: row.createdAtMs, occurredAtMs: occurredAtMs(event) };
   const terms = { retentionMs, nowMs: clock.now(), environment };
   const place = { accountId: row.accountId, position: firstPosition(event) };
   return history.asOf(place, (account) => decideDeliveries(transaction, account, terms));
@@ -53,7 +53,7 @@ export function newDelivery({
     type: WEBHOOK_TYPES[row.status],
     createdAtMs: nowMs,
     position: firstPosition(event),
-    recordedAtMs: recordedAtMs(event),
+    occurredAtMs: occurredAtMs(event),
     record: { head, mobileNumber: mobileNumber ? row.mobileNumber : null, fees, pump, odometer },
   };
 }

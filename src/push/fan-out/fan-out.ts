@@ -4,7 +4,7 @@ import type { TransactionRow } from '../../../projections/transactions.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import { batchesOf, jsonBytes } from '../../event-store/batch-bytes.ts';
-import { isRewritten, recordedAtMs } from '../../event-store/codec.ts';
+import { isRewritten, occurredAtMs } from '../../event-store/codec.ts';
 import type { EventStore, GroupEvent } from '../../event-store/event-store.ts';
 import { timeForAges } from '../../event-store/reads.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
@@ -88,7 +88,7 @@ export class FanOut {
     const last = shown.reduce((most, { event }) => Math.max(most, event.event.position), 0);
     await this.#options.directoryAt?.(last);
     const isOld = ({ event: { event } }: (typeof shown)[number]): boolean =>
-      isPastRetention(recordedAtMs(event), { retentionMs, nowMs: clock.now() });
+      isPastRetention(occurredAtMs(event), { retentionMs, nowMs: clock.now() });
     // A clock that is ahead must not drop deliveries.
     const agesMs = shown.some(isOld) ? await timeForAges(store, clock) : clock.now();
     const deliveries: NewDelivery[] = [];
@@ -117,7 +117,7 @@ export class FanOut {
     agesMs: number,
   ): Promise<readonly NewDelivery[] | Unreadable> {
     const { clock, ...context } = this.#options;
-    if (isPastRetention(recordedAtMs(event), { ...context, nowMs: agesMs })) return [];
+    if (isPastRetention(occurredAtMs(event), { ...context, nowMs: agesMs })) return [];
     const decided = await decideAsOf(event, row, { ...context, clock: { now: () => agesMs } });
     if ('unreadable' in decided) return decided;
     const nowMs = clock.now();

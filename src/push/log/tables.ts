@@ -103,12 +103,12 @@ const PART = 1_000;
 export const SOUGHT_STATES: readonly DeliveryState[] = ['failed', 'held', 'withdrawn'];
 
 export function newRow(delivery: NewDelivery, progress: DeliveryProgress, part: number): StoredRow {
-  const { id, prefix, accountId, transactionId, type, createdAtMs, position, recordedAtMs, record } =
+  const { id, prefix, accountId, transactionId, type, createdAtMs, position, occurredAtMs, record } =
     delivery;
   return {
     ...{ owed: owedOf(delivery), id, id_part: part },
     ...{ prefix, account_id: accountId, transaction_id: transactionId, type, position },
-    ...{ created_at: createdAtMs, recorded_at: recordedAtMs },
+    ...{ created_at: createdAtMs, recorded_at: occurredAtMs },
     ...toColumns(progress, accountId),
     ...{ erased: record.head === NO_RECORD.head ? 1 : 0, version: 1 },
     ...{ record: JSON.stringify(record), attempts: null },
@@ -197,6 +197,6 @@ function identityOf(row: DeliveryRow) {
   const { id, prefix, account_id, transaction_id, type, created_at, position, recorded_at } = row;
   return {
     ...{ id, prefix, accountId: account_id, transactionId: transaction_id },
-    ...{ type: type as TransactionWebhookType, createdAtMs: created_at, position, recordedAtMs: recorded_at },
+    ...{ type: type as TransactionWebhookType, createdAtMs: created_at, position, occurredAtMs: recorded_at },
   };
 }

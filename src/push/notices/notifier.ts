@@ -8,7 +8,7 @@ import { pause } from '../../base/pause.ts';
 import type { Account } from '../../domain/account.ts';
 import { ACCOUNT_STREAMS } from '../../domain/account-events.ts';
 import { noticesStream, type OperationsEvent } from '../../domain/operations-events.ts';
-import { decodeStrict, recordedAtMs } from '../../event-store/codec.ts';
+import { decodeStrict, occurredAtMs } from '../../event-store/codec.ts';
 import type { EventStore, SubscriptionBatch } from '../../event-store/event-store.ts';
 import { follow } from '../../event-store/follow.ts';
 import { newEvent } from '../../event-store/new-event.ts';
@@ -261,5 +261,5 @@ class Notifier {
 }
 
 function isOld(event: RecordedEvent, nowMs: number): boolean {
-  return nowMs - recordedAtMs(event) > NOTICE_MAX_AGE_MS;
+  return nowMs - occurredAtMs(event) > NOTICE_MAX_AGE_MS;
 }

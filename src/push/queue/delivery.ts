@@ -24,7 +24,8 @@ export interface NewDelivery extends OwedKey {
   readonly createdAtMs: number;
   /** The position of the transaction's event. */
   readonly position: Position;
-  readonly recordedAtMs: number;
+  /** When the event happened. */
+  readonly occurredAtMs: number;
   /** The record as of the event. It has the mobile number if the key could see it at that time. */
   readonly record: RenderedRecord;
 }

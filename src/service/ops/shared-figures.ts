@@ -5,7 +5,7 @@ import type { Log } from '../../base/log.ts';
 import { aborted, pause } from '../../base/pause.ts';
 import { world } from '../../base/world.ts';
 import type { Environment } from '../../domain/account-events.ts';
-import { recordedAtMs } from '../../event-store/codec.ts';
+import { occurredAtMs } from '../../event-store/codec.ts';
 import type { GroupStatus } from '../../event-store/event-store.ts';
 import { operationsOf } from '../../event-store/operations.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
@@ -162,9 +162,9 @@ function gauges<T, L extends string = never>(registry: Registry, figures: Figure
 
 async function lastTimes({ store, isBackedUp }: SharedFigureParts): Promise<LastTimes> {
   const { first, newest, verifiedAtMs } = await operationsOf(store);
-  const beganAtMs = first === undefined ? Number.NaN : recordedAtMs(first);
+  const beganAtMs = first === undefined ? Number.NaN : occurredAtMs(first);
   const backup = newest.find(({ type }) => type === 'BackupMade');
-  const backupAtMs = backup === undefined ? beganAtMs : recordedAtMs(backup);
+  const backupAtMs = backup === undefined ? beganAtMs : occurredAtMs(backup);
   return { backupAtMs: isBackedUp ? backupAtMs : Number.NaN, verifiedAtMs: verifiedAtMs ?? beganAtMs };
 }
 

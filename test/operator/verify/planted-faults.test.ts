@@ -73,7 +73,7 @@ async function findsExactly(open: Open, planned: Planned, blockSize: number): Pr
   const surplus: string[] = [];
   const stored: NewDelivery[] = [];
   const delivery = (id: number, overrides: Partial<NewDelivery>): NewDelivery =>
-    newDelivery(0, { prefix: PREFIX, transactionId: id, recordedAtMs: clock.now(), ...overrides });
+    newDelivery(0, { prefix: PREFIX, transactionId: id, occurredAtMs: clock.now(), ...overrides });
   for (const { id, account: accountId, isOwed, end, row, delivery: fault, events } of planned) {
     const isShown = events === 'recorded' && end === undefined;
     if (row === 'gone') await view.replace(id, []);

@@ -111,7 +111,7 @@ test('a surplus does not count as repaired, and without a repair no event says s
   await project(1, 2, 3, 4);
   await verify();
   await queue.enqueue([
-    newDelivery(0, { transactionId: 3, accountId: 7, recordedAtMs: Date.parse('2026-09-08') }),
+    newDelivery(0, { transactionId: 3, accountId: 7, occurredAtMs: Date.parse('2026-09-08') }),
   ]);
   expect(await verify()).toEqual({ view: 0, deliveries: 0, damage: [] });
   expect(lines.at(-1)).toBe(

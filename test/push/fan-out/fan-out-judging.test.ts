@@ -29,7 +29,7 @@ describe('the time at which an event was recorded is that of its metadata, which
     const m = await pushMachine();
     const { recorded, recordedMs } = await copied(m, 501, 3 * DAY_MS);
     await m.fan(recorded);
-    expect(await find(m, 501)).toMatchObject({ recordedAtMs: recordedMs, createdAtMs: m.clock.now() });
+    expect(await find(m, 501)).toMatchObject({ occurredAtMs: recordedMs, createdAtMs: m.clock.now() });
   });
 
   test('for the retention, beyond which nothing is created', async () => {

@@ -31,7 +31,7 @@ test('each key that is owed one gets one delivery, with the number as that key s
     transactionId: 501,
     type: 'transaction.confirmed',
     position: event.position,
-    recordedAtMs: m.clock.now(),
+    occurredAtMs: m.clock.now(),
     record: { mobileNumber: null, pump: 'photos/501/pump.jpg' },
   });
   expect((await find(m, 501, 'bbbbbbbbbb'))?.record.mobileNumber).toBe('"+15550100"');

@@ -152,12 +152,12 @@ function judgeEntry(
 
 /** True if it was made or sent while a clock was wrong. */
 export function hasWrongTimes(
-  { owed: { prefix, transactionId, recordedAtMs } }: Entry,
+  { owed: { prefix, transactionId, occurredAtMs } }: Entry,
   judged: Judged,
 ): boolean {
   const sent = (judged.seen.get(`${prefix}/${transactionId}`) ?? []).map(({ atMs }) => atMs);
   return judged.wrongTimes.some(({ fromMs, untilMs }) =>
-    [recordedAtMs, ...sent].some((ms) => ms > fromMs - NEAR_MS && ms < untilMs + NEAR_MS),
+    [occurredAtMs, ...sent].some((ms) => ms > fromMs - NEAR_MS && ms < untilMs + NEAR_MS),
   );
 }
 

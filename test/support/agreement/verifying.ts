@@ -57,6 +57,6 @@ export async function startVerifying() {
     confirm: (id: number, data: object = {}) =>
       append(`transaction-${id}`, confirmed(id, { ...AFTER_URL, ...data })),
     owed: (n: number, overrides: Partial<NewDelivery> = {}) =>
-      newDelivery(n, { id: deliveryId(PREFIX, n), prefix: PREFIX, recordedAtMs: clock.now(), ...overrides }),
+      newDelivery(n, { id: deliveryId(PREFIX, n), prefix: PREFIX, occurredAtMs: clock.now(), ...overrides }),
   };
 }

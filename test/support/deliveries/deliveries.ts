@@ -22,7 +22,7 @@ export function newDelivery(n: number, overrides: Partial<NewDelivery> = {}): Ne
     type: 'transaction.confirmed',
     createdAtMs: 1_000,
     position: n,
-    recordedAtMs: 900,
+    occurredAtMs: 900,
     record: {
       head: `{"id":${n},"driver":{"id":1,"name":"x"`,
       mobileNumber: null,

@@ -129,7 +129,7 @@ describe('fuel verify deliveries', () => {
 
   test('names what is missing and what is surplus in the range given, and stores what is missing on request', async () => {
     const { fuel, withEngines } = await start();
-    const surplus = newDelivery(9, { createdAtMs: Date.now(), recordedAtMs: Date.now() + 1_000 });
+    const surplus = newDelivery(9, { createdAtMs: Date.now(), occurredAtMs: Date.now() + 1_000 });
     await withEngines((engines) => engines.queue().enqueue([surplus]));
     const found = await fuel('verify', 'deliveries', '--json');
     const judged = { ...counts, owed: 1, missing: 1, surplus: 1, not_judged: 0 };
