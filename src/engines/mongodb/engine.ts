@@ -2,7 +2,7 @@ import type { Config } from '../../base/config/config.ts';
 import { optional, readSettings, secret, setting } from '../../base/config/setting.ts';
 import { startsWith, text } from '../../base/config/values.ts';
 import type { Engine } from '../../service/engines/engine.ts';
-import { stateOf } from '../tables/server-store.ts';
+import { stateOfVersion } from '../tables/server-store.ts';
 import type { MongoConnectionOptions } from './driver/connection.ts';
 
 const settings = {
@@ -42,7 +42,9 @@ export const mongoDb: Engine = {
         rateWindows: () => windows.createMongoRateWindows({ connection: connection() }),
       },
       state: async (store) =>
-        typeof store === 'string' ? 'missing' : stateOf(await versionOf(connection(), store.name), store),
+        typeof store === 'string'
+          ? 'missing'
+          : stateOfVersion(await versionOf(connection(), store.name), store),
       server: { ping: () => connection().ping(), describe: () => connection().describe() },
     };
   },

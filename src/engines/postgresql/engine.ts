@@ -3,7 +3,7 @@ import { optional, readSettings, secret, setting } from '../../base/config/setti
 import { startsWith } from '../../base/config/values.ts';
 import { FuelError } from '../../base/errors.ts';
 import type { Engine } from '../../service/engines/engine.ts';
-import { stateOf } from '../tables/server-store.ts';
+import { stateOfVersion } from '../tables/server-store.ts';
 import type { PostgresOptions } from './driver/connection.ts';
 
 /** A hit is one short statement, so these serve more of them than one process answers requests. */
@@ -68,7 +68,9 @@ export const postgresql: Engine = {
         rateWindows: () => windows.createPostgresRateWindows({ connection: ofWindows() }),
       },
       state: async (store) =>
-        typeof store === 'string' ? 'missing' : stateOf(await versionOf(connection(), store.name), store),
+        typeof store === 'string'
+          ? 'missing'
+          : stateOfVersion(await versionOf(connection(), store.name), store),
       server: { ping: () => connection().ping(), describe: () => connection().describe() },
     };
   },

@@ -89,7 +89,7 @@ export function inspectEmbedded(
   return found.find(({ damage }) => typeof damage === 'string') ?? found[0];
 }
 
-export function stateOf(config: Config, name: EmbeddedFile): StoreState {
+export function stateOfFile(config: Config, name: EmbeddedFile): StoreState {
   const [first] = numberedFiles(config.FUEL_DATA_DIR, EMBEDDED_FILES[name]);
   if (first !== undefined && isForeign(config.FUEL_DATA_DIR, EMBEDDED_FILES[name])) return 'read-only';
   if (faultOfRestore(config.FUEL_DATA_DIR) !== undefined) return 'damaged'; // opening it would apply the foreign log

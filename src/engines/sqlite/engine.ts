@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import { createMemoryRateWindows } from '../../pull/edge/rate-windows/memory.ts';
 import type { EnginePorts, OpenedEngine, Opening } from '../../service/engines/engine.ts';
-import { EMBEDDED_FILES, type EmbeddedFile, embeddedFile, stateOf } from './embedded-files.ts';
+import { EMBEDDED_FILES, type EmbeddedFile, embeddedFile, stateOfFile } from './embedded-files.ts';
 import { openSqliteEventStore, type SqliteEventStore } from './event-store/event-store.ts';
 import { SqliteSubscriptions } from './event-store/subscriptions.ts';
 import { openSqliteTables } from './tables/tables.ts';
@@ -23,7 +23,7 @@ export function openEmbedded(opening: Opening): OpenedEngine & { readonly ports:
   };
   const store = once(() => openSqliteEventStore(file('events')));
   return {
-    state: async (kept) => stateOf(config, (typeof kept === 'string' ? kept : kept.name) as EmbeddedFile),
+    state: async (kept) => stateOfFile(config, (typeof kept === 'string' ? kept : kept.name) as EmbeddedFile),
     ports: {
       events: {
         store,

@@ -88,7 +88,7 @@ export class ServerStore {
 }
 
 /** Says what a store needs whose tables have the version `found`. Those of a newer version need nothing. */
-export function stateOf(
+export function stateOfVersion(
   found: number | undefined,
   { version }: StoreVersion,
 ): 'missing' | 'of another version' | 'current' {

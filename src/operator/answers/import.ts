@@ -2,7 +2,7 @@ import { formatDateTime } from '../../domain/values/date-time.ts';
 import { membersOf, occurredAt } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { type ImportEntry, recordedBy } from '../import/import-log.ts';
-import { stateOf } from '../import/import-transactions.ts';
+import { transactionAfter } from '../import/import-transactions.ts';
 import { NamedCorporates, type UnknownNames } from '../import/unknown-names.ts';
 import { some } from './names.ts';
 
@@ -35,7 +35,7 @@ export async function importShown(store: Pick<EventStore, 'readStream' | 'readSt
   const byAccount = new Map<number, OfAccount>();
   const named = new NamedCorporates();
   for await (const { history } of recordedBy(store, entry)) {
-    const state = stateOf(history);
+    const state = transactionAfter(history);
     if (state === 'unreadable' || state.kind === 'none') continue;
     const isVisible = state.kind === 'recorded';
     const { account_id: account } = isVisible ? state.recording.data : state.withdrawal.data;

@@ -62,7 +62,7 @@ export async function applyAccounts(options: ApplyOptions): Promise<ApplyCounts>
     ...options,
     lines: parsedLines(input, ({ text }) => parseAccountLine(text)),
     batchCharacters: BATCH_CHARACTERS,
-    decider: (history) => deciderAfter(stateOf(history, skipped), options),
+    decider: (history) => deciderAfter(stateAfter(history, skipped), options),
     ...(onApplied && { onRecorded: (_line, events) => onApplied(events) }),
     onProgress: (soFar) => onProgress(countsOf(soFar)),
   });
@@ -100,7 +100,7 @@ function deciderAfter(
   };
 }
 
-function stateOf(history: readonly RecordedEvent[], skipped: SkippedEvents): State {
+function stateAfter(history: readonly RecordedEvent[], skipped: SkippedEvents): State {
   const folded = foldRecorded(history, skipped);
   return 'fault' in folded ? refused(`it can't be read: ${folded.fault}`) : folded;
 }

@@ -49,7 +49,7 @@ export function importTransactions(options: ImportOptions): Promise<LineCounts> 
 export const UNREADABLE = "its stream holds an event that this version can't read";
 
 function deciderAfter(history: readonly RecordedEvent[]): LineDecider<ImportedEvent, ImportedEvent> {
-  let state = stateOf(history);
+  let state = transactionAfter(history);
   return (imported) => {
     if (state === 'unreadable') return { kind: 'refused', reason: UNREADABLE };
     const { type, data } = imported;
@@ -67,7 +67,7 @@ function deciderAfter(history: readonly RecordedEvent[]): LineDecider<ImportedEv
   };
 }
 
-export function stateOf(history: readonly RecordedEvent[]): TransactionState | 'unreadable' {
+export function transactionAfter(history: readonly RecordedEvent[]): TransactionState | 'unreadable' {
   let state: TransactionState = NO_TRANSACTION;
   for (const event of history) {
     const decoded = decode(event);

@@ -14,7 +14,7 @@ import type { DeliveryReads } from '../../push/queue/delivery-queue.ts';
 import type { NumberedLine } from '../lines/lines.ts';
 import { recordLines } from '../lines/record-lines.ts';
 import { type ImportEntry, recordedBy } from './import-log.ts';
-import { stateOf, UNREADABLE } from './import-transactions.ts';
+import { transactionAfter, UNREADABLE } from './import-transactions.ts';
 
 const IDS_PER_READ = 500;
 
@@ -64,7 +64,7 @@ export async function voidImport(entry: ImportEntry, options: VoidImportOptions)
     ...options,
     lines: lines(),
     batchCharacters: Number.POSITIVE_INFINITY,
-    decider: (history) => (id, atMs) => decideVoid(id, stateOf(history), { reason, atMs }),
+    decider: (history) => (id, atMs) => decideVoid(id, transactionAfter(history), { reason, atMs }),
     onRefused: (id, why) => onRefused(`transaction ${id}`, why),
     onProgress: (counts) => onProgress({ voided: counts.recorded, already: counts.unchanged }),
   });
@@ -73,7 +73,7 @@ export async function voidImport(entry: ImportEntry, options: VoidImportOptions)
 
 function decideVoid(
   id: number,
-  state: ReturnType<typeof stateOf>,
+  state: ReturnType<typeof transactionAfter>,
   { reason, atMs }: { readonly reason: string; readonly atMs: number },
 ): Decision<TransactionEvent> {
   if (state === 'unreadable') return refused(UNREADABLE);

@@ -157,7 +157,7 @@ export function storedRow(
   };
 }
 
-export function stateOf(row: Row): RowState {
+export function stateIn(row: Row): RowState {
   return { revision: row.revision, accountId: row.account_id, shown: shownIn(row) };
 }
 

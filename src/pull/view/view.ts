@@ -18,7 +18,7 @@ import {
 import { type Generation, Generations, type InUse, type Made, madeIn } from './generations.ts';
 import { findPage, lackedBy } from './page.ts';
 import { type Applied, changeProgress, readProgress } from './progress.ts';
-import { type Row, stateOf } from './stores.ts';
+import { type Row, stateIn } from './stores.ts';
 import type { AppliedTo, PageQuery, ParkedPage, TransactionsView, ViewPage } from './transactions-view.ts';
 
 /** The number of times that a page is read again because the view was replaced meanwhile. */
@@ -70,13 +70,13 @@ class TablesView implements TransactionsView {
 
   async find(transactionIds: readonly number[], generation?: number): Promise<ReadonlyMap<number, RowState>> {
     const rows = await this.#read(({ tables, rows }) => tables.get(rows, transactionIds), generation);
-    return new Map(rows?.map((row) => [row.id, stateOf(row)]));
+    return new Map(rows?.map((row) => [row.id, stateIn(row)]));
   }
 
   async rowsAfter(afterId: number, limit: number, generation?: number): Promise<TransactionRow[]> {
     const read = ({ tables, rows }: Generation) =>
       visibleAfter({ afterId, limit }, (range) => tables.find(rows, range));
-    return ((await this.#read(read, generation)) ?? []).flatMap((row) => stateOf(row).shown ?? []);
+    return ((await this.#read(read, generation)) ?? []).flatMap((row) => stateIn(row).shown ?? []);
   }
 
   async idsAfter(afterId: number, limit: number): Promise<number[]> {

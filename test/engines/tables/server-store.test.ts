@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ServerStore, type StoreServer, stateOf } from '../../../src/engines/tables/server-store.ts';
+import { ServerStore, type StoreServer, stateOfVersion } from '../../../src/engines/tables/server-store.ts';
 
 /** A server whose tables have the version of the plan once they are made. */
 function storeOn(server: Partial<StoreServer> = {}) {
@@ -73,5 +73,5 @@ test.each([
   [2, 'current'],
   [3, 'current'],
 ] as const)('tables of version %s are %s for a program of version 2', (found, state) => {
-  expect(stateOf(found, { name: 'things', version: 2 })).toBe(state);
+  expect(stateOfVersion(found, { name: 'things', version: 2 })).toBe(state);
 });

@@ -53,7 +53,7 @@ export interface RowInBytes extends Omit<DirectoryRow, 'packed'> {
 }
 
 /** Reads a row. The account stays packed, in these bytes. */
-export function stateOf({ accountId, revision, position, bytes, from, to }: RowInBytes): AccountState {
+export function unpackedRow({ accountId, revision, position, bytes, from, to }: RowInBytes): AccountState {
   const textFrom = bytes.indexOf(LINE_FEED, from) + 1;
   const line = bytes.toString('utf8', from, textFrom);
   const { unreadable = null, known, lastKeys, keyEvents } = JSON.parse(line) as RowHead;

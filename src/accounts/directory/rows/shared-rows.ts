@@ -1,5 +1,5 @@
 import type { AccountState } from '../fold/directory-entry.ts';
-import { rowOf, stateOf } from './packed-row.ts';
+import { rowOf, unpackedRow } from './packed-row.ts';
 import { type DirectoryRow, pageOf, type RowsHead, type RowsPage } from './rows.ts';
 
 /** Rows in memory that the threads of a process share, so that the text of each account is held only once. */
@@ -50,7 +50,7 @@ export function* statesOf({ pages }: SharedRows): Generator<AccountState, void> 
     for (let at = 0; at < numbers.length; at += NUMBERS_A_ROW) {
       const [accountId, revision, position] = [numbers[at] ?? 0, numbers[at + 1] ?? 0, numbers[at + 2] ?? 0];
       const to = from + (numbers[at + 3] ?? 0);
-      yield stateOf({ accountId, revision, position, bytes, from, to });
+      yield unpackedRow({ accountId, revision, position, bytes, from, to });
       from = to;
     }
   }
