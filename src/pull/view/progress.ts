@@ -41,7 +41,7 @@ export async function changeProgress(
     const { checkpoint, stored } = before ?? (await readProgress(generation, made));
     const after = change(checkpoint);
     const guard = stored === undefined ? 'missing' : { as: stored };
-    const row = rowOf(after);
+    const row = progressRow(after);
     const [isDone] = await tables.write([put(progress, row, guard)]);
     if (isDone === true) return { checkpoint: after, stored: row };
   }
@@ -58,7 +58,7 @@ function checkpointIn(row: RowOf<ProgressTable> | undefined, made: Made): Checkp
   };
 }
 
-function rowOf({ position, anchor, since }: Checkpoint): RowOf<ProgressTable> {
+function progressRow({ position, anchor, since }: Checkpoint): RowOf<ProgressTable> {
   return {
     name: NAME,
     position,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { readAccountEvent } from '../../../src/accounts/directory/apply-to-directory.ts';
 import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
-import { rowOf } from '../../../src/accounts/directory/rows/packed-row.ts';
+import { packedRow } from '../../../src/accounts/directory/rows/packed-row.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
@@ -119,7 +119,7 @@ describe('a process that starts', () => {
     const m = machine();
     await m.append('account-7', opened(), keyIssued());
     await saveAs(m, () => true);
-    const older = [...(await loadDirectory(m.store)).states()].map(rowOf);
+    const older = [...(await loadDirectory(m.store)).states()].map(packedRow);
     await m.append('account-7', onKey('KeySwitchedOff'));
     await saveAs(m, () => true);
     const checkpoint = await m.rows.checkpoint();

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadDirectory, loadKey } from '../../../src/accounts/directory/load-directory.ts';
-import { rowOf } from '../../../src/accounts/directory/rows/packed-row.ts';
+import { packedRow } from '../../../src/accounts/directory/rows/packed-row.ts';
 import { StoredDirectory } from '../../../src/accounts/directory/rows/stored-directory.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import { type AccountEvent, accountStream } from '../../../src/domain/account-events.ts';
@@ -94,7 +94,7 @@ test('a prefix that someone moved to another account’s row is found where its 
   await save();
   const checkpoint = await rows.checkpoint();
   if (checkpoint === undefined) throw new Error('nothing was saved');
-  const [, other] = [...(await loadDirectory(store)).states()].map(rowOf);
+  const [, other] = [...(await loadDirectory(store)).states()].map(packedRow);
   if (other === undefined) throw new Error('there are two accounts');
   await rows.clear(checkpoint);
   await rows.save([{ ...other, prefixes: [prefixOf(1)] }], checkpoint, checkpoint.mac);

@@ -20,7 +20,7 @@ interface RowHead {
   readonly keyEvents?: readonly (readonly [string, PlacedEvent])[];
 }
 
-export function rowOf(state: AccountState): NewRow {
+export function packedRow(state: AccountState): NewRow {
   const { id, revision, position, unreadable, packed, lastKeys, keyEvents } = state;
   const { prefixes, masterKeys, disabledWebhooks, bytes, from, to } = packed ?? NO_ACCOUNT;
   const head: RowHead = {

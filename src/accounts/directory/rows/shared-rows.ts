@@ -1,5 +1,5 @@
 import type { AccountState } from '../fold/directory-entry.ts';
-import { rowOf, unpackedRow } from './packed-row.ts';
+import { packedRow, unpackedRow } from './packed-row.ts';
 import { type DirectoryRow, pageOf, type RowsHead, type RowsPage } from './rows.ts';
 
 /** Rows in memory that the threads of a process share, so that the text of each account is held only once. */
@@ -35,7 +35,7 @@ export function sharedRows(
   const pages: SharedPage[] = [];
   let rows: DirectoryRow[] = [];
   for (const state of states) {
-    if (rows.push(rowOf(state)) < ROWS_A_PAGE) continue;
+    if (rows.push(packedRow(state)) < ROWS_A_PAGE) continue;
     pages.push(sharedPage(pageOf(rows)));
     rows = [];
   }

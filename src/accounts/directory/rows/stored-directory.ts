@@ -9,7 +9,7 @@ import {
   storeIdentity,
 } from '../../../event-store/store-identity.ts';
 import type { AccountState } from '../fold/directory-entry.ts';
-import { DIRECTORY_VERSION, digestOf, rowOf } from './packed-row.ts';
+import { DIRECTORY_VERSION, digestOf, packedRow } from './packed-row.ts';
 import {
   type DirectoryRow,
   type DirectoryRows,
@@ -120,7 +120,7 @@ export class StoredDirectory {
     for (let from = 0; from < changed.length; from += ROWS_A_COMMIT) {
       signal.throwIfAborted();
       const isLast = from + ROWS_A_COMMIT >= changed.length;
-      const rows = changed.slice(from, from + ROWS_A_COMMIT).map(rowOf);
+      const rows = changed.slice(from, from + ROWS_A_COMMIT).map(packedRow);
       const { anchor = present.anchor } = content();
       for (const row of rows) digests.set(row.accountId, digested(row));
       const position = isLast ? present.position : stored.position;

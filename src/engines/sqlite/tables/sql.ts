@@ -24,7 +24,7 @@ export interface Sql {
 }
 
 /** Returns the column by which SQLite stores the rows. */
-export function rowOf({ columns, key }: TablePlan): string {
+export function rowColumn({ columns, key }: TablePlan): string {
   return columns[key] === 'integer' ? key : ROW_NUMBER;
 }
 
@@ -41,7 +41,7 @@ export function indexesOf(table: TablePlan): string[] {
 
 function tablesOf(table: TablePlan): string[] {
   const { name, key, aside = [] } = table;
-  const row = rowOf(table);
+  const row = rowColumn(table);
   const column = (each: string): string =>
     `"${each}" ${TYPES[kindOf(table, each)]}${isNullable(table, each) ? '' : ' NOT NULL'}`;
   const own = plainColumns(table).map((each) =>
@@ -66,7 +66,7 @@ export function asideOf({ name }: TablePlan, column: string): string {
 /** Returns the `FROM`, which joins the tables of those columns that are kept aside. */
 export function from(table: TablePlan, index: string, columns: readonly string[]): string {
   const { name, key, aside = [] } = table;
-  const row = rowOf(table);
+  const row = rowColumn(table);
   const by = index === 'key' && row === key ? 'NOT INDEXED' : `INDEXED BY "${name} ${index}"`;
   const beside = columns.filter((each) => aside.includes(each));
   const joined = beside.map((each) => ` LEFT JOIN ${asideOf(table, each)} USING ("${row}")`);

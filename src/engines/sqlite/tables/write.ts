@@ -2,7 +2,7 @@ import type { StatementSync } from 'node:sqlite';
 import { type AnyRow, plainColumns, type TablePlan, type Value } from '../../../tables/plan.ts';
 import type { Write } from '../../../tables/tables.ts';
 import { quoted } from '../../tables/sql.ts';
-import { asideOf, marks, rowOf } from './sql.ts';
+import { asideOf, marks, rowColumn } from './sql.ts';
 
 type Prepare = (sql: string) => StatementSync;
 
@@ -48,7 +48,7 @@ function putAside(
   table: TablePlan,
   { at, column, value }: { readonly at: number; readonly column: string; readonly value: Value | undefined },
 ): void {
-  const [name, own] = [asideOf(table, column), rowOf(table)];
+  const [name, own] = [asideOf(table, column), rowColumn(table)];
   if (value === null || value === undefined) prepare(`DELETE FROM ${name} WHERE "${own}" = ?`).run(at);
   else prepare(`INSERT OR REPLACE INTO ${name} ("${own}", "${column}") VALUES (?, ?)`).run(at, value);
 }
@@ -93,7 +93,7 @@ function updateOf(table: TablePlan, columns: readonly string[], as: AnyRow = {})
 }
 
 function returning(table: TablePlan, beside: readonly string[]): string {
-  return beside.length === 0 ? '' : ` RETURNING "${rowOf(table)}" AS at`;
+  return beside.length === 0 ? '' : ` RETURNING "${rowColumn(table)}" AS at`;
 }
 
 function setOf(columns: readonly string[]): string {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Directory, type DirectoryEvent } from '../../../../src/accounts/directory/fold/directory.ts';
-import { DIRECTORY_VERSION, rowOf } from '../../../../src/accounts/directory/rows/packed-row.ts';
+import { DIRECTORY_VERSION, packedRow } from '../../../../src/accounts/directory/rows/packed-row.ts';
 import { sharedRows, statesOf } from '../../../../src/accounts/directory/rows/shared-rows.ts';
 import { type AccountEvent, accountStream } from '../../../../src/domain/account-events.ts';
 import { AccountWork } from '../../../../src/push/dispatch/account-work.ts';
@@ -163,7 +163,7 @@ describe('the bytes of a row', () => {
   test('are those of the example recorded for their version, and are read back', () => {
     const name = `directory-rows-v${DIRECTORY_VERSION}.txt`;
     const recorded = readFileSync(new URL(`./examples/${name}`, import.meta.url), 'utf8');
-    const rows = [...example().states()].map(rowOf);
+    const rows = [...example().states()].map(packedRow);
     const text = rows.map(
       ({ packed, ...row }) => `${JSON.stringify(row)}\n${Buffer.from(packed).toString()}\n`,
     );

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Directory } from '../../../../src/accounts/directory/fold/directory.ts';
-import { DIRECTORY_VERSION, rowOf } from '../../../../src/accounts/directory/rows/packed-row.ts';
+import { DIRECTORY_VERSION, packedRow } from '../../../../src/accounts/directory/rows/packed-row.ts';
 import {
   type DirectoryRows,
   type NewRow,
@@ -64,7 +64,7 @@ describe('the stored directory', () => {
     apply(9, 0, opened('Other', 9));
     const stored = new StoredDirectory(rows, macKeys(1));
     await stored.save(content, options);
-    const [before] = [...directory.states()].map(rowOf);
+    const [before] = [...directory.states()].map(packedRow);
     const former = await rows.checkpoint();
     apply(7, 2, onKey('KeySwitchedOff'));
     await stored.save(content, options);
@@ -94,7 +94,7 @@ describe('the stored directory', () => {
     const restored = new Directory();
     restored.restore(statesOf(loading.loaded), loading.loaded.position);
     expect(restored.key(PREFIX)?.key.active).toBe(false);
-    expect([...restored.states()].map(rowOf)).toEqual([...directory.states()].map(rowOf));
+    expect([...restored.states()].map(packedRow)).toEqual([...directory.states()].map(packedRow));
   });
 
   type Saved = Awaited<ReturnType<typeof saved>>;
@@ -104,7 +104,7 @@ describe('the stored directory', () => {
   const present = ({ directory }: Saved): NewRow => {
     const state = [...directory.states()][0];
     if (state === undefined) throw new Error('no account');
-    return rowOf(state);
+    return packedRow(state);
   };
   test.each<[string, (m: Saved) => Promise<void>]>([
     ['an older row put back', (m) => put(m, [m.before])],
