@@ -4,7 +4,7 @@ import { world } from '../base/world.ts';
 import type { Account } from '../domain/account.ts';
 import { type AccountCommand, decideAll } from '../domain/account-commands.ts';
 import { type AccountEvent, accountStream } from '../domain/account-events.ts';
-import { reasonOf } from '../domain/decision.ts';
+import { givenReason } from '../domain/decision.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
 import type { RecordedEvent } from '../event-store/recorded-event.ts';
@@ -62,7 +62,7 @@ export async function switchOffUnread(
   command: Extract<AccountCommand, { type: 'SwitchKeyOff' }>,
 ): Promise<void> {
   const { accountId, prefix } = command;
-  const data = { account_id: accountId, prefix, ...reasonOf(command) };
+  const data = { account_id: accountId, prefix, ...givenReason(command) };
   const event = { type: 'KeySwitchedOff', data } as const;
   const stream = accountStream(accountId);
   await store.append([{ stream, expected: 'any', events: [newEvent(event, author, clock.now())] }]);

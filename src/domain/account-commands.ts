@@ -4,8 +4,8 @@ import { draftOf, evolveDraft } from './account-evolve.ts';
 import {
   type Decision,
   type GivenReason,
+  givenReason,
   type Refused,
-  reasonOf,
   record,
   refused,
   unchanged,
@@ -113,7 +113,7 @@ export function decide(command: AccountCommand, account: Account | undefined): A
       return record({ type: 'IntegrationEnabled', data: { account_id: id } });
     case 'DisableIntegration':
       if (!account.integration.enabled) return unchanged;
-      return record({ type: 'IntegrationDisabled', data: { account_id: id, ...reasonOf(command) } });
+      return record({ type: 'IntegrationDisabled', data: { account_id: id, ...givenReason(command) } });
     case 'SetChargingProfile':
       return setChargingProfile(command, account);
     case 'SetCorporateGroup':

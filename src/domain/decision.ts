@@ -30,6 +30,6 @@ export interface GivenReason {
 }
 
 /** The member of the event's data that holds the reason; empty if none was given. */
-export function reasonOf({ reason }: GivenReason): { readonly reason?: string } {
+export function givenReason({ reason }: GivenReason): { readonly reason?: string } {
   return reason === undefined ? {} : { reason };
 }

@@ -1,6 +1,6 @@
 import type { Account, AccountKey } from './account.ts';
 import type { AccountEvent, Environment } from './account-events.ts';
-import { type Decision, type GivenReason, reasonOf, record, refused, unchanged } from './decision.ts';
+import { type Decision, type GivenReason, givenReason, record, refused, unchanged } from './decision.ts';
 import { sameJson } from './values/same-json.ts';
 import { decideWebhook, type ForKey, type WebhookCommand } from './webhook-commands.ts';
 
@@ -66,7 +66,7 @@ function decideKey(command: Exclude<KeyCommand, IssueKey>, account: Account, key
   switch (command.type) {
     case 'SwitchKeyOff':
       return key.active
-        ? record({ type: 'KeySwitchedOff', data: { ...ref, ...reasonOf(command) } })
+        ? record({ type: 'KeySwitchedOff', data: { ...ref, ...givenReason(command) } })
         : unchanged;
     case 'SwitchKeyOn':
       return key.active ? unchanged : record({ type: 'KeySwitchedOn', data: ref });

@@ -3,8 +3,8 @@ import type { AccountEvent, Ciphertext, Redeliverable } from './account-events.t
 import {
   type Decision,
   type GivenReason,
+  givenReason,
   type Refused,
-  reasonOf,
   record,
   refused,
   unchanged,
@@ -82,7 +82,7 @@ export function decideWebhook(command: WebhookCommand, account: Account, key: Ac
     case 'RemoveWebhook':
       return key.webhook === null
         ? unchanged
-        : record({ type: 'WebhookRemoved', data: { ...ref, ...reasonOf(command) } });
+        : record({ type: 'WebhookRemoved', data: { ...ref, ...givenReason(command) } });
     case 'EnableWebhook':
       if (key.webhook === null) return noWebhook(key);
       return key.webhook.disabled === null ? unchanged : record({ type: 'WebhookEnabled', data: ref });
@@ -101,7 +101,7 @@ export function decideWebhook(command: WebhookCommand, account: Account, key: Ac
     case 'RequestRedelivery':
       return requestRedelivery(command, key);
     case 'CancelRedelivery':
-      return record({ type: 'RedeliveryCancelled', data: { ...ref, ...reasonOf(command) } });
+      return record({ type: 'RedeliveryCancelled', data: { ...ref, ...givenReason(command) } });
     default:
       return command satisfies never;
   }

@@ -19,7 +19,7 @@ export function noAccess(account: Account | undefined, nowMs: number): NoAccess 
     ? ({ code: 'INVALID_API_KEY', ...account.closed } as const)
     : access;
   const since = sinceMs === undefined ? null : formatDateTime(sinceMs);
-  return { reason: reasonOf(account, nowMs), answered: { status: refusals[code].status, code, since } };
+  return { reason: accessReason(account, nowMs), answered: { status: refusals[code].status, code, since } };
 }
 
 /** Says if requests of an account are answered, until when, or why not. */
@@ -34,7 +34,7 @@ export function accessAnswer(account: Account | undefined, nowMs: number) {
   };
 }
 
-function reasonOf(account: Account | undefined, nowMs: number): string {
+function accessReason(account: Account | undefined, nowMs: number): string {
   if (account === undefined) return 'the account can not be read';
   if (account.integration.enabled) return profileReason(profileAccess(account, nowMs));
   return account.closed === null ? 'the integration is off' : `closed: ${account.closed.reason}`;
