@@ -13,7 +13,7 @@ export interface Restart {
   readonly restartBecause: string;
 }
 
-export interface Follower extends Pick<SubscribeOptions, 'unparsed' | 'batchSize'> {
+export interface FollowOptions extends Pick<SubscribeOptions, 'unparsed' | 'batchSize'> {
   /** The follower's name in log lines, such as `projector`. */
   readonly component: string;
   readonly store: Pick<EventStore, 'subscribe'>;
@@ -37,7 +37,7 @@ export interface Follower extends Pick<SubscribeOptions, 'unparsed' | 'batchSize
  * Follows streams of the log until `handle` is done or `signal` aborts. While a store is unavailable it waits, then
  * continues from the checkpoint. Rejects with other errors.
  */
-export async function follow(follower: Follower): Promise<void> {
+export async function follow(follower: FollowOptions): Promise<void> {
   const { component, lease, log, signal, maxUnavailableMs } = follower;
   const retry = { log, signal, component, ...(maxUnavailableMs !== undefined && { maxUnavailableMs }) };
   let isDone = false;
@@ -59,7 +59,7 @@ export async function follow(follower: Follower): Promise<void> {
 
 /** Reads the log from the checkpoint on. Returns true if `handle` is done, false if the signal aborts. */
 async function readLog(
-  { component, store, streams, unparsed, batchSize, checkpoint, handle, log }: Follower,
+  { component, store, streams, unparsed, batchSize, checkpoint, handle, log }: FollowOptions,
   until: AbortSignal,
   available: () => void,
 ): Promise<boolean> {

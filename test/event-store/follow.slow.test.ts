@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { FuelError } from '../../src/base/errors.ts';
 import { openSqliteEventStore } from '../../src/engines/sqlite/event-store/event-store.ts';
-import { type Follower, follow } from '../../src/event-store/follow.ts';
+import { type FollowOptions, follow } from '../../src/event-store/follow.ts';
 import { memoryCoordination } from '../support/engines/coordination.ts';
 import { MemoryLog, openMemoryEventStore } from '../support/engines/memory-log.ts';
 import { nameOf, record } from '../support/event-store/store-events.ts';
@@ -20,7 +20,7 @@ function start() {
   const said: { msg: string }[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => void said.push(JSON.parse(line)) });
   const lease = { coordination, lease: 'part', holder: 'a', ttlMs: 60_000 };
-  const following = (handle: Follower['handle'], changed: Partial<Follower> = {}) =>
+  const following = (handle: FollowOptions['handle'], changed: Partial<FollowOptions> = {}) =>
     follow({
       ...{ component: 'part', store, streams: ['account-'], log, signal: stopping.signal, handle },
       checkpoint: async () => 0,
@@ -35,7 +35,7 @@ test('after a restart it continues from the checkpoint as it is then', async () 
   await record(store, STREAM, 'two');
   let stored = 0;
   const seen: string[][] = [];
-  const handle: Follower['handle'] = async ({ events }) => {
+  const handle: FollowOptions['handle'] = async ({ events }) => {
     seen.push(events.map(nameOf));
     stored = first;
     return seen.length === 1 ? { restartBecause: 'it was reset' } : 'done';
@@ -52,7 +52,7 @@ test('a follower that keeps restarting leaves its thread to others, and can be s
   await record(store, STREAM, 'one');
   setTimeout(() => stopping.abort(), 100);
   let handled = 0;
-  const handle: Follower['handle'] = async () => {
+  const handle: FollowOptions['handle'] = async () => {
     handled += 1;
     if (handled > 1_000) throw new Error('nothing else in the thread got a turn');
     return { restartBecause: 'another one was faster' };

@@ -21,7 +21,7 @@ interface AsOf {
 }
 
 /** Why an account can't be read. */
-export interface Unreadable {
+export interface UnreadableAccount {
   readonly unreadable: string;
 }
 
@@ -71,7 +71,7 @@ export class AccountHistory {
    * Calls `judge` with the account as of the place (`undefined` if it is not open yet) and returns its result. `judge`
    * must not keep the account, which changes in place. Rejects as the store does.
    */
-  async asOf<T>(place: AsOf, judge: (account: Account | undefined) => T): Promise<T | Unreadable> {
+  async asOf<T>(place: AsOf, judge: (account: Account | undefined) => T): Promise<T | UnreadableAccount> {
     const current = this.#fromDirectory(place);
     if (current !== undefined) return judge(current.account);
     const known = this.#histories.get(place.accountId);

@@ -11,7 +11,7 @@ import { firstPosition, occurredAtMs } from '../../event-store/codec.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { deliveryId } from '../message/envelope.ts';
 import type { NewDelivery } from '../queue/delivery.ts';
-import type { AccountHistory, Unreadable } from './account-history.ts';
+import type { AccountHistory, UnreadableAccount } from './account-history.ts';
 
 export interface DecisionContext {
   readonly history: AccountHistory;
@@ -25,7 +25,7 @@ export async function decideAsOf(
   event: RecordedEvent,
   row: TransactionRow,
   { history, clock, environment, retentionMs }: DecisionContext,
-): Promise<DeliveryDecision | Unreadable> {
+): Promise<DeliveryDecision | UnreadableAccount> {
   const transaction = { createdAtMs: row.createdAtMs, occurredAtMs: occurredAtMs(event) };
   const terms = { retentionMs, nowMs: clock.now(), environment };
   const place = { accountId: row.accountId, position: firstPosition(event) };

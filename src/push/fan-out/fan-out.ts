@@ -11,7 +11,7 @@ import type { Position, RecordedEvent } from '../../event-store/recorded-event.t
 import { judgeEvent } from '../../records/project-event.ts';
 import type { NewDelivery } from '../queue/delivery.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
-import type { AccountHistory, Unreadable } from './account-history.ts';
+import type { AccountHistory, UnreadableAccount } from './account-history.ts';
 import { decideAsOf, newDelivery } from './decide-event.ts';
 import { RedactedDrivers } from './redacted-drivers.ts';
 
@@ -115,7 +115,7 @@ export class FanOut {
     event: RecordedEvent,
     row: TransactionRow,
     agesMs: number,
-  ): Promise<readonly NewDelivery[] | Unreadable> {
+  ): Promise<readonly NewDelivery[] | UnreadableAccount> {
     const { clock, ...context } = this.#options;
     if (isPastRetention(occurredAtMs(event), { ...context, nowMs: agesMs })) return [];
     const decided = await decideAsOf(event, row, { ...context, clock: { now: () => agesMs } });

@@ -6,7 +6,7 @@ import { pause } from '../../../base/pause.ts';
 import { retryWhileUnavailable } from '../../../base/retry.ts';
 import { damageOf, describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
 import type { EventStore } from '../../../event-store/event-store.ts';
-import { type Follower, follow } from '../../../event-store/follow.ts';
+import { type FollowOptions, follow } from '../../../event-store/follow.ts';
 import type { Author } from '../../../event-store/new-event.ts';
 import { recordOperations } from '../../../event-store/operations.ts';
 import { isDamaged, type Position, type RecordedEvent } from '../../../event-store/recorded-event.ts';
@@ -76,7 +76,7 @@ async function rebuild(options: RebuildOptions): Promise<RebuildResult> {
   let { events } = begun.since;
   let outcome = 'interrupted' as RebuildResult['outcome'];
 
-  const handle: Follower['handle'] = async (batch, until) => {
+  const handle: FollowOptions['handle'] = async (batch, until) => {
     if (isServed) assertWhole(batch.events);
     if ((await applyBatch({ store, view }, generation, batch)) === 'reset')
       return { restartBecause: 'the new view was reset' };
