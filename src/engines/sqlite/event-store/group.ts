@@ -17,7 +17,7 @@ export interface SqliteGroupOptions {
 const MAX_DELAY_MS = 10 * 60_000;
 
 /** The result of one claim. */
-export interface Claim {
+export interface ClaimedEvents {
   readonly events: readonly GroupEvent[];
   /** When the lease of these events ends, by the clock. */
   readonly leasedUntilMs: number;
@@ -27,7 +27,7 @@ export interface Claim {
   readonly more: boolean;
 }
 
-type Lease = Pick<Claim, 'leasedUntilMs'> & { readonly holder: string };
+type Lease = Pick<ClaimedEvents, 'leasedUntilMs'> & { readonly holder: string };
 
 interface MessageRow {
   readonly position: Position;
@@ -83,7 +83,7 @@ export class SqliteGroup {
   }
 
   /** Claims messages that are due, then new events. `holder` gets at most `bufferSize` with those that it has. */
-  claim(holder: string, bufferSize: number): Promise<Claim> {
+  claim(holder: string, bufferSize: number): Promise<ClaimedEvents> {
     return this.#db.write(() => {
       const group = this.#settings();
       const nowMs = this.#clock.now();
@@ -149,7 +149,11 @@ export class SqliteGroup {
    * Claims one batch of the messages that are due, and deletes those of erased events. `more` is true if other messages
    * are due.
    */
-  #takeDue({ holder, leasedUntilMs }: Lease, nowMs: number, limit: number): Pick<Claim, 'events' | 'more'> {
+  #takeDue(
+    { holder, leasedUntilMs }: Lease,
+    nowMs: number,
+    limit: number,
+  ): Pick<ClaimedEvents, 'events' | 'more'> {
     const due = this.#statements.due.all(this.#name, nowMs, limit) as unknown as MessageRow[];
     const read = this.#store.batchAt(due.map(({ position }) => position));
     const events: GroupEvent[] = [];
