@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { pause } from '../../../src/base/pause.ts';
 import { CommitWatch } from '../../../src/engines/sqlite/driver/commit-watch.ts';
 import { Database } from '../../../src/engines/sqlite/driver/database.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -14,6 +15,8 @@ import { until, within } from '../../support/waiting.ts';
 const SOURCE = join(import.meta.dirname, '../../../src');
 const THREAD = join(import.meta.dirname, '../../support/event-store/watch-in-thread.ts');
 const POLL_MS = 20;
+/** The options for a system that does not report writes to a file. */
+const POLLS = { watchesFile: false };
 
 class CountingListener {
   count = 0;
@@ -23,7 +26,7 @@ class CountingListener {
 }
 
 function useFakeTimers(): void {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   onTestFinished(() => {
     vi.useRealTimers();
   });
@@ -33,7 +36,7 @@ function useFakeTimers(): void {
 function file() {
   const path = join(temporaryFolder(), 'watched.db');
   const openings: Database[] = [];
-  const watchOf = (options?: ConstructorParameters<typeof CommitWatch>[1]): CommitWatch => {
+  const watchOf = (options: ConstructorParameters<typeof CommitWatch>[1] = POLLS): CommitWatch => {
     const db = new Database(path, { migrations: [], durability: 'normal' });
     openings.push(db);
     const watch = new CommitWatch(db, options);
@@ -71,7 +74,7 @@ describe('a commit of another process', () => {
   test('is reported to the other threads, which poll less often', async () => {
     const { watch, watchOf, commitElsewhere } = file();
     const far = new CountingListener();
-    watchOf({ pollMs: 60_000 }).add(far);
+    watchOf({ ...POLLS, pollMs: 60_000 }).add(far);
     watch.add(new CountingListener());
     commitElsewhere();
     await until(() => far.count > 0);
@@ -95,7 +98,7 @@ describe('a commit of this process', () => {
     const { watch, watchOf } = file();
     const [near, far] = [new CountingListener(), new CountingListener()];
     watch.add(near);
-    watchOf({ pollMs: 60_000 }).add(far);
+    watchOf({ ...POLLS, pollMs: 60_000 }).add(far);
     watch.notify();
     expect(near.count).toBe(1);
     await until(() => far.count === 1);
@@ -119,7 +122,7 @@ describe('a commit of this process', () => {
     const [one, other] = [file(), file()];
     const [listener, same] = [new CountingListener(), new CountingListener()];
     other.watch.add(listener);
-    one.watchOf({ pollMs: 60_000 }).add(same);
+    one.watchOf({ ...POLLS, pollMs: 60_000 }).add(same);
     one.watch.notify();
     await until(() => same.count === 1);
     expect(listener.count).toBe(0);
@@ -192,5 +195,49 @@ describe('the poll for commits', () => {
     expect(() => watch.add(new CountingListener())).toThrow(
       expect.objectContaining({ code: 'STORE_CLOSED' }),
     );
+  });
+});
+
+describe.runIf(process.platform === 'linux')('a watched file', () => {
+  test('reports a commit of another process long before the next poll', async () => {
+    const { watchOf, commitElsewhere } = file();
+    const watch = watchOf({ pollMs: 60_000, watchesFile: true });
+    const listener = new CountingListener();
+    watch.add(listener);
+    for (let commits = 1; commits <= 3; commits++) {
+      commitElsewhere();
+      await until(() => listener.count === commits);
+    }
+  });
+
+  test('is not polled for while nothing is written, nor watched without a listener', async () => {
+    const { watchOf, openings, commitElsewhere } = file();
+    const watch = watchOf({ watchesFile: true });
+    const polls = vi.spyOn(openings.at(-1) as Database, 'dataVersion');
+    const listener = new CountingListener();
+    watch.add(listener);
+    await pause(300, new AbortController().signal);
+    expect(polls.mock.calls.length).toBeLessThanOrEqual(2);
+    watch.remove(listener);
+    commitElsewhere();
+    await pause(50, new AbortController().signal);
+    expect(listener.count).toBe(0);
+  });
+
+  test('is polled for where the log cannot be watched', async () => {
+    class WithoutLog extends Database {
+      override readonly path = join(temporaryFolder(), 'nowhere');
+    }
+    const { path, commitElsewhere } = file();
+    const db = new WithoutLog(path, { migrations: [], durability: 'normal' });
+    const watch = new CommitWatch(db, { watchesFile: true });
+    onTestFinished(() => {
+      watch.close();
+      db.close();
+    });
+    const listener = new CountingListener();
+    watch.add(listener);
+    commitElsewhere();
+    await until(() => listener.count > 0);
   });
 });

@@ -1,29 +1,44 @@
+import { type FSWatcher, watch } from 'node:fs';
 import { resolve } from 'node:path';
 import { BroadcastChannel, isMainThread } from 'node:worker_threads';
 import type { Signal } from '../../../base/signal.ts';
 import type { Database } from './database.ts';
 
-/** It takes half a percent of a core. */
+/** The poll interval if the file is not watched. It takes half a percent of a core. */
 const POLL_MS = 20;
-/** The poll interval of other threads, which the main thread notifies. They poll in case it does not poll the file. */
+/** The poll interval of other threads, which the main thread notifies. They poll in case it does not watch the file. */
 const THREAD_POLL_MS = 500;
+/** The poll interval while the file is watched, in case the watch misses something. */
+const IDLE_POLL_MS = 500;
+/**
+ * The shortest poll interval. The watch sees a write before its commit can be read, since that must be durable first,
+ * which takes some milliseconds, or longer on a busy disk. So the next poll comes after a quarter of the time since the
+ * write, but not sooner than this.
+ */
+const SOON_POLL_MS = 4;
 
 /**
- * Notifies its listeners when something may have been committed to a file: at once of commits of this process (by `notify`,
- * in any thread), and within `pollMs` of those of another one. One timer polls for all listeners. Only the main thread polls
- * that often, and it notifies the other threads.
+ * Notifies its listeners when something may have been committed to a file. Commits of this process are reported at once
+ * (by `notify`, in any thread). Those of another process are reported when they are written, or within `pollMs` if the
+ * system does not report writes. One timer polls for all listeners. Only the main thread polls that often, and it
+ * notifies the other threads.
  */
 export class CommitWatch {
   readonly #db: Database;
   readonly #listeners = new Set<Pick<Signal, 'notify'>>();
   readonly #threads: BroadcastChannel;
   readonly #pollMs: number;
+  readonly #watchesFile: boolean;
+  #file: FSWatcher | undefined;
+  #writtenAtMs = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   #version = 0;
 
-  constructor(db: Database, { pollMs = POLL_MS } = {}) {
+  /** If `watchesFile` is false, a commit of another process is noticed within `pollMs`. */
+  constructor(db: Database, { pollMs = POLL_MS, watchesFile = process.platform === 'linux' } = {}) {
     this.#db = db;
     this.#pollMs = isMainThread ? pollMs : Math.max(pollMs, THREAD_POLL_MS);
+    this.#watchesFile = watchesFile && isMainThread;
     this.#threads = new BroadcastChannel(`commits ${resolve(db.path)}`);
     this.#threads.onmessage = () => this.#heard();
     this.#threads.unref();
@@ -33,7 +48,8 @@ export class CommitWatch {
   add(listener: Pick<Signal, 'notify'>): void {
     if (this.#timer === undefined) {
       this.#version = this.#db.dataVersion();
-      this.#timer = setInterval(() => this.#poll(), this.#pollMs).unref(); // only whoever waits keeps the process alive
+      if (this.#watchesFile) this.#file = this.#watchLog();
+      this.#pollLater();
     }
     this.#listeners.add(listener);
   }
@@ -66,8 +82,44 @@ export class CommitWatch {
   }
 
   #stop(): void {
-    clearInterval(this.#timer);
+    clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#file?.close();
+    this.#file = undefined;
+  }
+
+  /** Watches the write-ahead log, which exists while the file is open; `undefined` if it can't be watched. */
+  #watchLog(): FSWatcher | undefined {
+    try {
+      const watcher = watch(`${this.#db.path}-wal`, { persistent: false }, () => this.#written());
+      return watcher.on('error', () => {
+        watcher.close();
+        this.#file = undefined;
+      });
+    } catch {
+      return undefined; // polling finds the same a little later
+    }
+  }
+
+  #written(): void {
+    const isSoon = this.#intervalMs() <= SOON_POLL_MS;
+    this.#writtenAtMs = performance.now();
+    if (!isSoon && this.#timer !== undefined) this.#pollLater();
+  }
+
+  #intervalMs(): number {
+    if (this.#file === undefined) return this.#pollMs;
+    const soonMs = Math.max(SOON_POLL_MS, (performance.now() - this.#writtenAtMs) / 4);
+    return Math.min(soonMs, Math.max(this.#pollMs, IDLE_POLL_MS));
+  }
+
+  #pollLater(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#pollLater();
+      this.#poll();
+    }, this.#intervalMs());
+    this.#timer.unref(); // only whoever waits keeps the process alive
   }
 
   #poll(): void {
