@@ -1,7 +1,6 @@
 import { StoredDirectory } from '../accounts/directory/rows/stored-directory.ts';
 import { DIRECTORY_STORE, openDirectoryRows } from '../accounts/directory/rows/stored-rows.ts';
 import { keysFor } from '../accounts/master-key.ts';
-import { addressOf } from '../accounts/moved-store.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Config, configReader } from '../base/config/config.ts';
 import { CONTROL_STORE, openCoordination } from '../base/coordination/stored-coordination.ts';
@@ -14,6 +13,7 @@ import { openDeliveryLog } from '../push/log/open.ts';
 import { DELIVERY_STORE } from '../push/log/tables.ts';
 import type { Engine, KeptStore, OpenedEngine, Opening } from '../service/engines/engine.ts';
 import type { Engines, PortName, RemoteEngine, StoreName } from '../service/engines/engines.ts';
+import { addressOf } from '../service/stores/moved-store.ts';
 import { eventStoreDb } from './eventstoredb/engine.ts';
 import { mongoDb } from './mongodb/engine.ts';
 import { postgresql } from './postgresql/engine.ts';

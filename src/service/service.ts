@@ -1,8 +1,5 @@
 import type Koa from 'koa';
 import type { Directory } from '../accounts/directory/fold/directory.ts';
-import { assertNotMoved } from '../accounts/moved-store.ts';
-import { bindStore, ignoredEnvironments } from '../accounts/store-binding.ts';
-import { assertNoUnfinishedCopy } from '../accounts/unfinished-copy.ts';
 import { type Clock, steadyClock } from '../base/clock.ts';
 import type { Config, Role } from '../base/config/config.ts';
 import type { DiskState } from '../base/disk/disk.ts';
@@ -27,6 +24,9 @@ import { ProcessReport } from './process-report.ts';
 import { startApi, type WrapListener } from './roles/api.ts';
 import { startDirectory } from './start-directory.ts';
 import { running, StartedParts } from './started-parts.ts';
+import { assertNotMoved } from './stores/moved-store.ts';
+import { bindStore, ignoredEnvironments } from './stores/store-binding.ts';
+import { assertNoUnfinishedCopy } from './stores/unfinished-copy.ts';
 import type { ThreadHost } from './threads/job.ts';
 import { DIRECTORY_HEAP_MB, youngMb } from './threads/memory.ts';
 import { type JobOptions, type JobThread, startJob } from './threads/start-job.ts';

@@ -86,11 +86,11 @@ export const CRASH_SITES: readonly CrashSite[] = [
   /** The steps of `fuel store copy`, in order. */
   fn('name-target', 'src/operator/copy/copy-store.ts', 'nameTarget'),
   fn('adopt-log', 'src/operator/copy/copy-deliveries.ts', 'nameLog'),
-  fn('begin-copy', 'src/accounts/unfinished-copy.ts', 'beginCopy'),
+  fn('begin-copy', 'src/service/stores/unfinished-copy.ts', 'beginCopy'),
   fn('append-copies', 'src/operator/copy/copy-events.ts', 'appendCopies'),
   fn('store-deliveries', 'src/operator/copy/copy-deliveries.ts', 'copyTable'),
   fn('record-copy', 'src/operator/copy/copy-store.ts', 'recordCopy'),
-  fn('end-copy', 'src/accounts/unfinished-copy.ts', 'endCopy'),
+  fn('end-copy', 'src/service/stores/unfinished-copy.ts', 'endCopy'),
 ];
 
 /** Returns the text for `FUEL_CRASH_POINT`. */

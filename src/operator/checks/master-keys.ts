@@ -1,7 +1,7 @@
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import { findMasterKeys, type MasterKeyIdentity, otherKeyFile } from '../../accounts/master-key.ts';
-import { mayHaveHad, recordedMasterKeys } from '../../accounts/store-binding.ts';
 import type { RecordedMasterKey } from '../../event-store/operations.ts';
+import { mayHaveHad, recordedMasterKeys } from '../../service/stores/store-binding.ts';
 import { counted, some } from '../answers/names.ts';
 import { secretsByMasterKey } from '../keys/webhook-secrets.ts';
 import { type Finding, right, wrong } from './check.ts';

@@ -1,7 +1,4 @@
 import { join, resolve } from 'node:path';
-import { moveOf, USE_THE_OTHER } from '../../accounts/moved-store.ts';
-import { assertBinding, ignoredEnvironments } from '../../accounts/store-binding.ts';
-import { assertNoUnfinishedCopy } from '../../accounts/unfinished-copy.ts';
 import { FuelError } from '../../base/errors.ts';
 import { DAY_MS, formatDateTime } from '../../domain/values/date-time.ts';
 import { settingsFor } from '../../engines/engines.ts';
@@ -14,6 +11,9 @@ import { assertViewFits } from '../../event-store/store-identity.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import { lastSeal, type Seal } from '../../seals/seals.ts';
 import type { StoreName } from '../../service/engines/engines.ts';
+import { moveOf, USE_THE_OTHER } from '../../service/stores/moved-store.ts';
+import { assertBinding, ignoredEnvironments } from '../../service/stores/store-binding.ts';
+import { assertNoUnfinishedCopy } from '../../service/stores/unfinished-copy.ts';
 import type { AccountLists } from '../answers/account.ts';
 import { counted, some } from '../answers/names.ts';
 import { act, type Check, type Finding, notice, type Problem, right, wrong } from './check.ts';

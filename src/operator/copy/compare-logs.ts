@@ -1,9 +1,9 @@
-import { isMark } from '../../accounts/moved-store.ts';
 import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { type Gaps, operationsOf } from '../../event-store/operations.ts';
 import { type Position, textOfRef } from '../../event-store/recorded-event.ts';
 import { type Leaf, leavesAfter } from '../../seals/leaves.ts';
+import { isMark } from '../../service/stores/moved-store.ts';
 
 export interface LogComparison {
   /** The number of events that are the same in both logs, in the same order. */

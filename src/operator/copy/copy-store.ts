@@ -1,5 +1,3 @@
-import { isMark, moveInLog } from '../../accounts/moved-store.ts';
-import { beginCopy, endCopy } from '../../accounts/unfinished-copy.ts';
 import type { Clock } from '../../base/clock.ts';
 import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
 import { FuelError } from '../../base/errors.ts';
@@ -12,6 +10,8 @@ import { type Position, type RecordedEvent, textOfRef } from '../../event-store/
 import { storeIdentity } from '../../event-store/store-identity.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
 import { isLeaf } from '../../seals/leaf.ts';
+import { isMark, moveInLog } from '../../service/stores/moved-store.ts';
+import { beginCopy, endCopy } from '../../service/stores/unfinished-copy.ts';
 import { compareLogs, type LogComparison } from './compare-logs.ts';
 import { copyDeliveries, type DeliveryCopy, nameLog } from './copy-deliveries.ts';
 import { copyEvents, eraseStreams, toCopied } from './copy-events.ts';

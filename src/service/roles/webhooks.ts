@@ -2,7 +2,6 @@ import { Directory } from '../../accounts/directory/fold/directory.ts';
 import { DirectoryReach, LiveDirectory } from '../../accounts/directory/live-directory.ts';
 import type { SharedRows } from '../../accounts/directory/rows/shared-rows.ts';
 import { openMasterKeys } from '../../accounts/master-key.ts';
-import { assertSecretsReadable } from '../../accounts/store-binding.ts';
 import { steadyClock, systemClock } from '../../base/clock.ts';
 import { retentionMs } from '../../base/config/config.ts';
 import { aborted } from '../../base/pause.ts';
@@ -19,6 +18,7 @@ import { HostOwners } from '../../push/pace/host-owners.ts';
 import { startRetention } from '../../push/retention.ts';
 import { configuredSender, type Sender } from '../../push/sender/sender.ts';
 import { configuredPresigner } from '../../records/presign.ts';
+import { assertSecretsReadable } from '../stores/store-binding.ts';
 import type { JobContext } from '../threads/job.ts';
 
 type Context = Pick<JobContext, 'config' | 'engines' | 'log' | 'holder' | 'signal' | 'metrics' | 'report'>;

@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { bindStore } from '../../../src/accounts/store-binding.ts';
-import { beginCopy } from '../../../src/accounts/unfinished-copy.ts';
 import { DAY_MS } from '../../../src/domain/values/date-time.ts';
 import { recordOperations } from '../../../src/event-store/operations.ts';
 import { newestOperations } from '../../../src/operator/audit/newest-events.ts';
@@ -9,6 +7,8 @@ import type { Facts } from '../../../src/operator/checks/facts.ts';
 import { checkProof, checkStore } from '../../../src/operator/checks/store.ts';
 import { claimDeliveryLog } from '../../../src/push/delivery-log.ts';
 import type { StoreName, StoreState } from '../../../src/service/engines/engines.ts';
+import { bindStore } from '../../../src/service/stores/store-binding.ts';
+import { beginCopy } from '../../../src/service/stores/unfinished-copy.ts';
 import { said } from '../../support/checks/facts.ts';
 import { MemoryLog, openMemoryEventStore } from '../../support/engines/memory-log.ts';
 import { record } from '../../support/event-store/store-events.ts';

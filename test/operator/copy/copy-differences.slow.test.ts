@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { assertNoUnfinishedCopy } from '../../../src/accounts/unfinished-copy.ts';
+import { assertNoUnfinishedCopy } from '../../../src/service/stores/unfinished-copy.ts';
 import { record } from '../../support/event-store/store-events.ts';
 import {
   copyFrom,

@@ -4,7 +4,6 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { assertNoUnfinishedCopy } from '../../../src/accounts/unfinished-copy.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { MAX_BATCH_BYTES } from '../../../src/event-store/batch-bytes.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
@@ -20,6 +19,7 @@ import {
 } from '../../../src/operator/copy/copy-events.ts';
 import { namedLeaves } from '../../../src/seals/named-leaves.ts';
 import { verifyLog } from '../../../src/seals/verify-log.ts';
+import { assertNoUnfinishedCopy } from '../../../src/service/stores/unfinished-copy.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
 import { eventStoreDbAt, eventStoreDbOnDouble } from '../../support/event-store/eventstoredb-under-test.ts';
 import { named, record } from '../../support/event-store/store-events.ts';

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { assertNoUnfinishedCopy } from '../../../src/accounts/unfinished-copy.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import type { Coordination } from '../../../src/base/coordination/coordination.ts';
 import { FuelError } from '../../../src/base/errors.ts';
@@ -8,6 +7,7 @@ import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import type { ClaimedDelivery } from '../../../src/push/queue/delivery.ts';
 import { namedLeaves } from '../../../src/seals/named-leaves.ts';
+import { assertNoUnfinishedCopy } from '../../../src/service/stores/unfinished-copy.ts';
 import { claimOptions, failed, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { named, record } from '../../support/event-store/store-events.ts';
 import { interposed, Steps } from '../../support/interposed.ts';

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { bindStore, trustMasterKey } from '../../../src/accounts/store-binding.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import type { Config } from '../../../src/base/config/config.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
+import { bindStore, trustMasterKey } from '../../../src/service/stores/store-binding.ts';
 import { answerWith } from '../../support/deliveries/webhook-receiver.ts';
 import { replacing } from '../../support/interposed.ts';
 import { ACCOUNT, machine, PATH } from '../../support/service/webhooks-machine.ts';

@@ -2,13 +2,13 @@ import { userInfo } from 'node:os';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { AccountWriter } from '../../../accounts/change-account.ts';
-import { assertNotMoved } from '../../../accounts/moved-store.ts';
-import { bindStore } from '../../../accounts/store-binding.ts';
 import { type Clock, systemClock } from '../../../base/clock.ts';
 import { type Config, retentionMs } from '../../../base/config/config.ts';
 import { trimmed } from '../../../domain/values/search-text.ts';
 import { loadConfig, openEngines } from '../../../engines/engines.ts';
 import type { Engines } from '../../../service/engines/engines.ts';
+import { assertNotMoved } from '../../../service/stores/moved-store.ts';
+import { bindStore } from '../../../service/stores/store-binding.ts';
 import { waitUntilApplied } from '../../serve/wait-applied.ts';
 import { hasStore, noteMissing, requireStore } from './known-store.ts';
 import {

@@ -1,7 +1,5 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { assertNotMoved, markMoved, unmark } from '../../../accounts/moved-store.ts';
-import { assertBinding, trustMasterKey } from '../../../accounts/store-binding.ts';
 import { FuelError } from '../../../base/errors.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { openEngines, servers, settingsFor } from '../../../engines/engines.ts';
@@ -11,6 +9,8 @@ import { recordOperations } from '../../../event-store/operations.ts';
 import { groupStatus } from '../../../event-store/skipped-events.ts';
 import { DELIVERIES_GROUP } from '../../../push/fan-out/run-fan-out.ts';
 import type { Engines, PortName } from '../../../service/engines/engines.ts';
+import { assertNotMoved, markMoved, unmark } from '../../../service/stores/moved-store.ts';
+import { assertBinding, trustMasterKey } from '../../../service/stores/store-binding.ts';
 import { backupDataDir } from '../../backup/backup.ts';
 import type { CopyEnd } from '../../copy/copy-store.ts';
 import { command, noun } from '../command/command.ts';

@@ -1,23 +1,23 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { MasterKeys } from '../../src/accounts/master-key.ts';
+import { MasterKeys } from '../../../src/accounts/master-key.ts';
+import type { Config } from '../../../src/base/config/config.ts';
+import type { AccountEvent } from '../../../src/domain/account-events.ts';
+import { loadConfig } from '../../../src/engines/engines.ts';
 import {
   assertSecretsReadable,
   bindStore,
   mayHaveHad,
   trustMasterKey,
-} from '../../src/accounts/store-binding.ts';
-import type { Config } from '../../src/base/config/config.ts';
-import type { AccountEvent } from '../../src/domain/account-events.ts';
-import { loadConfig } from '../../src/engines/engines.ts';
-import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/accounts/account-samples.ts';
-import { directoryOf } from '../support/accounts/directory-of.ts';
-import { openPushStores } from '../support/deliveries/push-stores.ts';
-import { replacing } from '../support/interposed.ts';
-import { memoryLog } from '../support/service/api.ts';
-import { commandLine } from '../support/service/command-line.ts';
-import { confirmed, linesOf } from '../support/transactions/e2e-samples.ts';
+} from '../../../src/service/stores/store-binding.ts';
+import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
+import { directoryOf } from '../../support/accounts/directory-of.ts';
+import { openPushStores } from '../../support/deliveries/push-stores.ts';
+import { replacing } from '../../support/interposed.ts';
+import { memoryLog } from '../../support/service/api.ts';
+import { commandLine } from '../../support/service/command-line.ts';
+import { confirmed, linesOf } from '../../support/transactions/e2e-samples.ts';
 
 const KEYS = [1, 2].map((n) => Buffer.alloc(32, n).toString('base64')) as [string, string];
 const OPEN = ['account', 'open', '7', '--name', 'Seven'] as const;

@@ -1,19 +1,24 @@
-import type { Clock } from '../base/clock.ts';
-import type { Config } from '../base/config/config.ts';
-import { FuelError } from '../base/errors.ts';
-import type { Log } from '../base/log.ts';
-import { OPERATIONS_STREAM, type OperationsEvent } from '../domain/operations-events.ts';
-import type { EventStore } from '../event-store/event-store.ts';
-import { type Author, newEvent } from '../event-store/new-event.ts';
+import type { Directory } from '../../accounts/directory/fold/directory.ts';
+import {
+  findMasterKeys,
+  type MasterKeyIdentity,
+  type MasterKeys,
+  openMasterKeys,
+} from '../../accounts/master-key.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Config } from '../../base/config/config.ts';
+import { FuelError } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
+import { OPERATIONS_STREAM, type OperationsEvent } from '../../domain/operations-events.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import { type Author, newEvent } from '../../event-store/new-event.ts';
 import {
   type OperationsState,
   operationsOf,
   type RecordedMasterKey,
   recordOperations,
-} from '../event-store/operations.ts';
-import { storeIdentity } from '../event-store/store-identity.ts';
-import type { Directory } from './directory/fold/directory.ts';
-import { findMasterKeys, type MasterKeyIdentity, type MasterKeys, openMasterKeys } from './master-key.ts';
+} from '../../event-store/operations.ts';
+import { storeIdentity } from '../../event-store/store-identity.ts';
 
 /** A message names at most this many keys with unreadable secrets. */
 const MAX_NAMED = 5;

@@ -1,6 +1,9 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
+import { FuelError } from '../../../src/base/errors.ts';
+import { newEvent } from '../../../src/event-store/new-event.ts';
 import {
   addressOf,
   assertNotMoved,
@@ -8,15 +11,12 @@ import {
   markMoved,
   moveInLog,
   unmark,
-} from '../../src/accounts/moved-store.ts';
-import { systemClock } from '../../src/base/clock.ts';
-import { FuelError } from '../../src/base/errors.ts';
-import { newEvent } from '../../src/event-store/new-event.ts';
-import { record } from '../support/event-store/store-events.ts';
-import { commandLine } from '../support/service/command-line.ts';
-import { copyFrom, newEnd, operations, sample } from '../support/store-copy/store-copy.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
-import { confirmed, linesOf } from '../support/transactions/e2e-samples.ts';
+} from '../../../src/service/stores/moved-store.ts';
+import { record } from '../../support/event-store/store-events.ts';
+import { commandLine } from '../../support/service/command-line.ts';
+import { copyFrom, newEnd, operations, sample } from '../../support/store-copy/store-copy.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { confirmed, linesOf } from '../../support/transactions/e2e-samples.ts';
 
 const AUTHOR = { actor: 'test', command: 'fuel store copy' };
 const TO = ['esdb://node:2113', 'mongodb://mongo'];

@@ -1,5 +1,5 @@
-import type { Coordination } from '../base/coordination/coordination.ts';
-import { FuelError } from '../base/errors.ts';
+import type { Coordination } from '../../base/coordination/coordination.ts';
+import { FuelError } from '../../base/errors.ts';
 
 const LEASE = 'store copy';
 /** The lease never expires: a copy may be interrupted for as long as the operator likes. */

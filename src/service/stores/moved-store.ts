@@ -1,15 +1,15 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { Clock } from '../base/clock.ts';
-import type { Config } from '../base/config/config.ts';
-import { FuelError } from '../base/errors.ts';
-import { OPERATIONS_STREAM } from '../domain/operations-events.ts';
-import { formatDateTime } from '../domain/values/date-time.ts';
-import type { EventStore } from '../event-store/event-store.ts';
-import type { Author } from '../event-store/new-event.ts';
-import { type Move, operationsOf, recordOperations } from '../event-store/operations.ts';
-import type { RecordedEvent } from '../event-store/recorded-event.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Config } from '../../base/config/config.ts';
+import { FuelError } from '../../base/errors.ts';
+import { OPERATIONS_STREAM } from '../../domain/operations-events.ts';
+import { formatDateTime } from '../../domain/values/date-time.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import type { Author } from '../../event-store/new-event.ts';
+import { type Move, operationsOf, recordOperations } from '../../event-store/operations.ts';
+import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 
 const FILE = 'moved.json';
 /** The advice in errors about a moved store. */
