@@ -56,7 +56,7 @@ const DRIVERS: Readonly<Record<string, RegExp>> = {
   pg: /^src\/engines\/postgresql\//,
   '@eventstore/db-client': /^src\/engines\/eventstoredb\//,
   koa: /^src\/(?:pull|service|operator\/console|customers\/mock)\//,
-  superstruct: /^src\/(?:domain|customers\/mock)\/|^tools\/event-docs\//,
+  superstruct: /^src\/(?:domain|customers\/mock|operator\/apply)\/|^tools\/event-docs\//,
   'ipaddr.js': /^src\/push\/targets\/|^src\/base\/config\/ip-address\.ts$/,
   selfsigned: /^src\/pull\/|^tools\/demo\//,
   commander: /^src\/operator\/cli\//,

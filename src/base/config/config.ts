@@ -1,6 +1,5 @@
 import { closest, distance } from 'fastest-levenshtein';
 import { DAY_MS } from '../../domain/values/date-time.ts';
-import { trimmed } from '../../domain/values/search-text.ts';
 import { FuelError } from '../errors.ts';
 import {
   type Env,
@@ -12,6 +11,7 @@ import {
   textOf,
   type ValuesOf,
 } from './setting.ts';
+import { trimmed } from './trimmed.ts';
 import * as read from './values.ts';
 
 /** The maximum number of retry delays. Each one adds an attempt. */

@@ -1,4 +1,4 @@
-import { trimmed } from '../../domain/values/search-text.ts';
+import { trimmed } from './trimmed.ts';
 
 /** One environment variable: its default as text, how it is read, and whether it is a secret. */
 export interface Setting<T> {

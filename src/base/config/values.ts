@@ -1,8 +1,8 @@
 import { isEmail } from '../../domain/values/primitives.ts';
-import { trimmed } from '../../domain/values/search-text.ts';
 import { ENCODE_CREDENTIALS } from '../errors.ts';
 import { parseRange } from './ip-address.ts';
 import { sealKeysIn } from './seal-keys.ts';
+import { trimmed } from './trimmed.ts';
 
 /** Readers of single settings. Each turns a text into a value, or throws an `Error` that says what the text must be. */
 

@@ -2,15 +2,14 @@ import type { RenderedRecord } from '../../../projections/record.ts';
 import type { TransactionRow } from '../../../projections/transactions.ts';
 import { transactionStream, type VisibleStatus } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
-import { searchable } from '../../domain/values/search-text.ts';
 import { occurredAt, printableData } from '../../event-store/codec.ts';
 import type { PageRow, ViewReads } from '../../pull/view/transactions-view.ts';
 import type { DeliveryReads } from '../../push/queue/delivery-queue.ts';
-
 import {
   type TransactionDeliveriesOptions,
   transactionDeliveries,
 } from '../deliveries/transaction-deliveries.ts';
+import { searchable } from '../search/search-text.ts';
 import { type NoAccess, noAccess } from './access.ts';
 import { type AccountOf, deliveryAnswer, withHeldReasons } from './delivery.ts';
 import { dataText, effectsOf, HIDDEN, type Personal, timelineOf, timelineShown } from './timeline.ts';

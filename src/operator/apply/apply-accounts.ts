@@ -2,7 +2,6 @@ import { foldRecorded } from '../../accounts/directory/apply-to-directory.ts';
 import type { Account } from '../../domain/account.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { type Refused, refused } from '../../domain/decision.ts';
-import { type DesiredAccount, decideDesired, faultsOfDesired } from '../../domain/desired-account.ts';
 import type { DomainEvent } from '../../domain/events.ts';
 import { MAX_NESTING, shortened } from '../../domain/values/bounds.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
@@ -14,6 +13,7 @@ import {
   type RecordLinesOptions,
   recordLines,
 } from '../lines/record-lines.ts';
+import { type DesiredAccount, decideDesired, faultsOfDesired } from './desired-account.ts';
 
 /** Numbers of lines. Each is an account, unless the file names one twice. */
 export interface ApplyCounts {

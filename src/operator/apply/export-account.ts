@@ -1,8 +1,8 @@
 import { printableLine } from '../../base/printable.ts';
 import type { Account } from '../../domain/account.ts';
-import { type DesiredAccount, MAX_DESIRED_EVENTS } from '../../domain/desired-account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { MAX_LINE_BYTES } from '../lines/lines.ts';
+import { type DesiredAccount, MAX_DESIRED_EVENTS } from './desired-account.ts';
 
 /** Applying a line records one event for each item, and up to three for its other members. */
 const MAX_ITEMS = MAX_DESIRED_EVENTS - 3;

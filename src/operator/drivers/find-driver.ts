@@ -1,10 +1,10 @@
 import { isWithoutDriver, type WithDriver } from '../../domain/transaction.ts';
 import { isRecordingType, TRANSACTION_STREAMS, transactionIdOf } from '../../domain/transaction-events.ts';
-import { searchable } from '../../domain/values/search-text.ts';
 import { membersOf } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { readInParts, readToEnd } from '../../event-store/reads.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
+import { searchable } from '../search/search-text.ts';
 
 /** The driver whose transactions are searched for. */
 export interface DriverQuery {

@@ -3,7 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { printableLine } from '../../../src/base/printable.ts';
 import type { Account } from '../../../src/domain/account.ts';
 import { decide } from '../../../src/domain/account-commands.ts';
-import { type DesiredAccount, decideDesired, faultsOfDesired } from '../../../src/domain/desired-account.ts';
+import {
+  type DesiredAccount,
+  decideDesired,
+  faultsOfDesired,
+} from '../../../src/operator/apply/desired-account.ts';
 import { bytesOf, linesOf } from '../../../src/operator/apply/export-account.ts';
 import { MAX_LINE_BYTES } from '../../../src/operator/lines/lines.ts';
 import { startApplying } from '../../support/accounts/applying.ts';

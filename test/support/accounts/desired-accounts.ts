@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { DesiredAccount } from '../../../src/domain/desired-account.ts';
+import type { DesiredAccount } from '../../../src/operator/apply/desired-account.ts';
 
 const name = fc.constantFrom('North', 'South', 'Öst "x"\u009b\u202e\n');
 const smallId = fc.integer({ min: 0, max: 3 });

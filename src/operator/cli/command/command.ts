@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import type { AccountWriter } from '../../../accounts/change-account.ts';
 import { type Clock, systemClock } from '../../../base/clock.ts';
 import { type Config, retentionMs } from '../../../base/config/config.ts';
-import { trimmed } from '../../../domain/values/search-text.ts';
+import { trimmed } from '../../../base/config/trimmed.ts';
 import { loadConfig, openEngines } from '../../../engines/engines.ts';
 import type { Engines } from '../../../service/engines/engines.ts';
 import { assertNotMoved } from '../../../service/stores/moved-store.ts';

@@ -1,11 +1,12 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { parseRange } from '../../../base/config/ip-address.ts';
+import { trimmed } from '../../../base/config/trimmed.ts';
 import { FuelError } from '../../../base/errors.ts';
 import { eventTypes } from '../../../domain/events.ts';
 import { isTextTooLong, MAX_TEXT_CHARACTERS } from '../../../domain/values/bounds.ts';
 import { isEmail } from '../../../domain/values/primitives.ts';
-import { searchable, trimmed } from '../../../domain/values/search-text.ts';
 import { readId, readTime } from '../../answers/filters.ts';
+import { searchable } from '../../search/search-text.ts';
 
 /** An option whose value is a `T`. Its flag is its name in the command's table: `rateLimit` is `--rate-limit`. */
 export interface OptionOf<T> {

@@ -1,9 +1,10 @@
 import type { VNode } from 'preact';
+import { trimmed } from '../../../base/config/trimmed.ts';
 import { transactionStream } from '../../../domain/transaction-events.ts';
-import { searchable, trimmed } from '../../../domain/values/search-text.ts';
 import type { AccountLists } from '../../answers/account.ts';
 import { accountLine } from '../../answers/account.ts';
 import { link } from '../../print/document.ts';
+import { searchable } from '../../search/search-text.ts';
 import { cmd, copied } from '../html/commands.ts';
 import { html } from '../html/html.ts';
 import { type Page, type PageContext, unavailable } from '../html/layout.ts';

@@ -1,7 +1,6 @@
 import { FuelError } from '../../../../base/errors.ts';
 import { VISIBLE_STATUSES } from '../../../../domain/transaction-events.ts';
 import { EARLIEST_MS, LATEST_MS } from '../../../../domain/values/date-time.ts';
-import { searchable } from '../../../../domain/values/search-text.ts';
 import { listRows } from '../../../../pull/view/list-rows.ts';
 import type { Place } from '../../../../pull/view/transactions-view.ts';
 import { readId } from '../../../answers/filters.ts';
@@ -13,6 +12,7 @@ import {
   transactionAnswer,
   transactionShown,
 } from '../../../answers/transaction.ts';
+import { searchable } from '../../../search/search-text.ts';
 import { command, deliveryContext, noun, type Session } from '../../command/command.ts';
 import { accountOf, findAccount, isShown } from '../../command/known-names.ts';
 import * as option from '../../command/options.ts';

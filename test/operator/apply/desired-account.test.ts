@@ -1,10 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { AccountEvent } from '../../src/domain/account-events.ts';
-import { type DesiredAccount, decideDesired, faultsOfDesired } from '../../src/domain/desired-account.ts';
-import { corporateAdded, groupAdded, opened, profileSet } from '../support/accounts/account-samples.ts';
-import { desiredAccounts } from '../support/accounts/desired-accounts.ts';
-import { evolve, foldAccount } from '../support/accounts/evolve.ts';
+import type { AccountEvent } from '../../../src/domain/account-events.ts';
+import {
+  type DesiredAccount,
+  decideDesired,
+  faultsOfDesired,
+} from '../../../src/operator/apply/desired-account.ts';
+import { corporateAdded, groupAdded, opened, profileSet } from '../../support/accounts/account-samples.ts';
+import { desiredAccounts } from '../../support/accounts/desired-accounts.ts';
+import { evolve, foldAccount } from '../../support/accounts/evolve.ts';
 
 const FROM = '2026-09-01T00:00:00.000Z';
 const TO = '2027-09-01T00:00:00.000Z';

@@ -1,12 +1,6 @@
-/** White space, byte order marks and other invisible characters at the start and the end. */
-const AROUND = /^[\p{White_Space}\p{Cf}]+|[\p{White_Space}\p{Cf}]+$/gu;
 /** The tatweel matches too: Unicode counts it as a letter, but it only stretches an Arabic word. */
 const NEITHER_LETTER_NOR_DIGIT = /[^\p{L}\p{N}]|\u0640/gu;
 const ARABIC_DIGIT = /[\u0660-\u0669\u06f0-\u06f9]/g;
-
-export function trimmed(text: string): string {
-  return text.replace(AROUND, '');
-}
 
 /**
  * Reduces a text to what a search compares: letters and digits only, without accents, in capitals. Names and numbers

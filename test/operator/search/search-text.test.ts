@@ -1,10 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { searchable, trimmed } from '../../../src/domain/values/search-text.ts';
-
-test('white space and what shows nothing is cut at the ends of a text, and kept inside', () => {
-  expect(trimmed('\ufeff\u200b \u00a0Ana \u200bField\r\n\u2028\u200f')).toBe('Ana \u200bField');
-  expect(trimmed(' \ufeff ')).toBe('');
-});
+import { searchable } from '../../../src/operator/search/search-text.ts';
 
 describe('a search takes as the same', () => {
   test.each([

@@ -1,11 +1,11 @@
 import { array, enums, type Infer, nullable, object, optional } from 'superstruct';
-import type { Account } from './account.ts';
-import { type AccountCommand, decideAll } from './account-commands.ts';
-import type { AccountEvent } from './account-events.ts';
-import { type Decision, type GivenReason, refused, unchanged } from './decision.ts';
-import { faultsOf } from './events.ts';
-import { parseDateTime } from './values/date-time.ts';
-import { dateTime, email, id, name } from './values/primitives.ts';
+import type { Account } from '../../domain/account.ts';
+import { type AccountCommand, decideAll } from '../../domain/account-commands.ts';
+import type { AccountEvent } from '../../domain/account-events.ts';
+import { type Decision, type GivenReason, refused, unchanged } from '../../domain/decision.ts';
+import { faultsOf } from '../../domain/events.ts';
+import { parseDateTime } from '../../domain/values/date-time.ts';
+import { dateTime, email, id, name } from '../../domain/values/primitives.ts';
 
 /**
  * The maximum of events for one desired account. They are recorded together, and EventStoreDB takes 1 MiB in an append.
