@@ -50,7 +50,7 @@ export interface StorePlan {
   readonly tables: readonly TablePlan[];
   /** With `full` a commit survives a power cut. With `normal` a power cut may lose the last commits. */
   readonly durability: 'full' | 'normal';
-  /** After this time a call on a server rejects with `STORE_UNAVAILABLE`. */
+  /** After this time a call on a server rejects with `STORE_UNAVAILABLE`, unless it brings a limit of its own. */
   readonly withinMs: number;
   /** The page size of an embedded file, by default 8 KiB. Smaller pages suit commits that change little in many places. */
   readonly pageBytes?: number;

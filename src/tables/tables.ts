@@ -21,6 +21,8 @@ export interface Query<T extends TablePlan, C extends ColumnOf<T>> extends Selec
   readonly limit: number;
   /** The columns to read; by default all that are not kept aside. */
   readonly columns?: readonly C[];
+  /** The limit for this call on a server, if it is not that of the store. */
+  readonly withinMs?: number | undefined;
 }
 
 /** Asks for the first row of each group. A group has one value in the column `of`, which follows those in `equals`. */
@@ -160,6 +162,7 @@ export interface AnySelection {
 export interface AnyQuery extends AnySelection {
   readonly limit: number;
   readonly columns?: readonly string[];
+  readonly withinMs?: number | undefined;
 }
 
 export interface AnyGroupQuery extends Omit<AnySelection, 'range' | 'after'> {

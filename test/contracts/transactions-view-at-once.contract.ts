@@ -2,11 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { TransactionsView } from '../../src/pull/view/transactions-view.ts';
 import { erasureOf, type ViewChange } from '../../src/records/project-event.ts';
+import { stoppedTime } from '../support/steady-time.ts';
 import { WHOLE } from '../support/transactions/opened-view.ts';
 import { hiding, sampleRow, showing } from '../support/transactions/records.ts';
 import { rowIn } from '../support/transactions/row-in.ts';
 
 const REBUILDS = 4;
+const SEEN_WITHIN_MS = 1_000;
 
 /** The contract of a view that two processes use. `open` returns two openings of one empty view. */
 export function transactionsViewAtOnceContract(
@@ -48,6 +50,7 @@ export function transactionsViewAtOnceContract(
     });
 
     test('of two resets one stays, and a batch for the other is refused', async () => {
+      const advance = stoppedTime();
       const views = await open();
       const resets = await Promise.all(views.map((view) => view.reset('store-1', 0)));
       const stays = await views[0].checkpoint();
@@ -57,15 +60,19 @@ export function transactionsViewAtOnceContract(
         const applied = await views[1].apply([showing({ id: generation })], { generation, position: 1 });
         expect(applied).toEqual(generation === stays?.generation ? [] : 'reset');
       }
+      advance(SEEN_WITHIN_MS);
       expect((await views[0].page(WHOLE)).rows.map((row) => row.id)).toEqual([stays?.generation]);
       await close(views);
     });
 
-    test('a view that the other one resets is not served until it is complete again', async () => {
+    test('within a second, a view that the other one resets is not served until it is complete again', async () => {
+      const advance = stoppedTime();
       const [one, other] = await open();
       await one.reset('store-1', 0);
       expect((await other.page(WHOLE)).rows).toEqual([]);
       const { generation } = await one.reset('store-1', 2);
+      await expect(one.page(WHOLE)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      advance(SEEN_WITHIN_MS);
       await expect(other.page(WHOLE)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
       await one.apply([showing({ id: 1 })], { generation, position: 1 });
       await expect(other.page(WHOLE)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
@@ -74,7 +81,8 @@ export function transactionsViewAtOnceContract(
       await close([one, other]);
     });
 
-    test('a view that the other one has rebuilt since the last page is served from its new rows', async () => {
+    test('a view that the other one has rebuilt a second ago is served from its new rows', async () => {
+      const advance = stoppedTime();
       const [one, other] = await open();
       const fill = async (...ids: readonly number[]): Promise<void> => {
         const { generation } = await one.reset('store-1', 1);
@@ -86,11 +94,13 @@ export function transactionsViewAtOnceContract(
       await fill(1);
       expect((await other.page(WHOLE)).rows.map((row) => row.id)).toEqual([1]);
       await fill(1, 2);
+      advance(SEEN_WITHIN_MS);
       expect((await other.page(WHOLE)).rows.map((row) => row.id)).toEqual([2, 1]);
       await close([one, other]);
     });
 
     test('while one rebuilds, over and over, the other one never serves a part of the list', async () => {
+      const advance = stoppedTime();
       const [one, other] = await open();
       const served = new Set<string>();
       const serve = async (): Promise<void> => {
@@ -103,7 +113,10 @@ export function transactionsViewAtOnceContract(
       })();
       for (let n = 0; n < REBUILDS; n++) {
         const { generation } = await one.reset('store-1', 3);
-        for (const id of [1, 2, 3]) await one.apply([showing({ id })], { generation, position: id });
+        for (const id of [1, 2, 3]) {
+          advance(SEEN_WITHIN_MS / 2);
+          await one.apply([showing({ id })], { generation, position: id });
+        }
         await serve();
       }
       rebuilding = false;

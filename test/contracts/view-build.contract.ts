@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { TransactionsView } from '../../src/pull/view/transactions-view.ts';
 import { erasureOf } from '../../src/records/project-event.ts';
+import { stoppedTime } from '../support/steady-time.ts';
 import { WHOLE } from '../support/transactions/opened-view.ts';
 import { hiding, showing } from '../support/transactions/records.ts';
 import { rowIn } from '../support/transactions/row-in.ts';
@@ -9,6 +10,7 @@ import { until } from '../support/waiting.ts';
 
 const SWITCHES = 4;
 const SWITCH_SEEN_MS = 30_000;
+const SEEN_WITHIN_MS = 1_000;
 
 /** The contract of a view built next to the served one. `open` returns two openings of one empty view. */
 export function viewBuildContract(open: () => Promise<readonly [TransactionsView, TransactionsView]>): void {
@@ -72,13 +74,24 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
       expect((await view.rowsAfter(2, 9)).map(({ id }) => id)).toEqual([5]);
     });
 
-    test('is served by every process after a switch, and a batch for the former one is refused', async () => {
+    test('is served by the process that switches at once, and by every process within a second', async () => {
+      const advance = stoppedTime();
       const { view, other, generation: former } = await served();
       expect(await ids(other)).toEqual([2, 1]);
       const generation = await built(view, 4);
       expect(await view.serveBuild(generation)).toBe(true);
       expect(await ids(view)).toEqual([3]);
-      await until(async () => (await ids(other))[0] === 3, SWITCH_SEEN_MS);
+      expect(await ids(other)).toEqual([2, 1]);
+      advance(SEEN_WITHIN_MS);
+      expect(await ids(other)).toEqual([3]);
+      expect(await view.leaving()).toEqual([former]);
+    });
+
+    test('takes batches after a switch, and a batch for the former one is refused', async () => {
+      const { view, other, generation: former } = await served();
+      await other.apply([], { generation: former, position: 4 });
+      const generation = await built(view, 4);
+      expect(await view.serveBuild(generation)).toBe(true);
       expect(await other.apply([showing({ id: 9 })], { generation: former, position: 9 })).toBe('reset');
       expect(await other.checkpoint()).toMatchObject({ generation, position: 4 });
       expect(await other.apply([showing({ id: 6 })], { generation, position: 6 })).toEqual([]);
@@ -187,6 +200,19 @@ export function viewBuildContract(open: () => Promise<readonly [TransactionsView
       expect(await rowIn(view, 3, generation)).toBe('hidden');
       expect(await view.serveBuild(generation)).toBe(true);
       expect(await ids(view)).toEqual([]);
+    });
+
+    test('once a page of a process lacks an erased row, no later one shows it, whenever the build is served', async () => {
+      const advance = stoppedTime();
+      const { view, other } = await served();
+      expect(await ids(other)).toEqual([2, 1]);
+      const { generation } = await view.startBuild({ storeId: 'store-1', servesFrom: 4 });
+      await view.apply([showing({ id: 1 }), showing({ id: 3 })], { generation, position: 4 });
+      expect(await view.serveBuild(generation)).toBe(true);
+      await view.replace(1, [erasureOf(1)]);
+      expect([await ids(view), await ids(other)]).toEqual([[3], [2]]); // the other one still reads the former view
+      advance(SEEN_WITHIN_MS);
+      expect(await ids(other)).toEqual([3]);
     });
 
     test('parks what does not fit, and lists it once it is served', async () => {

@@ -73,7 +73,12 @@ export const EMBEDDED_POINTS: PointLists = {
 
 export const ENGINE_POINTS: PointLists = {
   start: START,
-  serve: [...SERVE, ...bothSides('move-checkpoint', 5), ...bothSides('make-indexes', 1)],
+  serve: [
+    ...SERVE,
+    ...bothSides('move-checkpoint', 5),
+    ...bothSides('make-indexes', 1),
+    ...bothSides('remove-generation', 1),
+  ],
   import: IMPORT,
   void: VOID,
   redact: REDACT,
@@ -82,7 +87,6 @@ export const ENGINE_POINTS: PointLists = {
     ...REBUILD,
     ['after', 'new-generation', 1],
     ['after', 'serve-build', 1],
-    ...bothSides('drop-generations', 1),
     ...bothSides('make-indexes', 1),
     ...bothSides('move-checkpoint', 2),
   ],

@@ -79,7 +79,7 @@ export const CRASH_SITES: readonly CrashSite[] = [
   /** A rebuild: a new generation, the switch to it, the removal of former ones, indexes at the end. */
   method('serve-build', 'src/pull/view/generations.ts', 'Generations', 'serveBuilt'),
   method('new-generation', 'src/pull/view/generations.ts', 'Generations', 'buildNew'),
-  method('drop-generations', 'src/pull/view/generations.ts', 'Generations', 'removeLeaving'),
+  method('remove-generation', 'src/pull/view/generations.ts', 'Generations', 'remove'),
   method('make-indexes', 'src/engines/mongodb/tables/tables.ts', 'MongoTables', 'makeIndexes'),
   method('make-indexes', 'src/engines/postgresql/tables/tables.ts', 'PostgresTables', 'makeIndexes'),
   fn('move-checkpoint', 'src/pull/view/progress.ts', 'changeProgress'),

@@ -18,10 +18,11 @@ import type {
   WriteOptions,
 } from '../../tables/tables.ts';
 
-/** The columns to read, and the maximum number of rows. */
+/** The columns to read, the maximum number of rows, and the limit for the call if it is not that of the store. */
 export interface Wanted {
   readonly columns: readonly string[];
   readonly limit: number;
+  readonly withinMs?: number | undefined;
 }
 
 /**
@@ -85,12 +86,13 @@ export function asTables(name: string, engine: TablesEngine): Tables {
       const byKey = new Map(rows.map((row) => [row[key] as Key, row]));
       return keys.map((each) => byKey.get(each)).filter((row) => row !== undefined);
     },
-    async find(table: TablePlan, { columns = plainColumns(table), limit, ...selection }: AnyQuery) {
+    async find(table: TablePlan, query: AnyQuery) {
       assertOpen();
+      const { columns = plainColumns(table), limit, withinMs, ...selection } = query;
       const found = checked(table, selection);
       assertColumns(table, columns);
       assertCount(limit);
-      return limit <= 0 || found.isNone ? [] : engine.select(table, found, { columns, limit });
+      return limit <= 0 || found.isNone ? [] : engine.select(table, found, { columns, limit, withinMs });
     },
     async firsts(table: TablePlan, { of, values, ...selection }: AnyGroupQuery) {
       assertOpen();

@@ -64,8 +64,9 @@ export const FOLLOWER_CHECKS: readonly Check[] = [
       const left = await facts.formerViews();
       if (left.length === 0) return right('');
       const tables = left.map((number) => `transactions_${number}`).join(', ');
-      const detail = `a former view could not be removed yet, because something reads it: ${tables}`;
-      const remedy = 'nothing while a backup runs: the projector removes it afterwards';
+      const detail = `a former view is still to be removed: ${tables}`;
+      const remedy =
+        'nothing: the projector removes it within a minute, or once a backup that reads it has ended';
       const told = { id: 'former-views', words: ['projection', 'status'], do: remedy };
       return { detail: '', problems: [notice(detail, told)] };
     },

@@ -83,7 +83,7 @@ async function usedFiles(
 ): Promise<readonly string[]> {
   if (store !== 'view' || files.length === 0) return files;
   const [served, built] = [await view().checkpoint('served'), await view().checkpoint('built')];
-  const numbers = [served?.generation, built?.generation];
+  const numbers = [served?.generation, built?.generation, ...(await view().leaving())];
   return files.filter(
     (name) => name === EMBEDDED_FILES.transactions || numbers.some((n) => name.endsWith(`-${n}.db`)),
   );

@@ -42,12 +42,14 @@ export function isComplete({ position, servesFrom }: Checkpoint): boolean {
 
 /** Throws `STORE_UNAVAILABLE` unless the view is complete enough to be served. */
 export function assertServable(checkpoint: Checkpoint | undefined): asserts checkpoint is Checkpoint {
-  if (checkpoint === undefined || !isComplete(checkpoint)) {
-    throw new FuelError(
-      'STORE_UNAVAILABLE',
-      'the transactions view is not built yet: start fuel serve, which builds it; fuel projection status shows the progress',
-    );
-  }
+  if (checkpoint === undefined || !isComplete(checkpoint)) throw notServable();
+}
+
+export function notServable(): FuelError {
+  return new FuelError(
+    'STORE_UNAVAILABLE',
+    'the transactions view is not built yet: start fuel serve, which builds it; fuel projection status shows the progress',
+  );
 }
 
 /** Says whether a build can be continued for this place: a new build would have the same rows. */

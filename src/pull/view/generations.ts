@@ -1,23 +1,25 @@
 import { RENDERING_VERSION } from '../../../projections/transactions.ts';
+import { steadyClock } from '../../base/clock.ts';
 import { FuelError, isUnavailable } from '../../base/errors.ts';
 import type { RowOf } from '../../tables/plan.ts';
-import { drop, type OpenTables, put, type Tables } from '../../tables/tables.ts';
+import { type OpenTables, put, type Tables } from '../../tables/tables.ts';
 import type { BuildPlace, Checkpoint } from './checkpoint.ts';
-import {
-  type GenerationTables,
-  generationStore,
-  generationTables,
-  type Patience,
-  VIEWS,
-  viewsStore,
-} from './stores.ts';
+import { type GenerationTables, generationStore, generationTables, VIEWS, VIEWS_STORE } from './stores.ts';
 
 const NAME = 'transactions';
 /** The number of stores without an entry that may be passed over in search of a free number. */
 const MAX_PASSED = 1_000;
+/**
+ * A former generation is removed this long after the process first saw that it had left, and tried again as long after
+ * it could not be removed. It is longer than any process uses a generation after its last look, and longer than a former
+ * primary of MongoDB answers.
+ */
+export const REMOVED_AFTER_MS = 30_000;
 
 /** The part of a generation that is fixed when it is made. */
 export type Made = Pick<Checkpoint, 'generation' | 'storeId' | 'servesFrom' | 'rendering'>;
+/** What is known of a generation that is no longer served or built, and is to be removed. */
+export type Left = Pick<Made, 'generation' | 'rendering'>;
 
 /** The generations that there are. */
 export interface InUse {
@@ -25,8 +27,7 @@ export interface InUse {
   readonly last: number;
   readonly served: Made | undefined;
   readonly built: Made | undefined;
-  /** Generations that are no longer served or built, and are to be removed. */
-  readonly leaving: readonly number[];
+  readonly leaving: readonly Left[];
 }
 
 /** The store of one generation, open. */
@@ -35,57 +36,71 @@ export interface Generation extends GenerationTables {
   readonly tables: Tables;
 }
 
+export interface LookOptions {
+  /** An earlier look counts if it is younger. By default there is always a new one. */
+  readonly maxAgeMs?: number;
+  readonly withinMs?: number | undefined;
+}
+
+/** One reading of the row. */
+interface Look {
+  /** When it began, by the steady clock. */
+  readonly atMs: number;
+  readonly withinMs: number | undefined;
+  readonly reading: Promise<InUse>;
+  /** What it found, once that is known. */
+  found?: InUse;
+}
+
 const NONE: InUse = { last: 0, served: undefined, built: undefined, leaving: [] };
 
 /**
  * The generations of the view, each with its own store: the one that is served, and possibly one that is being built. One
- * row names them, and a switch is a single guarded write of that row. A generation that is no longer named is removed
- * afterwards, by this process or by the next one that changes anything.
+ * row names them, and a switch is a single guarded write of that row. A process looks at the row about once a second, and
+ * until then it uses a generation that has left; so that one is removed only long after that.
  */
 export class Generations {
   readonly #open: OpenTables;
-  readonly #patience: Patience;
   readonly #views: Tables;
   readonly #opened = new Map<number, Generation>();
+  /** When this process first saw that a generation had left, or last tried to remove it. */
+  readonly #leftAtMs = new Map<number, number>();
+  #newest: Look | undefined;
+  #isClosed = false;
 
-  constructor(open: OpenTables, patience: Patience) {
+  constructor(open: OpenTables) {
     this.#open = open;
-    this.#patience = patience;
-    this.#views = open(viewsStore(patience));
+    this.#views = open(VIEWS_STORE);
   }
 
-  async inUse(): Promise<InUse> {
-    return inUseIn(await this.#read());
+  async inUse({ maxAgeMs = 0, withinMs }: LookOptions = {}): Promise<InUse> {
+    const nowMs = steadyClock.now();
+    const newest = this.#newest;
+    if (newest !== undefined && nowMs - newest.atMs < maxAgeMs) {
+      if (newest.found !== undefined) return newest.found;
+      if (newest.withinMs === withinMs) return newest.reading;
+    }
+    const look: Look = { atMs: nowMs, withinMs, reading: this.#read(withinMs).then(inUseIn) };
+    this.#newest = look;
+    try {
+      look.found = await look.reading;
+    } catch (error) {
+      if (this.#newest === look) this.#newest = undefined;
+      throw error;
+    }
+    if (this.#newest === look) await this.#follow(look.found);
+    return look.found;
   }
 
-  /**
-   * Opens the store of a generation that was in use; returns `undefined` if it is no longer. Opening makes missing tables,
-   * so the row is read once more afterwards.
-   */
-  async store({ generation: number, rendering }: Made): Promise<Generation | undefined> {
+  /** Opens the store of a generation, which makes missing tables. */
+  store({ generation: number, rendering }: Left): Generation {
+    if (this.#isClosed) throw new FuelError('STORE_CLOSED', 'the transactions view was closed');
     const known = this.#opened.get(number);
     if (known !== undefined) return known;
-    const opened = this.#openStore(number, rendering);
-    if (!(await this.isStillInUse(number))) return undefined;
-    await this.closeLeft();
+    const tables = generationTables(number, rendering);
+    const opened = { number, tables: this.#open(generationStore(number, tables)), ...tables };
+    this.#opened.set(number, opened);
     return opened;
-  }
-
-  /**
-   * Says whether a generation is served or being built. If it is not, it is to be removed once more, with anything that was
-   * written to it meanwhile, since a server makes missing tables again.
-   */
-  async isStillInUse(number: number): Promise<boolean> {
-    for (;;) {
-      const row = await this.#read();
-      const use = inUseIn(row);
-      if (madeIn(use, number) !== undefined) return true;
-      if (number > use.last) return false;
-      const leaving = [...new Set([...use.leaving, number])];
-      if (leaving.length === use.leaving.length || (await this.#write({ ...use, leaving }, row))) break;
-    }
-    await this.removeLeaving();
-    return false;
   }
 
   /** Serves a new, empty generation instead of the present one. */
@@ -93,7 +108,7 @@ export class Generations {
     return this.#make(place, (made, { served, leaving, ...rest }) => ({
       ...rest,
       served: made,
-      leaving: served === undefined ? leaving : [...leaving, served.generation],
+      leaving: served === undefined ? leaving : [...leaving, leftOf(served)],
     }));
   }
 
@@ -101,7 +116,7 @@ export class Generations {
   async buildNew(place: Pick<BuildPlace, 'storeId' | 'servesFrom'>, former: Made | undefined): Promise<Made> {
     return this.#make(place, (made, { built, leaving, ...rest }) => {
       if (built?.generation !== former?.generation) return built;
-      const left = former === undefined ? leaving : [...leaving, former.generation];
+      const left = former === undefined ? leaving : [...leaving, leftOf(former)];
       return { ...rest, built: made, leaving: left };
     });
   }
@@ -112,69 +127,70 @@ export class Generations {
     const use = inUseIn(row);
     if (use.built?.generation !== built.generation || use.served?.generation !== served.generation)
       return false;
-    const leaving = [...use.leaving, served.generation];
+    const leaving = [...use.leaving, leftOf(served)];
     return this.#write({ ...use, served: built, built: undefined, leaving }, row);
   }
 
   /**
-   * Removes the generations that are no longer in use. Returns those that could not be removed now, such as while a backup
-   * reads them. A later call removes them.
+   * Sees to it that a generation which nothing names is removed once more, with anything that was written to it meanwhile,
+   * since a server makes missing tables again.
    */
-  async removeLeaving(): Promise<readonly number[]> {
+  async leaveAgain(left: Left): Promise<void> {
     for (;;) {
       const row = await this.#read();
       const use = inUseIn(row);
-      const left: number[] = [];
-      for (const number of use.leaving) if (!(await this.#isRemoved(number))) left.push(number);
-      if (left.length === use.leaving.length) return left;
-      if (await this.#write({ ...use, leaving: left }, row)) return left;
+      if (left.generation > use.last || namedIn(use, left.generation) !== undefined) return;
+      if (await this.#write({ ...use, leaving: [...use.leaving, leftOf(left)] }, row)) return;
     }
   }
 
-  /** Removes the row of a transaction from a generation that is no longer in use. */
-  async removeRow(number: number, id: number): Promise<void> {
-    const { tables, rows } = this.#openStore(number, RENDERING_VERSION);
-    await tables.write([drop(rows, id)]);
+  /** Removes the generations that left long ago. */
+  async removeLeft(): Promise<void> {
+    const nowMs = steadyClock.now();
+    for (const [number, atMs] of this.#leftAtMs)
+      if (nowMs - atMs >= REMOVED_AFTER_MS) await this.remove(number);
+  }
+
+  /**
+   * Removes a generation of any rendering, since the names of its tables do not depend on it. If its store does not allow
+   * that now, such as while a backup reads it, a later call removes it: the view that is served does not depend on it.
+   */
+  async remove(number: number): Promise<void> {
+    this.#leftAtMs.set(number, steadyClock.now());
+    const { tables } = this.store({ generation: number, rendering: RENDERING_VERSION });
+    this.#opened.delete(number);
+    try {
+      await tables.destroy();
+    } catch (error) {
+      if (isUnavailable(error)) return;
+      throw error;
+    }
+    for (;;) {
+      const row = await this.#read();
+      const use = inUseIn(row);
+      const leaving = use.leaving.filter(({ generation }) => generation !== number);
+      if (leaving.length === use.leaving.length || (await this.#write({ ...use, leaving }, row))) return;
+    }
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#newest = undefined;
     for (const { tables } of this.#opened.values()) await tables.close();
     this.#opened.clear();
     await this.#views.close();
   }
 
-  #openStore(number: number, rendering: number): Generation {
-    const known = this.#opened.get(number);
-    if (known !== undefined) return known;
-    const tables = generationTables(number, rendering);
-    const opened = { number, tables: this.#open(generationStore(number, tables, this.#patience)), ...tables };
-    this.#opened.set(number, opened);
-    return opened;
-  }
-
-  /** Closes the stores of generations that are no longer in use: a removed file takes its space while it is open. */
-  async closeLeft(): Promise<void> {
-    const use = await this.inUse();
+  /** Notes when generations have left, and closes removed ones: a removed file takes its space while it is open. */
+  async #follow(use: InUse): Promise<void> {
+    const nowMs = steadyClock.now();
+    const leaving = new Set(use.leaving.map(({ generation }) => generation));
+    for (const number of this.#leftAtMs.keys()) if (!leaving.has(number)) this.#leftAtMs.delete(number);
+    for (const number of leaving) if (!this.#leftAtMs.has(number)) this.#leftAtMs.set(number, nowMs);
     for (const [number, { tables }] of this.#opened) {
-      if (number > use.last || madeIn(use, number) !== undefined) continue;
+      if (number > use.last || namedIn(use, number) !== undefined) continue;
       this.#opened.delete(number);
       await tables.close();
-    }
-  }
-
-  /**
-   * Removes a generation of any rendering, since the names of its tables do not depend on it. Returns false if its store
-   * does not allow that now: the view that is served does not depend on it.
-   */
-  async #isRemoved(number: number): Promise<boolean> {
-    const { tables } = this.#openStore(number, RENDERING_VERSION);
-    this.#opened.delete(number);
-    try {
-      await tables.destroy();
-      return true;
-    } catch (error) {
-      if (isUnavailable(error)) return false;
-      throw error;
     }
   }
 
@@ -192,30 +208,36 @@ export class Generations {
         throw new FuelError('STORE_UNAVAILABLE', 'the build of the view was dropped while it began');
       if (!('leaving' in after)) return after;
       const last = made.generation;
-      if (await this.#isEmpty(last)) {
+      if (await this.#isEmpty(made)) {
         if (await this.#write({ ...after, last }, row)) return made;
       } else {
         passed += 1;
-        await this.#write({ ...before, last, leaving: [...before.leaving, last] }, row);
+        const left = { generation: last, rendering: 0 }; // any rendering has the columns of the first one
+        await this.#write({ ...before, last, leaving: [...before.leaving, left] }, row);
       }
     }
     throw new Error(`${MAX_PASSED} generations of the view hold rows, and nothing names them: remove them`);
   }
 
   /** A store may have rows though nothing names it: a damaged `transactions.db` is moved away, and what it named stays. */
-  async #isEmpty(number: number): Promise<boolean> {
-    const { tables, rows, progress } = this.#openStore(number, RENDERING_VERSION);
+  async #isEmpty(made: Made): Promise<boolean> {
+    const plan = generationTables(made.generation, made.rendering);
+    const tables = this.#open(generationStore(made.generation, plan));
     const first = { index: 'key', limit: 1 } as const;
-    const [row, place] = await Promise.all([tables.find(rows, first), tables.find(progress, first)]);
-    return row.length === 0 && place.length === 0;
+    try {
+      const found = [await tables.find(plan.rows, first), await tables.find(plan.progress, first)];
+      return found.flat().length === 0;
+    } finally {
+      await tables.close();
+    }
   }
 
-  async #read(): Promise<RowOf<typeof VIEWS> | undefined> {
-    const [row] = await this.#views.get(VIEWS, [NAME]);
+  async #read(withinMs?: number): Promise<RowOf<typeof VIEWS> | undefined> {
+    const [row] = await this.#views.find(VIEWS, { index: 'key', equals: { name: NAME }, limit: 1, withinMs });
     return row;
   }
 
-  /** Returns false if the row has changed since it was read. */
+  /** Returns false if the row has changed since it was read. Looks that began before do not count afterwards. */
   async #write(use: InUse, before: RowOf<typeof VIEWS> | undefined): Promise<boolean> {
     const row = {
       name: NAME,
@@ -224,10 +246,14 @@ export class Generations {
       built: use.built === undefined ? null : JSON.stringify(use.built),
       leaving: JSON.stringify(use.leaving),
     };
-    const [isDone = false] = await this.#views.write([
-      put(VIEWS, row, before === undefined ? 'missing' : { as: before }),
-    ]);
-    return isDone;
+    try {
+      const [isDone = false] = await this.#views.write([
+        put(VIEWS, row, before === undefined ? 'missing' : { as: before }),
+      ]);
+      return isDone;
+    } finally {
+      this.#newest = undefined;
+    }
   }
 }
 
@@ -239,10 +265,23 @@ function inUseIn(row: RowOf<typeof VIEWS> | undefined): InUse {
     last: row.last,
     served: made(row.served),
     built: made(row.built),
-    leaving: JSON.parse(row.leaving) as number[],
+    leaving: JSON.parse(row.leaving) as Left[],
   };
+}
+
+function leftOf({ generation, rendering }: Left): Left {
+  return { generation, rendering };
 }
 
 export function madeIn({ served, built }: InUse, generation: number): Made | undefined {
   return [served, built].find((made) => made?.generation === generation);
+}
+
+/** Returns all generations, those that may be served later first. */
+export function allIn({ built, served, leaving }: InUse): Left[] {
+  return [built, served, ...leaving].filter((each) => each !== undefined);
+}
+
+export function namedIn(use: InUse, generation: number): Left | undefined {
+  return allIn(use).find((each) => each.generation === generation);
 }

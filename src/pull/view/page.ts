@@ -5,14 +5,8 @@ import type { Generation } from './generations.ts';
 import { indexOf, type Row } from './stores.ts';
 import type { PageQuery, ViewPage } from './transactions-view.ts';
 
-/** The reference that the page is asked for by and this view lacks, being of an older rendering; `undefined` if it has all. */
-export function lackedBy(
-  { references: known }: Generation,
-  { references = {} }: PageQuery,
-): Reference | undefined {
-  return REFERENCES.find((name) => references[name] !== undefined && !known.includes(name));
-}
-
+/** The limit for a call. A page takes two, so it is refused within 2 s if a server does not answer. */
+export const PAGE_CALL_MS = 900;
 /** Up to this many ids the runs of a reference's index are merged. With more, records with any id are looked at first. */
 const MAX_MERGED = 100;
 /** Records with any id are looked at page by page while at least one of so many fits. Otherwise the runs are merged. */
@@ -27,7 +21,9 @@ type Refers = Readonly<Partial<Record<Reference, number | readonly number[]>>>;
  */
 export async function findPage(generation: Generation, query: PageQuery): Promise<ViewPage> {
   const { references = {}, limit } = query;
-  const lacked = lackedBy(generation, query);
+  const lacked = REFERENCES.find(
+    (name) => references[name] !== undefined && !generation.references.includes(name),
+  );
   if (lacked !== undefined)
     throw new FuelError(
       'STORE_UNAVAILABLE',
@@ -85,5 +81,6 @@ function readRows(
     after: after && { created_at: after.createdAtMs, id: after.id },
     columns: ['id', 'created_at', 'record', ...(also === undefined ? [] : [also])],
     limit,
+    withinMs: PAGE_CALL_MS,
   });
 }

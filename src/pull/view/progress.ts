@@ -20,12 +20,16 @@ export interface Applied {
   readonly made: Made;
   /** How far it was then. The position never moves back. */
   readonly progress: Progress;
-  /** When it was last in use, by the steady clock. */
-  readonly atMs: number;
 }
 
-export async function readProgress({ tables, progress }: Generation, made: Made): Promise<Progress> {
-  const [stored] = await tables.get(progress, [NAME]);
+export async function readProgress(
+  { tables, progress }: Generation,
+  made: Made,
+  withinMs?: number,
+): Promise<Progress> {
+  const [stored] = await tables.find(progress, {
+    ...{ index: 'key', equals: { name: NAME }, limit: 1, withinMs },
+  });
   return { checkpoint: checkpointIn(stored, made), stored };
 }
 

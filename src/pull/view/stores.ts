@@ -10,16 +10,12 @@ import { VISIBLE_STATUSES, type VisibleStatus } from '../../domain/transaction-e
 import { recordIn, storedRecord } from '../../records/record.ts';
 import { type RowOf, type StorePlan, type TablePlan, tablePlan } from '../../tables/plan.ts';
 
-/** A page takes two calls, so it is refused within 2 s if a server does not answer. */
-const PAGE_MS = 900;
+/** The limit for a call, except for those of a page. */
 const PATIENT_MS = 30_000;
 
-/** Who uses the store: a request that waits for a page, or work that has time. */
-export type Patience = 'page' | 'patient';
-
 /**
- * The one row that says which generations there are. `served` and `built` are each a `Made` as JSON; `leaving` a JSON
- * array of the numbers of those that are still to be removed.
+ * The one row that says which generations there are. `served` and `built` are each a `Made` as JSON; `leaving` is a JSON
+ * array of a `Left` for each that is still to be removed.
  */
 export const VIEWS = tablePlan({
   name: 'transactions_views',
@@ -28,11 +24,7 @@ export const VIEWS = tablePlan({
   indexes: {},
 });
 
-export function viewsStore(patience: Patience): StorePlan {
-  return storeOf('transactions', [VIEWS], patience, 'full');
-}
-
-export const VIEWS_STORE = viewsStore('patient');
+export const VIEWS_STORE = storeOf('transactions', [VIEWS], 'full');
 
 /**
  * A row of each transaction. A tombstone has neither status nor record, and is in no index but that of the keys. Each index
@@ -117,23 +109,13 @@ export function generationTables(generation: number, rendering: number): Generat
   };
 }
 
-export function generationStore(
-  generation: number,
-  { rows, parked, progress }: GenerationTables,
-  patience: Patience,
-): StorePlan {
+export function generationStore(generation: number, { rows, parked, progress }: GenerationTables): StorePlan {
   // A power cut may take the last batches, and their checkpoint with them.
-  return storeOf(`transactions-${generation}`, [rows, parked, progress], patience, 'normal');
+  return storeOf(`transactions-${generation}`, [rows, parked, progress], 'normal');
 }
 
-function storeOf(
-  name: string,
-  tables: readonly TablePlan[],
-  patience: Patience,
-  durability: StorePlan['durability'],
-): StorePlan {
-  const withinMs = patience === 'page' ? PAGE_MS : PATIENT_MS;
-  return { name, version: 1, tables, durability, withinMs, cacheMiB: 8 };
+function storeOf(name: string, tables: readonly TablePlan[], durability: StorePlan['durability']): StorePlan {
+  return { name, version: 1, tables, durability, withinMs: PATIENT_MS, cacheMiB: 8 };
 }
 
 /**

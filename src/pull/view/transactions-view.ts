@@ -44,7 +44,8 @@ export interface ParkedPage {
 /**
  * Reads the visible transactions, rendered, and a tombstone for each transaction that was voided, cancelled or erased. Reads
  * are of the served generation unless a `generation` is given, which may be the one that is being built. All reads but
- * `page` also work before the view is complete.
+ * `page` also work before the view is complete. A `page` may be of the generation that was served up to a second ago by another
+ * process's switch; it is whole, and shows nothing that `replace` has removed.
  *
  * - `page` reads at most `limit` + 1 index entries of one account for each corporate and status asked for, and for many
  *   corporates a limited number of the account's newest records before. Such a page is read in several steps: a record
@@ -57,8 +58,7 @@ export interface ParkedPage {
  *   without loading them, since metrics read the number often.
  * - `checkpoint` returns that of the served view or of the one being built, by whichever process, and `undefined` if there
  *   is none.
- * - `leaving` returns the generations that are no longer served and could not be removed yet, such as while a backup reads
- *   them. They are removed later.
+ * - `leaving` returns the generations that are no longer served or built, and not removed yet.
  */
 export interface ViewReads {
   page(query: PageQuery): Promise<ViewPage>;
@@ -82,14 +82,14 @@ export interface AppliedTo extends Pick<Checkpoint, 'generation' | 'position'> {
  *
  * - `apply` is safe to repeat and to reorder: a change counts only if its revision is above the row's. Whether a change may
  *   follow those before it was judged by its stream (`changesOf`). Each transaction changes atomically, and the checkpoint
- *   moves after all of them, never back. It returns the events that were parked, or `reset`, with nothing changed, if the
- *   generation is neither served nor being built.
- * - `replace` replaces everything that the view has of a transaction, in the generation being built too, with the result of
- *   these changes. `erasureOf` makes the tombstone of an erased transaction.
+ *   moves after all of them, never back. It returns the events that were parked, or `reset` if the generation is neither
+ *   served nor being built any more. It also removes generations that left at least 30 s ago.
+ * - `replace` replaces everything that the view has of a transaction, in every generation that a process may still read, with
+ *   the result of these changes. `erasureOf` makes the tombstone of an erased transaction.
  * - `reset` serves an empty view, with the next generation and at position 0, instead of the present one.
  * - `startBuild` continues the build if it is usable: of the same store and rendering. Otherwise the build is dropped, and
  *   another one begins at position 0, which is complete at `servesFrom`.
- * - `serveBuild` serves the built generation instead of the present one, which is removed as soon as possible. All processes see it within a
+ * - `serveBuild` serves the built generation instead of the present one. This process sees it at once and every other one within a
  *   second, and each page is of one of the two. It returns true for a generation that is served already, and false, with
  *   nothing changed, for one that was dropped, is not complete, or is behind the served one.
  */

@@ -1,5 +1,5 @@
 import type { RowState, TransactionRow } from '../../../projections/transactions.ts';
-import { type Clock, steadyClock } from '../../base/clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import { FuelError } from '../../base/errors.ts';
 import { MAX_PARKED_READ } from '../../event-store/event-store.ts';
 import type { ViewChange } from '../../records/project-event.ts';
@@ -13,21 +13,36 @@ import {
   isComplete,
   newerAnchor,
   notInUse,
+  notServable,
   type ParkedTransactionEvent,
 } from './checkpoint.ts';
-import { type Generation, Generations, type InUse, type Made, madeIn } from './generations.ts';
-import { findPage, lackedBy } from './page.ts';
+import {
+  allIn,
+  type Generation,
+  Generations,
+  type InUse,
+  type Left,
+  type LookOptions,
+  type Made,
+  madeIn,
+  namedIn,
+} from './generations.ts';
+import { findPage, PAGE_CALL_MS } from './page.ts';
 import { type Applied, changeProgress, readProgress } from './progress.ts';
 import { type Row, stateIn } from './stores.ts';
 import type { AppliedTo, PageQuery, ParkedPage, TransactionsView, ViewPage } from './transactions-view.ts';
 
-/** The number of times that a page is read again because the view was replaced meanwhile. */
-const MAX_READS = 3;
-/** How often a writer tries again to remove a generation that could not be removed. */
-const REMOVES_EVERY_MS = 30_000;
-/** A batch that comes this soon after the last one goes to the same generation, and looks afterwards whether it is in use. */
-const LOOKS_EVERY_MS = 1_000;
-type PickMade = (use: InUse) => Made | undefined;
+/** The number of times that work is done on a generation which has left by its end. */
+const MAX_TRIES = 3;
+/** A page, or a batch, begins with the generations of a look that is at most this old. */
+const LOOK_EVERY_MS = 1_000;
+/**
+ * The maximum age of the newest look when the work on a generation ends. If it is older, the work needs another look.
+ * It is far shorter than `REMOVED_AFTER_MS`, so that nobody uses a generation that is being removed.
+ */
+const MAX_LOOK_AGE_MS = 2_000;
+const OF_PAGE: LookOptions = { maxAgeMs: LOOK_EVERY_MS, withinMs: PAGE_CALL_MS };
+type Choice<T> = (use: InUse) => T | undefined;
 
 /** The transactions view in the tables of an engine. `open` is called for each generation when it is first used. */
 export function openTransactionsView(open: OpenTables, clock: Clock): TransactionsView {
@@ -37,35 +52,31 @@ export function openTransactionsView(open: OpenTables, clock: Clock): Transactio
 class TablesView implements TransactionsView {
   readonly #clock: Clock;
   readonly #generations: Generations;
-  readonly #pages: Generations;
-  /** The generation that pages were last read from. */
-  #paged: Generation | undefined;
+  /** The generation that was last found to be complete. */
+  #complete: Generation | undefined;
   /** The generation that changes were last applied to. */
   #applied: Applied | undefined;
-  #removesAtMs = 0;
 
   constructor(open: OpenTables, clock: Clock) {
     this.#clock = clock;
-    this.#generations = new Generations(open, 'patient');
-    this.#pages = new Generations(open, 'page');
+    this.#generations = new Generations(open);
   }
 
-  /** A page counts only if its generation is still served after it was read, since it was then served all the time. */
   async page(query: PageQuery): Promise<ViewPage> {
-    for (let reads = 0; reads < MAX_READS; reads++) {
-      const known = this.#paged;
-      const isUsable = known !== undefined && lackedBy(known, query) === undefined;
-      const generation = isUsable ? known : await this.#servable(); // another may be served by now
-      this.#paged = generation;
-      const [page] = await Promise.allSettled([findPage(generation, query)]);
-      if ((await this.#pages.inUse()).served?.generation === generation.number) {
-        if (page.status === 'fulfilled') return page.value;
-        throw page.reason;
+    const read = async (from: Generation, made: Made): Promise<ViewPage> => {
+      if (this.#complete !== from) {
+        const { checkpoint, stored } = await readProgress(from, made, PAGE_CALL_MS);
+        assertServable(stored && checkpoint);
+        this.#complete = from;
       }
-      this.#paged = undefined;
-      await this.#pages.closeLeft();
-    }
-    throw new FuelError('STORE_UNAVAILABLE', 'the transactions view is replaced again and again');
+      const page = await findPage(from, query);
+      // Tables that are gone read as empty, and a machine that was suspended does not notice how old its look is.
+      if (page.rows.length === 0) await this.#generations.inUse({ withinMs: PAGE_CALL_MS });
+      return page;
+    };
+    const page = await this.#in(served, read, OF_PAGE);
+    if (page === undefined) throw notServable();
+    return page;
   }
 
   async find(transactionIds: readonly number[], generation?: number): Promise<ReadonlyMap<number, RowState>> {
@@ -110,62 +121,61 @@ class TablesView implements TransactionsView {
     changes: readonly ViewChange[],
     { generation, position, anchor }: AppliedTo,
   ): Promise<readonly ParkedTransactionEvent[] | 'reset'> {
-    const numbered = (use: InUse) => madeIn(use, generation);
-    await this.#removeLeaving();
+    const numbered: Choice<Made> = (use) => madeIn(use, generation);
     const known = this.#applied?.made.generation === generation ? this.#applied : undefined;
-    if (known !== undefined && known.progress.checkpoint.position >= position && changes.length === 0) {
-      // So it is each second while nothing happens: one read says that the generation is still in use.
-      const atMs = steadyClock.now();
-      const isInUse = numbered(await this.#generations.inUse()) !== undefined;
-      this.#applied = isInUse ? { ...known, atMs } : undefined;
-      return isInUse ? [] : 'reset';
-    }
-    const recent = known !== undefined && steadyClock.now() - known.atMs < LOOKS_EVERY_MS ? known : undefined;
-    const applied = await this.#in(
-      numbered,
-      async (to, made) => {
-        const before = recent?.to === to ? recent.progress : await readProgress(to, made);
-        const parked = await applyChanges(to, changes, this.#clock.now());
-        const move = ({ since, ...former }: Checkpoint): Checkpoint => ({
-          ...former,
-          position: Math.max(former.position, position),
-          anchor: newerAnchor(former.anchor, anchor),
-          since: { ...since, events: since.events + changes.length },
-        });
-        const isServable = before.stored !== undefined && isComplete(before.checkpoint);
-        if (!isServable && isComplete(move(before.checkpoint))) await to.tables.makeIndexes(to.rows);
-        const progress = await changeProgress(to, made, move, before);
-        this.#applied = { to, made, progress, atMs: steadyClock.now() };
-        return parked;
-      },
-      recent,
-    );
+    const isMoved = known === undefined || known.progress.checkpoint.position < position;
+    const apply = async (to: Generation, made: Made): Promise<readonly ParkedTransactionEvent[]> => {
+      const before = known?.to === to ? known.progress : await readProgress(to, made);
+      const parked = await applyChanges(to, changes, this.#clock.now());
+      const move = ({ since, ...former }: Checkpoint): Checkpoint => ({
+        ...former,
+        position: Math.max(former.position, position),
+        anchor: newerAnchor(former.anchor, anchor),
+        since: { ...since, events: since.events + changes.length },
+      });
+      const isServable = before.stored !== undefined && isComplete(before.checkpoint);
+      if (!isServable && isComplete(move(before.checkpoint))) await to.tables.makeIndexes(to.rows);
+      const moving = changeProgress(to, made, move, before);
+      const [progress] = await Promise.all([moving, this.#generations.inUse()]); // a switch counts at once
+      this.#applied = { to, made, progress };
+      return parked;
+    };
+    const applied =
+      isMoved || changes.length > 0
+        ? await this.#in(numbered, apply, { maxAgeMs: LOOK_EVERY_MS })
+        : numbered(await this.#generations.inUse()) && []; // so it is each second while nothing happens
     if (applied === undefined) this.#applied = undefined;
+    await this.#generations.removeLeft();
     return applied ?? 'reset';
   }
 
   /**
-   * Replaces in the build first, before it may be served. A build that begins after the first look reads the log as it is
-   * now. Generations that an interrupted switch has left are removed, since they must not keep the former row either.
+   * Replaces in each generation that somebody may still read, one that may be served later before others, so that no
+   * process which has stopped showing the former row shows it again. A build that begins meanwhile reads the log as it is now.
    */
   async replace(id: number, changes: readonly ViewChange[]): Promise<void> {
     const atMs = this.#clock.now();
-    const replace = (to: Generation): Promise<void> => replaceRow(to, { id, changes, atMs });
-    const { built } = await this.#generations.inUse();
-    if (built !== undefined) await this.#in((use) => madeIn(use, built.generation), replace);
-    await this.#in(served, replace);
-    for (const left of await this.#generations.removeLeaving()) await this.#generations.removeRow(left, id);
+    const done = new Set<number>();
+    for (;;) {
+      const left = allIn(await this.#generations.inUse()).find((each) => !done.has(each.generation));
+      if (left === undefined) return;
+      const { generation } = left;
+      await this.#in(
+        (use) => namedIn(use, generation),
+        (to) => replaceRow(to, { id, changes, atMs }),
+        { maxAgeMs: LOOK_EVERY_MS },
+      );
+      done.add(generation);
+    }
   }
 
   async leaving(): Promise<readonly number[]> {
-    return (await this.#generations.inUse()).leaving;
+    return (await this.#generations.inUse()).leaving.map(({ generation }) => generation);
   }
 
   async reset(storeId: string, servesFrom: number): Promise<Checkpoint> {
     const made = await this.#generations.serveNew({ storeId, servesFrom });
-    const begun = await this.#begin(made);
-    await this.#generations.removeLeaving();
-    return begun;
+    return this.#begin(made);
   }
 
   async startBuild(place: BuildPlace): Promise<Checkpoint> {
@@ -173,9 +183,7 @@ class TablesView implements TransactionsView {
     const left = await this.#checkpointOf((use) => built && madeIn(use, built.generation));
     const isContinued = built !== undefined && canContinue(left, place);
     const made = isContinued ? built : await this.#generations.buildNew(place, built);
-    const begun = await this.#begin(made);
-    await this.#generations.removeLeaving();
-    return begun;
+    return this.#begin(made);
   }
 
   async serveBuild(generation: number): Promise<boolean> {
@@ -187,25 +195,15 @@ class TablesView implements TransactionsView {
       this.#checkpointOf(served),
     ]);
     if (place === undefined || !isComplete(place) || place.position < (former?.position ?? 0)) return false;
-    const isServed = await this.#generations.serveBuilt(use.built, use.served);
-    if (isServed) await this.#generations.removeLeaving();
-    return isServed;
+    return this.#generations.serveBuilt(use.built, use.served);
   }
 
   async close(): Promise<void> {
-    await this.#pages.close();
     await this.#generations.close();
   }
 
-  #checkpointOf(pick: PickMade): Promise<Checkpoint | undefined> {
+  #checkpointOf(pick: Choice<Made>): Promise<Checkpoint | undefined> {
     return this.#in(pick, async (from, made) => (await readProgress(from, made)).checkpoint);
-  }
-
-  /** Removes now and then what an earlier removal has left, since nothing else may ever change the generations. */
-  async #removeLeaving(): Promise<void> {
-    if (steadyClock.now() < this.#removesAtMs) return;
-    this.#removesAtMs = steadyClock.now() + REMOVES_EVERY_MS;
-    await this.#generations.removeLeaving();
   }
 
   /** Starts to count the applied events. A view that is complete while empty gets its indexes at once. */
@@ -225,20 +223,6 @@ class TablesView implements TransactionsView {
     return begun ?? { ...made, position: 0, anchor: undefined, since: { atMs, position: 0, events: 0 } };
   }
 
-  async #servable(): Promise<Generation> {
-    for (;;) {
-      const { served: made } = await this.#pages.inUse();
-      if (made === undefined) assertServable(undefined);
-      else {
-        const generation = await this.#pages.store(made);
-        if (generation === undefined) continue;
-        const { checkpoint, stored } = await readProgress(generation, made);
-        assertServable(stored && checkpoint);
-        return generation;
-      }
-    }
-  }
-
   /** Reads from this generation, or from the served one; returns `undefined` if none is served. */
   async #read<T>(read: (from: Generation) => Promise<T>, generation?: number): Promise<T | undefined> {
     const found = await this.#in(
@@ -251,27 +235,32 @@ class TablesView implements TransactionsView {
 
   /**
    * Works on one of the generations in use, and again if that one was replaced before the work was done. Returns
-   * `undefined` if there is none. It begins with the generation that is `known` to have been in use a moment ago, if given.
+   * `undefined` if there is none. The work counts if the newest look at its end is young and finds the same generation,
+   * which nobody can have removed since then.
    */
-  async #in<T>(
-    pick: PickMade,
-    work: (generation: Generation, made: Made) => Promise<T>,
-    known?: Pick<Applied, 'to' | 'made'>,
+  async #in<M extends Left, T>(
+    pick: Choice<M>,
+    work: (generation: Generation, made: M) => Promise<T>,
+    look: LookOptions = {},
   ): Promise<T | undefined> {
-    for (let first = known; ; first = undefined) {
-      const made = first?.made ?? pick(await this.#generations.inUse());
+    const { withinMs } = look;
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const made =
+        pick(await this.#generations.inUse(look)) ?? pick(await this.#generations.inUse({ withinMs }));
       if (made === undefined) return undefined;
-      const generation = first?.to ?? (await this.#generations.store(made));
-      if (generation === undefined) continue;
-      const [result] = await Promise.allSettled([work(generation, made)]);
-      if (!(await this.#generations.isStillInUse(made.generation))) continue;
-      if (result.status === 'rejected') throw result.reason;
-      return result.value;
+      const [result] = await Promise.allSettled([work(this.#generations.store(made), made)]);
+      const use = await this.#generations.inUse({ maxAgeMs: MAX_LOOK_AGE_MS, withinMs });
+      if (pick(use)?.generation === made.generation) {
+        if (result.status === 'rejected') throw result.reason;
+        return result.value;
+      }
+      if (namedIn(use, made.generation) === undefined) await this.#generations.leaveAgain(made);
     }
+    throw new FuelError('STORE_UNAVAILABLE', 'the transactions view is replaced again and again');
   }
 }
 
-const served: PickMade = (use) => use.served;
+const served: Choice<Made> = (use) => use.served;
 
 /** Reads on past tombstones until there are as many visible rows as asked for. */
 async function visibleAfter<T extends Pick<Row, 'id' | 'status'>>(

@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { RENDERING_VERSION } from '../../../projections/transactions.ts';
 import type { Checkpoint } from '../../../src/pull/view/checkpoint.ts';
+import { REMOVED_AFTER_MS } from '../../../src/pull/view/generations.ts';
 import { generationStore, generationTables, VIEWS, VIEWS_STORE } from '../../../src/pull/view/stores.ts';
 import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';
 import { openTransactionsView } from '../../../src/pull/view/view.ts';
@@ -9,6 +10,7 @@ import type { StorePlan } from '../../../src/tables/plan.ts';
 import { drop, type OpenTables, put } from '../../../src/tables/tables.ts';
 import { type EmptyStores, onEachTables } from '../../support/engines/each-tables.ts';
 import { interposed, replacing, Steps } from '../../support/interposed.ts';
+import { stoppedTime } from '../../support/steady-time.ts';
 import { alterServed } from '../../support/transactions/open-view.ts';
 import { WHOLE } from '../../support/transactions/opened-view.ts';
 import { hiding, showing } from '../../support/transactions/records.ts';
@@ -24,7 +26,16 @@ function beforeWrites({ open }: EmptyStores, before: (write: string) => void | P
 }
 
 function planOf(generation: number, rendering = RENDERING_VERSION): StorePlan {
-  return generationStore(generation, generationTables(generation, rendering), 'patient');
+  return generationStore(generation, generationTables(generation, rendering));
+}
+
+/** Removes what has left, as a projector does after a while. */
+async function removeLeft(view: TransactionsView, advance: (ms: number) => void): Promise<void> {
+  const { generation = 0 } = (await view.checkpoint()) ?? {};
+  const look = async () => expect(await view.apply([], { generation, position: 0 })).toEqual([]);
+  await look();
+  advance(REMOVED_AFTER_MS);
+  await look();
 }
 
 onEachTables((empty) => {
@@ -38,7 +49,8 @@ onEachTables((empty) => {
     const rows = [showing({ id: 1 }), showing({ id: 2 }), showing({ id: 3 }), hiding(3)];
     await view.apply([...rows, odd], { generation, position: 10 });
     const built = await view.startBuild({ storeId: 'store-1', servesFrom: 99 });
-    const content = async () => {
+    const content = async (advance: (ms: number) => void) => {
+      await removeLeft(openTransactionsView(stores.open, clock), advance);
       const { generation: _, since: __, ...checkpoint } = (await view.checkpoint()) ?? ({} as Checkpoint);
       const [views] = await stores.open(VIEWS_STORE).get(VIEWS, ['transactions']);
       return {
@@ -74,10 +86,11 @@ onEachTables((empty) => {
   test.each(Object.entries(calls))(
     'the view: before any write of %s it ends, and the same call completes it',
     async (_, call) => {
+      const advance = stoppedTime();
       const whole = await filled();
       const all = new Steps();
       await call(openTransactionsView(beforeWrites(whole.stores, all.before), clock), whole.generation);
-      const expected = await whole.content();
+      const expected = await whole.content(advance);
       expect(expected.leaving).toBe('[]');
       for (let most = 0; most < all.done.length; most++) {
         const { stores, generation, content } = await filled();
@@ -85,7 +98,7 @@ onEachTables((empty) => {
         const ending = openTransactionsView(beforeWrites(stores, steps.before), clock);
         await expect(call(ending, generation)).rejects.toThrow('ended before');
         await call(openTransactionsView(stores.open, clock), generation);
-        expect([most, await content()]).toEqual([most, expected]);
+        expect([most, await content(advance)]).toEqual([most, expected]);
       }
     },
   );
@@ -188,11 +201,13 @@ onEachTables((empty) => {
     await stores.open(VIEWS_STORE).write([drop(VIEWS, 'transactions')]);
     expect((await view.reset('store-1', 0)).generation).toBeGreaterThan(generation);
     expect([await idsIn(view), await rowIn(view, 1)]).toEqual([[], undefined]);
+    await removeLeft(view, stoppedTime());
     const { rows } = generationTables(generation, RENDERING_VERSION);
     expect(await stores.open(planOf(generation)).find(rows, { index: 'key', limit: 9 })).toEqual([]);
   });
 
-  test('the view: what a late projector writes to a generation that has left is removed', async () => {
+  test('the view: what a late projector writes to a generation that was removed is removed once more', async () => {
+    const advance = stoppedTime();
     const stores = empty();
     const view = openTransactionsView(stores.open, clock);
     const { generation } = await view.reset('store-1', 0);
@@ -201,16 +216,58 @@ onEachTables((empty) => {
       if (!write.startsWith('transactions-') || !isFirst) return;
       isFirst = false;
       await view.reset('store-1', 0);
+      await removeLeft(view, advance);
     });
     const late = openTransactionsView(open, clock);
     const batch = [showing({ id: 2 })];
     expect(await late.apply(batch, { generation, position: 2 }).catch(() => 'reset')).toBe('reset');
     expect(await rowIn(view, 2)).toBeUndefined();
+    expect(await view.leaving()).toEqual([generation]);
+    await removeLeft(view, advance);
+    expect(await view.leaving()).toEqual([]);
     const { rows } = generationTables(generation, RENDERING_VERSION);
     expect(await stores.open(planOf(generation)).find(rows, { index: 'key', limit: 9 })).toEqual([]);
   });
 
-  test('the view: a batch right after another is three calls, and finds out itself that its generation has left', async () => {
+  describe('a page whose generation is removed between the look and the read', () => {
+    async function paging(passedMs: (advance: (ms: number) => void) => void) {
+      const advance = stoppedTime();
+      const stores = empty();
+      const view = openTransactionsView(stores.open, clock);
+      const { generation } = await view.reset('store-1', 0);
+      await view.apply([showing({ id: 1 })], { generation, position: 1 });
+      const built = await view.startBuild({ storeId: 'store-1', servesFrom: 1 });
+      await view.apply([showing({ id: 1 }), showing({ id: 2 })], { ...built, position: 1 });
+      let isDue = false;
+      const open: OpenTables = (plan) =>
+        interposed(stores.open(plan), ['find'], async () => {
+          if (plan.name !== `transactions-${generation}` || !isDue) return;
+          isDue = false;
+          expect(await view.serveBuild(built.generation)).toBe(true);
+          await removeLeft(view, advance);
+          passedMs(advance);
+        });
+      const reader = openTransactionsView(open, clock);
+      expect(await idsIn(reader)).toEqual([1]);
+      isDue = true;
+      return { ids: () => idsIn(reader), view };
+    }
+
+    test('the view: is read again, from the one that is served by then', async () => {
+      const { ids, view } = await paging(() => undefined);
+      expect(await ids()).toEqual([2, 1]);
+      await removeLeft(view, stoppedTime());
+      expect(await view.leaving()).toEqual([]);
+    });
+
+    test('the view: is never an empty one, even if the machine was suspended and its steady time with it', async () => {
+      const { ids } = await paging((advance) => advance(-REMOVED_AFTER_MS));
+      expect(await ids()).toContain(1); // a file that was open is still read
+    });
+  });
+
+  test('the view: a page is one call within a second of another, and a batch is three, of which two at a time', async () => {
+    const advance = stoppedTime();
     const stores = empty();
     const calls: string[] = [];
     const open: OpenTables = (plan) => {
@@ -231,12 +288,23 @@ onEachTables((empty) => {
     const own = `write transactions-${generation}`;
     calls.length = 0;
     expect(await view.apply([showing({ id: 2 })], { generation, position: 2 })).toEqual([]);
-    expect(calls).toEqual([own, own, 'get transactions']);
+    expect(calls).toEqual([own, own, 'find transactions']);
+    await idsIn(view);
+    calls.length = 0;
+    advance(999);
+    expect(await idsIn(view)).toEqual([2, 1]);
+    expect(calls).toEqual([`find transactions-${generation}`]);
+    calls.length = 0;
+    advance(1);
+    expect([await idsIn(view), await idsIn(view)]).toEqual([
+      [2, 1],
+      [2, 1],
+    ]);
+    const page = `find transactions-${generation}`;
+    expect(calls).toEqual(['find transactions', page, page]);
     await openTransactionsView(stores.open, clock).reset('store-1', 0);
     expect(await view.apply([showing({ id: 3 })], { generation, position: 3 })).toBe('reset');
     expect(await rowIn(view, 3)).toBeUndefined();
-    const { rows } = generationTables(generation, RENDERING_VERSION);
-    expect(await stores.open(planOf(generation)).find(rows, { index: 'key', limit: 9 })).toEqual([]);
   });
 
   test('the view: progress that another process has moved meanwhile never moves back', async () => {

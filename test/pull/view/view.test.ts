@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { REMOVED_AFTER_MS } from '../../../src/pull/view/generations.ts';
 import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';
 import { transactionsViewContract } from '../../contracts/transactions-view.contract.ts';
 import { transactionsViewAtOnceContract } from '../../contracts/transactions-view-at-once.contract.ts';
@@ -13,6 +14,7 @@ import {
   postgresql,
 } from '../../support/engines/postgresql/postgresql.ts';
 import { openFiles } from '../../support/interposed.ts';
+import { stoppedTime } from '../../support/steady-time.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import {
   viewInFolder,
@@ -44,7 +46,8 @@ describe('the transactions view in files', () => {
   });
 });
 
-test('a process that uses the view after a switch of another one holds none of the former files', async () => {
+test('a former file is removed by any process that applies events, long after a switch, and held open by none', async () => {
+  const advance = stoppedTime();
   const folder = temporaryFolder();
   const [view, other] = [viewInFolder(folder, clock), viewInFolder(folder, clock)];
   const { generation } = await view.reset('store-1', 0);
@@ -52,10 +55,17 @@ test('a process that uses the view after a switch of another one holds none of t
   await other.find([1]);
   const built = await view.startBuild({ storeId: 'store-1', servesFrom: 0 });
   expect(await view.serveBuild(built.generation)).toBe(true);
-  await other.page(WHOLE);
-  await other.find([1]);
-  expect(openFiles(join(folder, `transactions-${generation}.db`))).toBe(0);
-  expect(readdirSync(folder)).not.toContain(`transactions-${generation}.db`);
+  const former = `transactions-${generation}.db`;
+  await other.apply([], built);
+  advance(REMOVED_AFTER_MS - 1);
+  await other.apply([], built);
+  expect(readdirSync(folder)).toContain(former);
+  advance(1);
+  await other.apply([], built);
+  expect(readdirSync(folder)).not.toContain(former);
+  expect(await other.leaving()).toEqual([]);
+  await view.page(WHOLE);
+  expect(openFiles(join(folder, former))).toBe(0);
   for (const each of [view, other]) await each.close();
   expect(openFiles(folder)).toBe(0);
 });

@@ -41,6 +41,7 @@ interface FirstOfEach {
   readonly of: string;
   readonly columns: readonly string[];
   readonly where: readonly Document[];
+  readonly withinMs?: number | undefined;
 }
 
 /** Opens tables in MongoDB. The first call makes missing ones. */
@@ -74,7 +75,7 @@ class MongoTables implements TablesEngine {
    */
   async select(table: TablePlan, found: Selected, wanted: Wanted) {
     if (runCount(found) <= MAX_RUNS) return this.#merged(table, found, wanted);
-    const begun = await this.#begun(table, found);
+    const begun = await this.#begun(table, found, wanted);
     const reaching = runsReaching(found, begun, wanted.limit);
     const rows = reaching.isNone ? [] : await this.#merged(table, reaching, wanted);
     return rows.length === wanted.limit || begun.length < wanted.limit
@@ -82,16 +83,17 @@ class MongoTables implements TablesEngine {
       : this.#merged(table, found, wanted);
   }
 
-  async #merged(table: TablePlan, found: Selected, { columns, limit }: Wanted): Promise<AnyRow[]> {
+  async #merged(table: TablePlan, found: Selected, wanted: Wanted): Promise<AnyRow[]> {
+    const { columns, limit, withinMs } = wanted;
     const { order, descending } = found;
     const parts = rangesOf(found).flatMap((range) =>
       filtersOf(table, range).map((filter) => ({ filter, sort: sortOf(table, range.order, descending) })),
     );
     const read = parts.length === 1 ? columns : [...new Set([...columns, ...order])];
-    const options = { ...this.#reading(found), projection: projectionOf(table, read), limit };
+    const options = { ...this.#reading(found, withinMs), projection: projectionOf(table, read), limit };
     const documents = await Promise.all(
       parts.map(({ filter, sort }) =>
-        this.#read(table, (stored) => stored.find(filter, { ...options, sort })),
+        this.#read(table, (stored) => stored.find(filter, { ...options, sort }), withinMs),
       ),
     );
     const rows = documents.flat().map((document) => toRow(table, read, document));
@@ -99,11 +101,14 @@ class MongoTables implements TablesEngine {
   }
 
   /** Returns where each run begins that is not empty: its equal values, and the first row's value in the order. */
-  async #begun(table: TablePlan, found: Selected): Promise<AnyRow[]> {
+  async #begun(table: TablePlan, found: Selected, { withinMs }: Wanted): Promise<AnyRow[]> {
     const [of, parts] = withOneList(upToPlace(found));
     const columns = [...found.equals.map(([column]) => column), ...found.order.slice(0, 1)];
     const rows = await Promise.all(
-      parts.map((part) => this.#firstOfEach(table, part, { of, columns, where: filtersOf(table, part) })),
+      parts.map((part) => {
+        const where = filtersOf(table, part);
+        return this.#firstOfEach(table, part, { of, columns, where, withinMs });
+      }),
     );
     return rows.flat();
   }
@@ -119,7 +124,7 @@ class MongoTables implements TablesEngine {
   async #firstOfEach(
     table: TablePlan,
     found: Selected,
-    { of, columns, where }: FirstOfEach,
+    { of, columns, where, withinMs }: FirstOfEach,
   ): Promise<AnyRow[]> {
     const first = columns.map((column) => [column, { $first: `$${fieldOf(table, column)}` }]);
     const stages = [
@@ -127,7 +132,8 @@ class MongoTables implements TablesEngine {
       { $sort: sortOf(table, columnsOfIndex(table, found.index), found.descending) },
       { $group: { ...Object.fromEntries(first), _id: `$${fieldOf(table, of)}` } },
     ];
-    const rows = await this.#read(table, (stored) => stored.aggregate(stages, this.#reading(found)));
+    const options = this.#reading(found, withinMs);
+    const rows = await this.#read(table, (stored) => stored.aggregate(stages, options), withinMs);
     return rows.map((row) => toRow(table, columns, { ...row, _id: row[table.key] }));
   }
 
@@ -179,15 +185,16 @@ class MongoTables implements TablesEngine {
   }
 
   /** The server ends a read when nobody waits for it any more. */
-  #reading(found: Selected) {
-    return { hint: hintOf(found), maxTimeMS: this.#plan.withinMs };
+  #reading(found: Selected, withinMs = this.#plan.withinMs) {
+    return { hint: hintOf(found), maxTimeMS: withinMs };
   }
 
   #read(
     table: TablePlan,
     read: (stored: Collection<StoredDocument>) => FindCursor<Document> | AggregationCursor,
+    withinMs = this.#plan.withinMs,
   ): Promise<Document[]> {
-    return this.#use((db) => read(storedIn(db, table)).batchSize(ONE_BATCH).toArray());
+    return this.#within(withinMs, (db) => read(storedIn(db, table)).batchSize(ONE_BATCH).toArray());
   }
 
   #use<T>(work: (db: Db) => Promise<T>): Promise<T> {

@@ -54,9 +54,11 @@ class PostgresTables implements TablesEngine {
   async select(table: TablePlan, found: Selected, wanted: Wanted) {
     const { equals, order, isOneRun } = found;
     const [[, keys = []] = []] = equals;
-    if (order.length === 0) return this.#read(table, found, (reading) => reading.byKey(keys, wanted.columns));
-    if (isOneRun) return this.#read(table, found, (reading) => reading.run(found, wanted));
-    return this.#read(table, found, (reading) => reading.runs(found, wanted));
+    const statement = (reading: Reading): Sql => {
+      if (order.length === 0) return reading.byKey(keys, wanted.columns);
+      return isOneRun ? reading.run(found, wanted) : reading.runs(found, wanted);
+    };
+    return this.#read(table, found, statement, wanted.withinMs);
   }
 
   firsts(table: TablePlan, found: Selected, groups?: readonly Key[]) {
@@ -114,8 +116,8 @@ class PostgresTables implements TablesEngine {
     table: TablePlan,
     { index }: Selected,
     statement: (reading: Reading) => Sql,
+    withinMs = this.#plan.withinMs,
   ): Promise<AnyRow[]> {
-    const { withinMs } = this.#plan;
     const reading = async (run: Run): Promise<AnyRow[]> => {
       await this.#assertIndex(run, table, index);
       return run(statement(new Reading(this.#connection.schema, table)));
