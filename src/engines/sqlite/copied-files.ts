@@ -1,9 +1,7 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { SEALS_STREAM } from '../../domain/operations-events.ts';
-import { VIEWS } from '../../pull/view/stores.ts';
 import { orDamaged } from './driver/errors.ts';
 import { EMBEDDED_FILES } from './embedded-files.ts';
 
@@ -31,13 +29,7 @@ export async function backupFile(source: string, target: string): Promise<void> 
   }
 }
 
-/** The last positions in the copies of a backup; `null` if there is no such copy or nothing in it. */
-export interface CopiedPositions {
-  readonly events: number | null;
-  readonly transactions: number | null;
-}
-
-/** Returns the newest signed checkpoint in a copied log; `undefined` if nothing is sealed. Throws like `copiedPositions`. */
+/** Returns the newest signed checkpoint in a copied log; `undefined` if nothing is sealed. */
 export function copiedCheckpoint(folder: string): string | undefined {
   const newest = `SELECT data ->> '$.checkpoint' AS note FROM events WHERE stream = '${SEALS_STREAM}' ORDER BY revision DESC LIMIT 1`;
   return readCopy(
@@ -46,34 +38,13 @@ export function copiedCheckpoint(folder: string): string | undefined {
   );
 }
 
-/** Reads the positions. Throws `Error` for a file that is no database. */
-export function copiedPositions(folder: string): CopiedPositions {
-  const number = (name: string, table: string, sql: string): number | null => {
-    if (!existsSync(join(folder, name))) return null;
-    return readCopy(join(folder, name), (db) => {
-      const exists = db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(table) !== undefined;
-      return exists ? ((db.prepare(sql).get()?.position as number | undefined) ?? null) : null;
-    });
-  };
-  const served = servedIn(folder);
-  const last = "SELECT seq AS position FROM sqlite_sequence WHERE name = 'events'"; // counts erased events too
-  return {
-    events: number(EMBEDDED_FILES.events, 'events', last),
-    transactions: number(
-      `transactions-${served}.db`,
-      `transactions_progress_${served}`,
-      `SELECT position FROM transactions_progress_${served}`,
-    ),
-  };
-}
-
-/** Returns the number of the view that is served; 0 if there is none. */
-function servedIn(folder: string): number {
-  const path = join(folder, EMBEDDED_FILES.transactions);
-  if (!existsSync(path)) return 0;
-  const served = readCopy(path, (db) => db.prepare(`SELECT served FROM ${VIEWS.name}`).get()?.served);
-  const { generation = 0 } = JSON.parse(String(served ?? '{}')) as { readonly generation?: number };
-  return generation;
+/** Returns the position at which a copied log ends; 0 if it is empty. */
+export function copiedEnd(folder: string): number {
+  const last = "SELECT seq FROM sqlite_sequence WHERE name = 'events'"; // counts erased events too
+  return readCopy(
+    join(folder, EMBEDDED_FILES.events),
+    (db) => (db.prepare(last).get()?.seq as number | undefined) ?? 0,
+  );
 }
 
 /** Returns the fault that SQLite finds when it checks all of a copy; `undefined` if it finds none. */

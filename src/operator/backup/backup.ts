@@ -6,13 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { assertOwn, ownFolder } from '../../base/config/own-files.ts';
 import { FuelError } from '../../base/errors.ts';
-import {
-  backupFile,
-  type CopiedPositions,
-  copiedCheckpoint,
-  copiedPositions,
-  faultOfCopy,
-} from '../../engines/sqlite/copied-files.ts';
+import { backupFile, copiedCheckpoint, copiedEnd, faultOfCopy } from '../../engines/sqlite/copied-files.ts';
 import { assertRestored, numberedFiles } from '../../engines/sqlite/embedded-files.ts';
 
 /**
@@ -37,8 +31,8 @@ export interface BackupManifest {
   readonly made_at: string;
   /** The version of the program that made the backup. */
   readonly program: string;
-  /** The positions of the last event of the log and of the last event in the view. */
-  readonly positions: CopiedPositions;
+  /** The position of the last event of the log. */
+  readonly events_up_to: number;
   readonly files: readonly string[];
 }
 
@@ -46,7 +40,7 @@ export interface BackupManifest {
  * Copies the embedded files of `dataDir` into `target`, a new or empty folder, while the service runs, and checks the
  * copies. The folder can then be used as `FUEL_DATA_DIR`. The checksums are written last: a copy without them is
  * incomplete. Throws `REFUSED` if the target is not empty, if other users can write to it, or if there is nothing to copy;
- * `STORE_DAMAGED` for a damaged file; `STORE_MISMATCH` if the view is ahead of the log.
+ * `STORE_DAMAGED` for a damaged file.
  */
 export async function backupDataDir(
   dataDir: string,
@@ -64,12 +58,12 @@ export async function backupDataDir(
   ownFolder(target);
   if ((await readdir(target)).length > 0)
     throw new FuelError('REFUSED', `${target} is not empty: name a new folder`);
-  const files = await copyView(dataDir, target);
+  const files = await copyView(dataDir, target); // before the log, which the copy of the view is never ahead of then
   for (const name of DATABASES.filter((file) => existsSync(join(dataDir, file)))) {
     await copyDatabase(name, { dataDir, target });
     files.push(name);
   }
-  const positions = checkCopies(files, { dataDir, target });
+  for (const name of files) assertWhole(name, { dataDir, target });
   for (const name of PLAIN_FILES.filter((file) => existsSync(join(dataDir, file)))) {
     assertOwn(join(dataDir, name), 'file');
     await copyFile(join(dataDir, name), join(target, name), constants.COPYFILE_EXCL);
@@ -80,7 +74,8 @@ export async function backupDataDir(
     await writeNew(join(target, CHECKPOINT), checkpoint);
     files.push(CHECKPOINT);
   }
-  const manifest: BackupManifest = { made_at: madeAt, program: packageJson.version, positions, files };
+  const made = { made_at: madeAt, program: packageJson.version, events_up_to: copiedEnd(target) };
+  const manifest: BackupManifest = { ...made, files };
   await writeNew(join(target, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
   let checksums = '';
   for (const name of [...files, MANIFEST]) checksums += `${await checksumOf(join(target, name))}  ${name}\n`;
@@ -89,25 +84,14 @@ export async function backupDataDir(
   return manifest;
 }
 
-/** Has SQLite check the copied databases once all are copied, and compares their positions. */
-function checkCopies(
-  names: readonly string[],
+/** Has SQLite check a copied database. */
+function assertWhole(
+  name: string,
   { dataDir, target }: { readonly dataDir: string; readonly target: string },
-): CopiedPositions {
-  for (const name of names) {
-    const fault = faultOfCopy(join(target, name));
-    if (fault !== undefined)
-      throw new FuelError('STORE_DAMAGED', `${join(dataDir, name)} is damaged, and so is its copy: ${fault}`);
-  }
-  const positions = copiedPositions(target);
-  const { events, transactions } = positions;
-  if (transactions !== null && transactions > (events ?? 0)) {
-    throw new FuelError(
-      'STORE_MISMATCH',
-      `the view is at position ${transactions}, ahead of the log, which ends at ${events ?? 0}: run fuel projection rebuild transactions, then make the backup`,
-    );
-  }
-  return positions;
+): void {
+  const fault = faultOfCopy(join(target, name));
+  if (fault !== undefined)
+    throw new FuelError('STORE_DAMAGED', `${join(dataDir, name)} is damaged, and so is its copy: ${fault}`);
 }
 
 /** Copies all files of the view, and starts again if others have replaced them meanwhile. */

@@ -33,7 +33,7 @@ const backup = command({
     }
     const manifest = await backupDataDir(config.FUEL_DATA_DIR, dir, formatDateTime(clock.now()));
     if (engines.embedded.includes('store')) {
-      const made = { type: 'BackupMade', data: { events_up_to: manifest.positions.events ?? 0 } } as const;
+      const made = { type: 'BackupMade', data: { events_up_to: manifest.events_up_to } } as const;
       await recordOperations(engines.store(), [made], { author, clock });
     }
     out.answer({ dir, ...manifest });

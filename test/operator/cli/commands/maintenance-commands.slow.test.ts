@@ -244,6 +244,6 @@ describe('fuel store backup', () => {
     for (const folder of folders) expect(existsSync(join(folder, 'SHA256SUMS'))).toBe(true);
     const [first] = made.map(({ data }) => (data as { events_up_to: number }).events_up_to);
     const backup = JSON.parse(readFileSync(join(folders[0] ?? '', 'backup.json'), 'utf8'));
-    expect(backup.positions.events).toBe(first);
+    expect(backup.events_up_to).toBe(first);
   });
 });
