@@ -18,10 +18,22 @@ export interface SmallReceiver {
   readonly handshakeMs?: number;
   /** The rate limit. Further requests in a window are answered 429, with the seconds until its end. */
   readonly perWindow?: { readonly size: number; readonly windowMs: number };
+  /** Another rate limit: a bucket of tokens. Further requests are answered 429, with this time to wait. */
+  readonly bucket?: { readonly size: number; readonly perSecond: number; readonly askedSeconds: number };
+  /** The most connections that it accepts. It drops others. */
+  readonly connections?: number;
+  /** The time of a message in one direction. It is simulated for requests and answers, not for handshakes. */
+  readonly wayMs?: number;
+  /** How often it stands still, and for how long. */
+  readonly pause?: { readonly everyMs: number; readonly forMs: number };
+  /** It never answers every which request, as if one of so many backends were dead. */
+  readonly hangsEvery?: number;
   /** The number of waiting requests beyond which it answers 503 and asks for a second. */
   readonly queue?: number;
   /** The deliveries a second that it can take; unlimited if missing. */
   readonly perSecond?: number;
+  /** The least part of `perSecond` that must be used, and the largest part of requests that may be repeated, if not the usual ones. */
+  readonly goal?: { readonly used?: number; readonly repeated?: number };
 }
 
 /** The results of one receiver. */
@@ -32,6 +44,8 @@ export interface Taken {
   lastAtMs: number;
   /** The largest number under way at once. */
   most: number;
+  /** When 64 were under way for the first time. */
+  wideAtMs: number;
 }
 
 export interface RunningReceiver {
@@ -40,6 +54,7 @@ export interface RunningReceiver {
   stop(): void;
 }
 
+const WIDE = 64;
 const ID = /^\{"id":"([0-9a-f-]{36})"/;
 
 export async function startSmallReceiver(
@@ -47,8 +62,15 @@ export async function startSmallReceiver(
   files: { readonly caFile: string; readonly keyFile: string },
 ): Promise<RunningReceiver> {
   const pem = { cert: readFileSync(files.caFile), key: readFileSync(files.keyFile) };
-  const taken: Taken = { requests: 0, accepted: new Set(), firstAtMs: 0, lastAtMs: 0, most: 0 };
-  const work = inTurn(plan.workers);
+  const taken: Taken = {
+    requests: 0,
+    accepted: new Set(),
+    firstAtMs: 0,
+    lastAtMs: 0,
+    most: 0,
+    wideAtMs: Infinity,
+  };
+  const work = inTurn(plan.workers, plan.pause);
   const handshakes = inTurn(1);
   const context = createSecureContext(pem);
   const server = createServer({
@@ -58,24 +80,38 @@ export async function startSmallReceiver(
         void handshakes(plan.handshakeMs ?? 0).then(() => done(null, context)),
     }),
   });
+  if (plan.connections !== undefined) server.maxConnections = plan.connections;
   let [underWay, window] = [0, { sinceMs: Number.NEGATIVE_INFINITY, count: 0 }];
+  const bucket = { tokens: plan.bucket?.size ?? Infinity, atMs: performance.now() };
   server.on('request', async (request: IncomingMessage, response: ServerResponse) => {
     const nowMs = performance.now();
     if (taken.requests++ === 0) taken.firstAtMs = nowMs;
     underWay += 1;
     taken.most = Math.max(taken.most, underWay);
+    if (underWay === WIDE) taken.wideAtMs = Math.min(taken.wideAtMs, nowMs);
     const body = Buffer.concat(await request.toArray()).toString();
+    await sleep(plan.wayMs ?? 0);
+    if (taken.requests % (plan.hangsEvery ?? Infinity) === 0) {
+      underWay -= 1;
+      return;
+    }
     const { size = Infinity, windowMs = 0 } = plan.perWindow ?? {};
     if (nowMs - window.sinceMs >= windowMs) window = { sinceMs: nowMs, count: 0 };
-    const isRefused = window.count >= size;
+    const refilled = bucket.tokens + ((nowMs - bucket.atMs) / 1_000) * (plan.bucket?.perSecond ?? 0);
+    [bucket.tokens, bucket.atMs] = [Math.min(plan.bucket?.size ?? Infinity, refilled), nowMs];
+    const isEmpty = bucket.tokens < 1;
+    const isRefused = isEmpty || window.count >= size;
     const isFull = underWay - plan.workers > (plan.queue ?? Infinity);
     if (!isRefused && !isFull) {
       window.count += 1;
+      bucket.tokens -= 1;
       await work(plan.workMs);
     }
+    await sleep(plan.wayMs ?? 0);
     underWay -= 1;
     if (plan.closes) response.shouldKeepAlive = false;
-    const waitMs = isRefused ? window.sinceMs + windowMs - nowMs : 1_000;
+    const askedMs = 1_000 * (plan.bucket?.askedSeconds ?? 1);
+    const waitMs = isRefused && !isEmpty ? window.sinceMs + windowMs - nowMs : askedMs;
     if (isRefused || isFull) response.setHeader('Retry-After', Math.ceil(waitMs / 1_000));
     else if (!response.closed) {
       taken.accepted.add(ID.exec(body)?.[1] ?? '');
@@ -94,12 +130,15 @@ export async function startSmallReceiver(
 }
 
 /** Makes work of which only some is done at once, while the rest waits. */
-function inTurn(workers: number): (ms: number) => Promise<void> {
+function inTurn(workers: number, pause?: SmallReceiver['pause']): (ms: number) => Promise<void> {
   const free = Array.from({ length: workers }, () => 0);
   return async (ms) => {
     const worker = free.indexOf(Math.min(...free));
     const startMs = Math.max(performance.now(), free[worker] ?? 0);
-    free[worker] = startMs + ms;
-    await sleep(startMs + ms - performance.now());
+    const endMs = startMs + ms;
+    const sincePauseMs = pause === undefined ? Infinity : endMs % pause.everyMs;
+    const stoppedMs = sincePauseMs < (pause?.forMs ?? 0) ? (pause?.forMs ?? 0) - sincePauseMs : 0;
+    free[worker] = endMs + stoppedMs;
+    await sleep(endMs + stoppedMs - performance.now());
   };
 }

@@ -1,27 +1,27 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AdaptiveLimit } from '../../push/pace/adaptive-limit.ts';
+import { RequestLimit } from '../../push/pace/request-limit.ts';
 import type { SentWebhook } from './send-mock.ts';
 
-const MAX_UNDER_WAY = 32; // as for a webhook of the service
+/** The part of a refused number of requests that is used, as for a webhook of the service. */
+const USED_PART = 0.8;
 
 /** Does the jobs at the service's pace: as many at a time as the receiver answers in time. Returns what they sent, in order. */
 export async function sendPaced(jobs: readonly (() => Promise<SentWebhook[]>)[]): Promise<SentWebhook[]> {
-  const limit = new AdaptiveLimit(MAX_UNDER_WAY);
+  const limit = new RequestLimit();
   const sent: SentWebhook[][] = [];
   const underWay = new Set<Promise<void>>();
-  for (const [place, job] of jobs.entries()) {
-    let startedAtMs = performance.now();
-    for (; limit.room(underWay.size, startedAtMs) <= 0; startedAtMs = performance.now())
-      await Promise.race([...underWay, sleep(Math.min(limit.nextAtMs - startedAtMs, 100))]);
-    limit.started(underWay.size + 1, startedAtMs);
+  for (const [number, job] of jobs.entries()) {
+    for (let nowMs = performance.now(); limit.room(0, nowMs) <= 0; nowMs = performance.now())
+      await Promise.race([...underWay, sleep(Math.min(limit.nextAtMs - nowMs, 100))]);
+    const place = limit.started(performance.now());
     const running: Promise<void> = job().then((done) => {
       underWay.delete(running);
-      sent[place] = done;
+      sent[number] = done;
       const { status = null, ms = 0 } = done.at(-1) ?? {};
-      const ended = { startedAtMs, nowMs: performance.now() };
-      if (status === 429) limit.refused(ended);
-      else if (status === null) limit.lost(ended);
-      else limit.answered(ms, ended);
+      const nowMs = performance.now();
+      if (status === 429) limit.lost(place, nowMs, USED_PART * place.at);
+      else if (status === null) limit.lost(place, nowMs);
+      else limit.answered(place, ms, { nowMs });
     });
     underWay.add(running);
   }

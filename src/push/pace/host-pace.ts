@@ -1,20 +1,26 @@
-import type { AttemptOutcome } from '../queue/delivery.ts';
 import type { SendResult } from '../sender/sender.ts';
-import { AdaptiveLimit, type Ended } from './adaptive-limit.ts';
 import type { LaneAtHost } from './lane-at-host.ts';
 import { Neighbours } from './neighbours.ts';
+import { type Place, RequestLimit } from './request-limit.ts';
 
+/** The most attempts at one host, with those of lanes that are paced apart. */
 const MAX_UNDER_WAY = 128;
-/** After this pause a host has no open connections and may have been replaced, so its limits start again. */
-const IDLE_MS = 3_000;
+/** The most of these, so that they leave room for the others. */
+const MAX_APART = MAX_UNDER_WAY / 4;
+/** This many connections may be opened at once however few are open. */
+const FIRST_CONNECTIONS = 8;
+/** How long a handshake may take, if the receiver makes one after the other. More opens connections sooner, less leaves more of the 500 ms to the answer. */
+const SAFE_CONNECT_MS = 200;
+const HANDSHAKES_OF_MEAN = 4;
 /** If this process is later than this with an attempt, more attempts would only make it later. */
 const MAX_LATE_MS = 100;
 const QUICK_MS = 250;
-/** Statuses by which servers may say that they are overloaded, if this many answers in a row have one. */
+/** The part of a refused number of requests that is used. */
+const USED_PART = 0.8;
+/** Statuses by which servers say that they are overloaded. */
 const OVERLOADED = [502, 503, 504];
-const OVERLOADED_AFTER = 3;
-/** A host that gave such an answer to a single request has another problem. That is remembered for this long. */
-const ERRS_ALONE_MS = 300_000;
+/** Round trips of the network in an exchange, on a kept connection and on a new one, by TLS 1.3. */
+const ROUND_TRIPS = { kept: 1, opened: 3, opening: 2 } as const;
 
 /** The claim that asks for room. If `isOfDue`, it asks for all lanes with something due, and will ask again. */
 export interface Claim {
@@ -29,31 +35,41 @@ export interface RoomAsked {
   readonly nowMs: number;
 }
 
+/** An attempt under way: the limit that it counts for, its place there, and how many others were under way at the host. */
+export interface HostSlot {
+  readonly limit: RequestLimit;
+  readonly place: Place;
+  readonly others: number;
+  /** Its place among those for which a connection was being opened; 0 if it found an open one. */
+  readonly connecting: number;
+  readonly startedAtMs: number;
+}
+
 /** The end of an attempt that was made. */
-export interface HostEnd extends Ended {
+export interface HostEnd {
+  readonly nowMs: number;
   readonly result: SendResult;
-  readonly place: number;
   /** What the receiver has refused, the rate or the number of requests, if it asked to wait. */
   readonly refused: 'rate' | 'number' | undefined;
 }
 
 /**
- * How many attempts one host may have under way. Webhooks of several keys may share the host and its limits. One that stands
+ * How many attempts one host may have under way. Webhooks of several keys may share the host and its limit. One that stands
  * out among them is paced apart, by a limit of its own, until it no longer does.
  */
 export class HostPace {
   readonly name: string;
   readonly #openConnections: () => number;
-  readonly #requests = new AdaptiveLimit(MAX_UNDER_WAY);
-  readonly #handshakes = new AdaptiveLimit(MAX_UNDER_WAY);
+  readonly #requests = new RequestLimit();
   readonly #neighbours = new Neighbours();
   /** Attempts under way: those that share the host's limit, and those of lanes that are paced apart. */
   #shared = 0;
   #apart = 0;
-  #lastStartMs = Number.NEGATIVE_INFINITY;
-  /** How many of the last answers in a row said that it may be overloaded. */
-  #errors = 0;
-  #erredAloneAtMs = Number.NEGATIVE_INFINITY;
+  #answeredAtMs = Number.NEGATIVE_INFINITY;
+  /** The shortest round trip of the network that was seen. */
+  #roundTripMs = Infinity;
+  /** The time of a handshake, divided by its place among those under way. */
+  #handshakeMs = Infinity;
   /** Lanes that got no room although something is due, in order, each with the last claim that asked. */
   readonly #waiting = new Map<string, number>();
 
@@ -69,20 +85,27 @@ export class HostPace {
 
   /** Whether it answers quickly, as far as is known. */
   get isQuick(): boolean {
-    return (this.#requests.bestMs ?? Infinity) <= QUICK_MS;
+    return this.#requests.bestMs <= QUICK_MS;
   }
 
   /**
-   * How many more attempts of a lane may start. Each open connection takes one request; further ones open new connections.
-   * Lanes take turns, and the one that has waited longest comes first.
+   * How many more attempts of a lane may start. Each open connection takes one request; no more connections are being opened
+   * than are open, so that a receiver that wants few has refused few. Lanes take turns, and the one that has waited longest
+   * comes first.
    */
-  room({ prefix, own, underWay }: LaneAtHost, { taken, claim, nowMs }: RoomAsked): number {
+  room({ prefix, own }: LaneAtHost, { taken, claim, nowMs }: RoomAsked): number {
     const all = this.underWay + taken.shared + taken.apart;
     const open = this.#openConnections();
-    const connections = Math.max(0, open - all) + this.#handshakes.room(Math.max(0, all - open), nowMs);
-    if (own !== undefined)
-      return Math.max(0, Math.min(own.room(underWay, nowMs), connections, MAX_UNDER_WAY - all));
-    const room = Math.min(this.#requests.room(this.#shared + taken.shared, nowMs), connections);
+    const opening = Math.min(
+      Math.max(FIRST_CONNECTIONS, open),
+      Math.max(1, SAFE_CONNECT_MS / this.#handshakeMs),
+    );
+    const most = Math.max(0, Math.min(Math.floor(open + opening) - all, MAX_UNDER_WAY - all));
+    if (own !== undefined) {
+      const left = MAX_APART - this.#apart - taken.apart;
+      return Math.max(0, Math.min(own.room(0, nowMs), left, most));
+    }
+    const room = Math.min(this.#requests.room(taken.shared, nowMs), most);
     const left = Math.max(0, room - this.#ahead(prefix, claim.number, room));
     if (left === 0 && claim.isOfDue) this.#waiting.set(prefix, claim.number);
     return left;
@@ -90,66 +113,78 @@ export class HostPace {
 
   /** When there may be room for the lane without anything else happening; infinite if not at all. */
   nextAtMs({ own }: LaneAtHost, nowMs: number): number {
-    const later = (atMs: number): number => (atMs > nowMs ? atMs : Infinity);
-    return Math.min(later((own ?? this.#requests).nextAtMs), later(this.#handshakes.nextAtMs));
+    const atMs = (own ?? this.#requests).nextAtMs;
+    return atMs > nowMs ? atMs : Infinity;
   }
 
-  start(lane: LaneAtHost, nowMs: number): void {
-    if (this.underWay === 0 && nowMs - this.#lastStartMs > IDLE_MS) {
-      this.#requests.restart();
-      this.#handshakes.restart();
-    }
+  start(lane: LaneAtHost, nowMs: number): HostSlot {
+    const { underWay: others } = this;
+    const limit = lane.own ?? this.#requests;
+    const place = limit.started(nowMs);
     this.#waiting.delete(lane.prefix);
-    this.#lastStartMs = nowMs;
     this.#count(lane, 1);
-    if (lane.own === undefined) this.#requests.started(this.#shared, nowMs);
-    else lane.own.started(lane.underWay, nowMs);
-    const connecting = this.underWay - this.#openConnections();
-    if (connecting > 0) this.#handshakes.started(connecting, nowMs);
+    const connecting = Math.max(0, this.underWay - this.#openConnections());
+    return { limit, place, others, connecting, startedAtMs: nowMs };
   }
 
   /** Ends an attempt for which nothing was sent. */
-  abandon(lane: LaneAtHost, ended: Ended): void {
+  abandon(lane: LaneAtHost, { limit, place }: HostSlot): void {
+    limit.abandoned(place);
     this.#count(lane, -1);
-    (lane.own ?? this.#requests).abandoned(ended);
-    this.#handshakes.abandoned(ended);
   }
 
-  end(lane: LaneAtHost, end: HostEnd): void {
-    const { outcome, connectMs, answerMs, lateMs } = end.result;
-    this.#judge(lane, end);
+  end(lane: LaneAtHost, slot: HostSlot, end: HostEnd): void {
+    this.#judge(lane, slot, end);
     this.#count(lane, -1);
-    const limit = lane.own ?? this.#requests;
-    if (end.refused !== undefined) {
-      if (end.refused === 'number') limit.refused(end);
-      else limit.abandoned(end);
-      this.#handshakes.abandoned(end);
-      return;
+    const { result, refused, nowMs } = end;
+    const { limit, place, startedAtMs } = slot;
+    this.#learnConnection(slot, result);
+    const ending = endingOf(result);
+    const isMoved = limit !== (lane.own ?? this.#requests); // it was paced otherwise when it started
+    if (isMoved || refused === 'rate' || ending === 'not sent') limit.abandoned(place);
+    else if (refused === 'number') limit.lost(place, nowMs, USED_PART * place.at);
+    else if (ending === 'answered') {
+      this.#answeredAtMs = nowMs;
+      limit.answered(place, this.#serverMs(result), { nowMs, isLate: result.lateMs > MAX_LATE_MS });
+    } else {
+      const open = this.#openConnections();
+      const isRefused = ending === 'refused' || this.#answeredAtMs > startedAtMs;
+      // If others are served meanwhile, the receiver wants no more connections than are open.
+      limit.lost(place, nowMs, result.answerMs === null && isRefused && open > 0 ? open : undefined);
     }
-    const isLate = lateMs > MAX_LATE_MS;
-    const isSilent =
-      !outcome.ok && (outcome.kind === 'timeout' || outcome.kind === 'connect' || outcome.kind === 'cut');
-    if (connectMs !== null) this.#handshakes.answered(connectMs, end, isLate);
-    else if (answerMs !== null || !isSilent) this.#handshakes.abandoned(end);
-    else this.#handshakes.lost(end);
-    const error = lane.own === undefined ? this.#error(outcome, end) : undefined;
-    if (answerMs === null || error === 'anyway') limit.abandoned(end);
-    else if (isSilent || error === 'overload') limit.lost(end);
-    else limit.answered(Math.max(0, answerMs - lateMs), end, isLate);
+  }
+
+  #learnConnection({ connecting }: HostSlot, { connectMs, roundTripMs }: SendResult): void {
+    if (connectMs === null || roundTripMs === null) return;
+    this.#roundTripMs = Math.min(this.#roundTripMs, roundTripMs);
+    const handshakeMs =
+      Math.max(1, connectMs - ROUND_TRIPS.opening * this.#roundTripMs) / Math.max(1, connecting);
+    const before = this.#handshakeMs === Infinity ? handshakeMs : this.#handshakeMs;
+    this.#handshakeMs = before + (handshakeMs - before) / HANDSHAKES_OF_MEAN;
+  }
+
+  /** The receiver's part of the time: without the network's, and without the time for which this process kept it waiting. */
+  #serverMs({ connectMs, answerMs, lateMs }: SendResult): number {
+    const trips = connectMs === null ? ROUND_TRIPS.kept : ROUND_TRIPS.opened;
+    const networkMs = this.#roundTripMs === Infinity ? 0 : trips * this.#roundTripMs;
+    return (connectMs ?? 0) + (answerMs ?? 0) - lateMs - networkMs;
   }
 
   /** Paces a lane apart as soon as it stands out, and with the others again when it no longer does. */
-  #judge(lane: LaneAtHost, { result, refused, place, startedAtMs, nowMs }: HostEnd): void {
+  #judge(lane: LaneAtHost, slot: HostSlot, { result, refused, nowMs }: HostEnd): void {
     const { outcome, answerMs, lateMs } = result;
     if (answerMs === null || (refused === 'rate' && outcome.answer?.status === 429)) return;
-    const attempt = { startedAtMs, nowMs, outcome, place, answerMs: Math.max(0, answerMs - lateMs) };
+    const isOvertaken = lane.own !== undefined || slot.limit.isOvertaken(slot.place);
+    const times = { startedAtMs: slot.startedAtMs, nowMs, answerMs: Math.max(0, answerMs - lateMs) };
+    const attempt = { ...times, outcome, place: slot.others + 1, isOvertaken };
     const standsOut = this.#neighbours.standsOut(lane, attempt);
     if (standsOut === (lane.own !== undefined)) return;
     const { underWay } = lane;
     this.#count(lane, -underWay);
-    lane.own = standsOut ? new AdaptiveLimit(MAX_UNDER_WAY) : undefined;
+    lane.own = standsOut ? new RequestLimit() : undefined;
     this.#count(lane, underWay);
     if (!standsOut) return;
+    this.#waiting.delete(lane.prefix);
     this.#neighbours.leaves(lane);
     this.#requests.forgive();
   }
@@ -158,15 +193,6 @@ export class HostPace {
     lane.underWay += change;
     if (lane.own === undefined) this.#shared += change;
     else this.#apart += change;
-  }
-
-  /** What an error says about the number of attempts under way, if the answer is one; `anyway`: nothing. */
-  #error({ answer }: AttemptOutcome, { nowMs }: Ended): 'anyway' | 'overload' | undefined {
-    this.#errors = OVERLOADED.includes(answer?.status ?? 0) ? this.#errors + 1 : 0;
-    if (this.#errors === 0) return undefined;
-    if (!this.#requests.isCrowded) this.#erredAloneAtMs = nowMs;
-    const isKnown = nowMs < this.#erredAloneAtMs + ERRS_ALONE_MS;
-    return this.#errors < OVERLOADED_AFTER || isKnown ? 'anyway' : 'overload';
   }
 
   /** How many other lanes have waited longer, counted up to `most`. */
@@ -180,4 +206,13 @@ export class HostPace {
     }
     return ahead;
   }
+}
+
+/** What an attempt says about the number of requests. */
+function endingOf({ outcome, answerMs }: SendResult): 'answered' | 'lost' | 'refused' | 'not sent' {
+  if (outcome.ok) return 'answered';
+  if (outcome.kind === 'connect') return answerMs === null ? 'refused' : 'lost';
+  if (outcome.kind === 'timeout' || outcome.kind === 'cut') return 'lost';
+  if (answerMs === null) return 'not sent';
+  return OVERLOADED.includes(outcome.answer?.status ?? 0) ? 'lost' : 'answered';
 }

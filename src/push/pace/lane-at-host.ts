@@ -1,5 +1,5 @@
 import type { AttemptOutcome } from '../queue/delivery.ts';
-import type { AdaptiveLimit } from './adaptive-limit.ts';
+import type { RequestLimit } from './request-limit.ts';
 
 const ENDINGS = ['well', 'slow', 'unanswered', 'failed'] as const;
 /** For this long an attempt is compared with others. */
@@ -23,6 +23,8 @@ export interface HostAttempt {
   readonly answerMs: number;
   /** One more than the number of attempts that were under way at the host when it started. */
   readonly place: number;
+  /** Whether one that started later, of any lane that is paced with it, was answered sooner. */
+  readonly isOvertaken: boolean;
 }
 
 /** One webhook at its host, with what is known of its recent attempts there. */
@@ -30,12 +32,14 @@ export class LaneAtHost {
   readonly prefix: string;
   underWay = 0;
   /** Its own limit while it is paced apart from the host's other webhooks. */
-  own: AdaptiveLimit | undefined;
+  own: RequestLimit | undefined;
   #counts = { well: 0, slow: 0, unanswered: 0, failed: 0 };
   #countedAtMs = 0;
   /** The attempts that were answered well: when the last one was sent, their mean time and their mean place. */
   #well: { readonly sentAtMs: number; readonly answerMs: number; readonly place: number } | undefined;
   #badSinceMs = Number.NEGATIVE_INFINITY;
+  /** When the last of its attempts ended that did not end well. */
+  lastBadMs = Number.NEGATIVE_INFINITY;
 
   constructor(prefix: string) {
     this.prefix = prefix;
@@ -60,7 +64,7 @@ export class LaneAtHost {
   ended(ending: Ending, { startedAtMs, nowMs, outcome, answerMs, place }: HostAttempt): void {
     this.#fade(nowMs);
     this.#counts[ending] += 1;
-    if (ending !== 'well') this.#badSinceMs = this.badSinceMs(startedAtMs);
+    if (ending !== 'well') [this.#badSinceMs, this.lastBadMs] = [this.badSinceMs(startedAtMs), nowMs];
     if (!outcome.ok) return;
     const before = this.#well ?? { answerMs, place };
     this.#well = {

@@ -9,6 +9,8 @@ const MIN_COUNT = { slow: 1, unanswered: 1, failed: 2 } as const;
 /** The share of these among its attempts, and how many times the share of another webhook that must be. */
 const MIN_SHARE = 1 / 8;
 const TIMES_WORSE = 4;
+/** A webhook stands out for at least this long after its last such attempt: those that started before it have ended then. */
+const SETTLED_MS = 1_000;
 /** How many webhooks are remembered that were answered well. Two are enough for each to be compared with another. */
 const REMEMBERED = 2;
 
@@ -31,7 +33,8 @@ export class Neighbours {
     const badSinceMs = lane.badSinceMs(startedAtMs);
     const ending = endingOf(attempt, others);
     lane.ended(ending, attempt);
-    if (lane.own !== undefined) return lane.recent('well', nowMs).share <= 1 - MIN_SHARE;
+    if (lane.own !== undefined)
+      return nowMs < lane.lastBadMs + SETTLED_MS || lane.recent('well', nowMs).share <= 1 - MIN_SHARE;
     if (outcome.ok) this.#well = [lane, ...this.#well.filter((other) => other !== lane)].slice(0, REMEMBERED);
     if (ending === 'well') return false;
     const { count, share } = lane.recent(ending, nowMs);
@@ -47,9 +50,13 @@ export class Neighbours {
   }
 }
 
-function endingOf({ outcome, answerMs, place }: HostAttempt, others: readonly LaneAtHost[]): Ending {
+function endingOf(
+  { outcome, answerMs, place, isOvertaken }: HostAttempt,
+  others: readonly LaneAtHost[],
+): Ending {
   const isUnanswered = !outcome.ok && outcome.kind === 'timeout';
   if (!outcome.ok && !isUnanswered) return 'failed';
+  if (!isOvertaken) return 'well'; // others were no faster, so it waited for the host
   const isSlow =
     others.length === 0
       ? answerMs >= LONG_MS

@@ -1,14 +1,13 @@
 import type { ClaimOptions } from '../queue/delivery-queue.ts';
 import type { SendResult } from '../sender/sender.ts';
-import { HostPace, type RoomAsked } from './host-pace.ts';
+import { HostPace, type HostSlot, type RoomAsked } from './host-pace.ts';
 import { LaneAtHost } from './lane-at-host.ts';
-import { LaneGate } from './lane-gate.ts';
+import { LaneRate } from './lane-rate.ts';
 
 /** The most attempts under way in this process. */
 const MAX_UNDER_WAY = 512;
 /** The most deliveries of one claim. */
 const MAX_CLAIMED = 100;
-const MAX_OF_LANE = 32;
 /** The limit of a webhook whose last attempts have failed, whatever its receiver could do before. */
 const MAX_OF_FAILING_LANE = 2;
 const FAILING_AFTER = 2; // failed attempts in a row
@@ -58,7 +57,7 @@ interface Lane {
   terms: LaneTerms;
   host: HostPace;
   atHost: LaneAtHost;
-  readonly gate: LaneGate;
+  readonly rate: LaneRate;
   underWay: number;
   failedInARow: number;
   isBlocked: boolean;
@@ -67,10 +66,7 @@ interface Lane {
 }
 
 /** The place of an attempt among those under way. */
-export interface Slot {
-  /** How many other attempts were under way at the host when this one was claimed. */
-  readonly others: number;
-  readonly startedAtMs: number;
+export interface Slot extends HostSlot {
   readonly lane: Lane;
   readonly host: HostPace;
   readonly atHost: LaneAtHost;
@@ -138,25 +134,23 @@ export class Pace {
   /** Takes a slot for a claimed delivery of the lane. */
   start(prefix: string, nowMs: number): Slot {
     const lane = this.#lane(prefix);
-    const { host, atHost, gate, terms } = lane;
-    const of = { lane, host, atHost, startedAtMs: nowMs, standing: standingOf(lane) };
-    const slot = { ...of, others: host.underWay };
+    const { host, atHost, rate, terms } = lane;
+    const standing = standingOf(lane);
+    const slot = { lane, host, atHost, standing, ...host.start(atHost, nowMs) };
     lane.underWay += 1;
     lane.usedAtMs = nowMs;
-    this.#underWay[slot.standing] += 1;
-    host.start(atHost, nowMs);
-    gate.started({ perSecond: terms.perSecond, nowMs });
+    this.#underWay[standing] += 1;
+    rate.started({ perSecond: terms.perSecond, nowMs });
     return slot;
   }
 
   /** Frees the slot. `attempt` is given if one was made. */
   end(slot: Slot, nowMs: number, attempt?: AttemptEnd): void {
     const { lane, host, atHost, startedAtMs } = slot;
-    const ended = { startedAtMs, nowMs };
     lane.underWay -= 1;
     this.#underWay[slot.standing] -= 1;
     if (attempt === undefined) {
-      host.abandon(atHost, ended);
+      host.abandon(atHost, slot);
       return;
     }
     const { result, askedMs } = attempt;
@@ -164,19 +158,19 @@ export class Pace {
     const together = atHost.own === undefined ? host.underWay : atHost.underWay;
     const isRate = result.outcome.answer?.status === 429 || together === 1;
     const refused = askedMs === null ? undefined : isRate ? 'rate' : 'number';
-    host.end(atHost, { ...ended, result, refused, place: slot.others + 1 });
+    host.end(atHost, slot, { nowMs, result, refused });
     if (askedMs !== null) {
-      lane.gate.refused(askedMs, { ...ended, isRate });
+      lane.rate.refused(askedMs, { startedAtMs, nowMs, isRate });
       return;
     }
     const { ok } = result.outcome;
-    lane.gate.accepted();
+    lane.rate.accepted(nowMs);
     lane.failedInARow = ok ? 0 : lane.failedInARow + 1;
   }
 
   /** Starts the ramp of a webhook that was enabled `agoMs` ago: its rate grows from ten a second. */
   enabled(prefix: string, agoMs: number, nowMs: number): void {
-    this.#lane(prefix).gate.enabled(nowMs - agoMs);
+    this.#lane(prefix).rate.enabled(nowMs - agoMs);
   }
 
   /** A blocked lane gets no room. */
@@ -185,12 +179,12 @@ export class Pace {
   }
 
   #room(lane: Lane, counts: Counts, asked: RoomAsked): number {
-    const { host, atHost, gate, underWay, terms } = lane;
+    const { host, atHost, rate, underWay, terms } = lane;
     if (lane.isBlocked || !this.#options.owns(host.name)) return 0;
     const standing = standingOf(lane);
-    const most = standing === 'failing' ? MAX_OF_FAILING_LANE : MAX_OF_LANE;
-    const byGate = gate.room(underWay, { perSecond: terms.perSecond, nowMs: asked.nowMs });
-    const own = Math.min(most - underWay, byGate, roomOf(standing, counts));
+    const most = standing === 'failing' ? MAX_OF_FAILING_LANE - underWay : Infinity;
+    const byRate = rate.room(underWay, { perSecond: terms.perSecond, nowMs: asked.nowMs });
+    const own = Math.min(most, byRate, roomOf(standing, counts));
     if (own <= 0) return 0;
     return Math.min(own, host.room(atHost, asked));
   }
@@ -209,10 +203,10 @@ export class Pace {
   }
 
   /** When the lane may get room without anything else happening. */
-  #nextAtMs({ host, atHost, gate, terms }: Lane, nowMs: number): number {
+  #nextAtMs({ host, atHost, rate, terms }: Lane, nowMs: number): number {
     if (!this.#options.owns(host.name)) return nowMs + LOOK_MS;
-    const gateAtMs = gate.nextAtMs(terms.perSecond, nowMs);
-    return gateAtMs > nowMs ? gateAtMs : host.nextAtMs(atHost, nowMs);
+    const rateAtMs = rate.nextAtMs(terms.perSecond, nowMs);
+    return rateAtMs > nowMs ? rateAtMs : host.nextAtMs(atHost, nowMs);
   }
 
   #lane(prefix: string): Lane {
@@ -225,7 +219,7 @@ export class Pace {
         terms,
         host,
         atHost: new LaneAtHost(prefix),
-        gate: new LaneGate(),
+        rate: new LaneRate(),
         underWay: 0,
         failedInARow: 0,
         isBlocked: false,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { Random } from '../../../src/customers/sample/random.ts';
-import { AdaptiveLimit } from '../../../src/push/pace/adaptive-limit.ts';
 import { LaneAtHost } from '../../../src/push/pace/lane-at-host.ts';
 import { Neighbours } from '../../../src/push/pace/neighbours.ts';
+import { RequestLimit } from '../../../src/push/pace/request-limit.ts';
 import type { AttemptOutcome } from '../../../src/push/queue/delivery.ts';
 import { answered, CUT, SUCCESS, TIMEOUT } from '../../support/deliveries/deliveries.ts';
 import { type LaneResult, PacedRun } from '../../support/deliveries/paced-run.ts';
@@ -71,12 +71,17 @@ class Host {
   nowMs = 100_000;
 
   /** Ends an attempt that was sent `answerMs` ago. Returns whether its webhook stands out. */
-  end(name: 'a' | 'b', outcome: AttemptOutcome, answerMs = 10, place = 1): boolean {
+  end(
+    name: 'a' | 'b',
+    outcome: AttemptOutcome,
+    answerMs = 10,
+    { place = 1, isOvertaken = true } = {},
+  ): boolean {
     const { nowMs } = this;
     const lane = this.lanes[name];
-    const attempt = { startedAtMs: nowMs - answerMs, nowMs, outcome, answerMs, place };
+    const attempt = { startedAtMs: nowMs - answerMs, nowMs, outcome, answerMs, place, isOvertaken };
     const standsOut = this.neighbours.standsOut(lane, attempt);
-    lane.own = standsOut ? new AdaptiveLimit(1) : undefined;
+    lane.own = standsOut ? new RequestLimit() : undefined;
     return standsOut;
   }
 
@@ -112,8 +117,18 @@ describe('a webhook', () => {
     const host = new Host();
     for (let place = 1; place <= 8; place++) {
       host.nowMs += 50;
-      expect(host.end('b', SUCCESS, 50 * place, place)).toBe(false);
-      expect(host.end('a', SUCCESS, 50 * (place + 8), place + 8)).toBe(false);
+      expect(host.end('b', SUCCESS, 50 * place, { place })).toBe(false);
+      expect(host.end('a', SUCCESS, 50 * (place + 8), { place: place + 8 })).toBe(false);
+    }
+  });
+
+  test('does not stand out by a time if none that started later has been answered sooner', () => {
+    const host = new Host();
+    host.wells(1);
+    for (let n = 0; n < 8; n++) {
+      host.nowMs += 400;
+      expect(host.end('a', SUCCESS, 390, { isOvertaken: false })).toBe(false);
+      expect(host.end('b', SUCCESS, 10)).toBe(false);
     }
   });
 
@@ -134,7 +149,7 @@ describe('a webhook', () => {
       return host.end('a', answered(503));
     });
     expect(failed).toEqual([false, false, true]);
-    const recovered = Array.from({ length: 40 }, () => {
+    const recovered = Array.from({ length: 150 }, () => {
       host.nowMs += 10;
       return host.end('a', SUCCESS);
     });

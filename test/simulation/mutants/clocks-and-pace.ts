@@ -21,7 +21,7 @@ export const CLOCKS_AND_PACE: readonly Mutant[] = [
   },
   {
     name: 'a receiver that is not waited for when it asks for it',
-    file: 'src/push/pace/lane-gate.ts',
+    file: 'src/push/pace/lane-rate.ts',
     from: '    if (nowMs < this.#heldUntilMs) return 0;',
     to: '',
   },
@@ -39,9 +39,9 @@ export const CLOCKS_AND_PACE: readonly Mutant[] = [
   },
   {
     name: 'a host whose losses do not narrow it',
-    file: 'src/push/pace/adaptive-limit.ts',
-    from: '    this.#shrink(this.#limit / 2, nowMs);',
-    to: '    if (nowMs < 0) this.#shrink(this.#limit / 2, nowMs);',
+    file: 'src/push/pace/request-limit.ts',
+    from: '    this.#set(this.#value - 1, nowMs);',
+    to: '    this.#set(this.#value, nowMs);',
   },
   {
     name: 'a claim that is trusted however long it took',

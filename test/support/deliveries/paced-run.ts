@@ -1,11 +1,16 @@
 import { Pace, type Slot } from '../../../src/push/pace/pace.ts';
 import type { AttemptOutcome } from '../../../src/push/queue/delivery.ts';
+import type { SendResult } from '../../../src/push/sender/sender.ts';
 import { answered, CUT, SUCCESS, TIMEOUT } from './deliveries.ts';
 import { type ReceiverPlan, SimulatedReceiver } from './simulated-receiver.ts';
 
 const LIMIT_MS = 500;
+/** From the choice of deliveries until they may be sent: they are leased in a commit. */
+const CLAIM_MS = 2;
 const KEPT_MS = 4_000;
+const REFUSED: AttemptOutcome = { ok: false, kind: 'connect', detail: 'ECONNREFUSED', answer: null };
 const RETRY_DELAYS_MS = [30_000, 150_000];
+const WIDE = 64;
 const MAX_STEPS = 1_000_000;
 
 interface PacedRunOptions {
@@ -25,7 +30,6 @@ interface Waiting {
   readonly lane: string;
   readonly attempt: number;
   readonly refusals: number;
-  readonly dueAtMs: number;
 }
 
 interface Connection {
@@ -43,6 +47,8 @@ export class LaneResult {
   /** The largest number of refusals of one delivery. */
   mostRefusals = 0;
   startsMs: number[] = [];
+  /** When each delivery was accepted, in order. */
+  acceptedMs: number[] = [];
   /** When the last first attempt ended. After that only retries are left, which wait for their time. */
   firstPassMs = 0;
 }
@@ -56,11 +62,16 @@ export class PacedRun {
   readonly #receivers: ReadonlyMap<string, SimulatedReceiver>;
   readonly #connections = new Map<string, Connection[]>();
   readonly #underWay = new Map<string, number>();
+  /** When each receiver had 64 requests under way for the first time. */
+  readonly wideAtMs = new Map<string, number>();
   readonly #pace: Pace;
-  readonly #waiting: Waiting[];
+  /** What each webhook has due, in order. */
+  readonly #due = new Map<string, Waiting[]>();
+  /** The next one is the last. */
   readonly #events: { readonly atMs: number; readonly run: () => void }[] = [];
   #nowMs = 0;
   #wakeAtMs = Infinity;
+  #isClaiming = false;
 
   constructor(options: PacedRunOptions) {
     const { receivers, lanes, each, random, perSecond = Infinity } = options;
@@ -79,17 +90,20 @@ export class PacedRun {
       owns: () => true,
       openConnections: (host) => this.#connectionsTo(host).length,
     });
-    this.#waiting = Object.keys(lanes).flatMap((lane) => {
+    for (const lane of Object.keys(lanes)) {
       if (options.areNew) this.#pace.enabled(lane, 0, 0);
       this.results.set(lane, new LaneResult());
-      return Array.from({ length: each }, () => ({ lane, attempt: 1, refusals: 0, dueAtMs: 0 }));
-    });
+      this.#due.set(
+        lane,
+        Array.from({ length: each }, () => ({ lane, attempt: 1, refusals: 0 })),
+      );
+    }
   }
 
   /** Runs until every delivery has ended. */
   run(): this {
     this.#claim();
-    for (let steps = 0; this.#waiting.length + this.#events.length > 0; steps++) {
+    for (let steps = 0; this.#isLeft || this.#events.length > 0; steps++) {
       if (steps > MAX_STEPS) throw new Error('the deliveries do not end');
       this.#step();
       this.#claim();
@@ -101,43 +115,43 @@ export class PacedRun {
     return this.results.get(lane) ?? new LaneResult();
   }
 
+  get #isLeft(): boolean {
+    return [...this.#due.values()].some((lane) => lane.length > 0);
+  }
+
   #step(): void {
-    const next = this.#events.reduce((one, other) => (other.atMs < one.atMs ? other : one), {
-      atMs: Infinity,
-      run: () => undefined,
-    });
-    const dueAtMs = Math.min(
-      ...this.#waiting.map((waiting) => waiting.dueAtMs).filter((ms) => ms > this.#nowMs),
-    );
-    const atMs = Math.min(next.atMs, dueAtMs, this.#wakeAtMs);
-    if (atMs === Infinity) throw new Error(`nothing happens, and ${this.#waiting.length} deliveries wait`);
+    const next = this.#events.at(-1);
+    const atMs = Math.min(next?.atMs ?? Infinity, this.#wakeAtMs);
+    if (atMs === Infinity) throw new Error('nothing happens, and some deliveries wait');
     this.#nowMs = Math.max(this.#nowMs, atMs);
-    if (next.atMs > this.#nowMs) return;
-    this.#events.splice(this.#events.indexOf(next), 1);
+    if (next === undefined || next.atMs > this.#nowMs) return;
+    this.#events.pop();
     next.run();
   }
 
   #claim(): void {
-    for (;;) {
-      const grant = this.#pace.grant(this.#nowMs);
-      const due = this.#waiting.filter(({ dueAtMs }) => dueAtMs <= this.#nowMs);
-      const claimed: Waiting[] = [];
-      for (const [lane, ofLane] of Map.groupBy(due, (waiting) => waiting.lane))
-        claimed.push(...ofLane.slice(0, Math.min(grant.laneCapacity(lane), grant.limit - claimed.length)));
+    if (this.#isClaiming) return;
+    const grant = this.#pace.grant(this.#nowMs);
+    const claimed: Waiting[] = [];
+    for (const [lane, due] of this.#due)
+      if (due.length > 0)
+        claimed.push(...due.splice(0, Math.min(grant.laneCapacity(lane), grant.limit - claimed.length)));
+    this.#wakeAtMs = claimed.length > 0 ? Infinity : this.#nowMs + Math.max(1, Math.ceil(grant.waitMs()));
+    if (claimed.length === 0) return;
+    this.#isClaiming = true;
+    this.#after(CLAIM_MS, () => {
+      this.#isClaiming = false;
       for (const waiting of claimed) this.#start(waiting);
-      if (claimed.length > 0) continue;
-      this.#wakeAtMs = this.#nowMs + Math.max(1, Math.ceil(grant.waitMs()));
-      return;
-    }
+    });
   }
 
   #start(waiting: Waiting): void {
-    this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
     const slot = this.#pace.start(waiting.lane, this.#nowMs);
     const host = new URL(this.#options.lanes[waiting.lane] ?? '').origin;
     const underWay = (this.#underWay.get(host) ?? 0) + 1;
     this.#underWay.set(host, underWay);
     this.most.set(host, Math.max(this.most.get(host) ?? 0, underWay));
+    if (underWay === WIDE && !this.wideAtMs.has(host)) this.wideAtMs.set(host, this.#nowMs);
     const result = this.of(waiting.lane);
     result.requests += 1;
     result.startsMs.push(this.#nowMs);
@@ -145,16 +159,28 @@ export class PacedRun {
     const kept = this.#connectionsTo(host).findLast(({ isBusy }) => !isBusy);
     if (kept !== undefined) {
       kept.isBusy = true;
-      this.#exchange({ waiting, slot, host, connection: kept, connectMs: null });
+      this.#exchange({ waiting, slot, host, connection: kept, connectMs: null, roundTripMs: null });
       return;
     }
-    const connectMs = this.#receiverOf(waiting.lane).connected(startedAtMs) - startedAtMs;
+    const receiver = this.#receiverOf(waiting.lane);
+    if (this.#connectionsTo(host).length >= (receiver.plan.connections ?? Infinity)) {
+      this.#after(2 * receiver.wayMs, () =>
+        this.#end({ waiting, slot, host }, REFUSED, { connectMs: null, roundTripMs: null, answerMs: null }),
+      );
+      return;
+    }
+    const roundTripMs = 2 * receiver.wayMs;
+    const connectMs = receiver.connected(startedAtMs) - startedAtMs;
     this.#after(Math.min(connectMs, LIMIT_MS), () => {
       if (connectMs >= LIMIT_MS)
-        return this.#end({ waiting, slot, host }, TIMEOUT, { connectMs: null, answerMs: null });
+        return this.#end({ waiting, slot, host }, TIMEOUT, {
+          connectMs: null,
+          roundTripMs: null,
+          answerMs: null,
+        });
       const connection = { isBusy: true, idleSinceMs: 0 };
       this.#connectionsTo(host).push(connection);
-      this.#exchange({ waiting, slot, host, connection, connectMs });
+      this.#exchange({ waiting, slot, host, connection, connectMs, roundTripMs });
     });
   }
 
@@ -164,8 +190,9 @@ export class PacedRun {
     readonly host: string;
     readonly connection: Connection;
     readonly connectMs: number | null;
+    readonly roundTripMs: number | null;
   }): void {
-    const { host, connection, connectMs } = made;
+    const { host, connection, connectMs, roundTripMs } = made;
     const receiver = this.#receiverOf(made.waiting.lane);
     const reply = receiver.reply(this.#nowMs);
     const leftMs = LIMIT_MS - (connectMs ?? 0);
@@ -176,27 +203,28 @@ export class PacedRun {
       const isLate = answerMs === leftMs;
       const all = this.#connectionsTo(host);
       if (isLate || reply.status === 'cut' || receiver.plan.closes) all.splice(all.indexOf(connection), 1);
-      if (isLate) this.#end(made, TIMEOUT, { connectMs, answerMs });
-      else if (reply.status === 'cut') this.#end(made, CUT, { connectMs, answerMs });
-      else if (reply.status === 200) this.#end(made, SUCCESS, { connectMs, answerMs });
-      else this.#end(made, answered(reply.status), { connectMs, answerMs }, reply.askedMs);
+      if (isLate) this.#end(made, TIMEOUT, { connectMs, roundTripMs, answerMs });
+      else if (reply.status === 'cut') this.#end(made, CUT, { connectMs, roundTripMs, answerMs });
+      else if (reply.status === 200) this.#end(made, SUCCESS, { connectMs, roundTripMs, answerMs });
+      else this.#end(made, answered(reply.status), { connectMs, roundTripMs, answerMs }, reply.askedMs);
     });
   }
 
   #end(
     { waiting, slot, host }: { readonly waiting: Waiting; readonly slot: Slot; readonly host: string },
     outcome: AttemptOutcome,
-    times: { readonly connectMs: number | null; readonly answerMs: number | null },
+    times: Pick<SendResult, 'connectMs' | 'roundTripMs' | 'answerMs'>,
     askedMs: number | null = null,
   ): void {
     this.#underWay.set(host, (this.#underWay.get(host) ?? 0) - 1);
-    const sent = { durationMs: 0, lateMs: 0, roundTripMs: null, isWithheld: false, isSentAgain: false };
+    const sent = { durationMs: 0, lateMs: 0, isWithheld: false, isSentAgain: false };
     this.#pace.end(slot, this.#nowMs, { result: { outcome, ...sent, ...times }, askedMs });
     const { lane, attempt } = waiting;
     const result = this.of(lane);
     if (attempt === 1) result.firstPassMs = this.#nowMs;
     if (outcome.ok) {
       result.delivered += 1;
+      result.acceptedMs.push(this.#nowMs);
       return;
     }
     if (attempt === 1) result.firstFailed += 1;
@@ -208,7 +236,7 @@ export class PacedRun {
       return;
     }
     const waitMs = Math.max(delayMs * (0.9 + 0.2 * this.#options.random()), askedMs ?? 0);
-    this.#waiting.push({ lane, attempt: attempt + 1, refusals, dueAtMs: this.#nowMs + waitMs });
+    this.#after(waitMs, () => this.#due.get(lane)?.push({ lane, attempt: attempt + 1, refusals }));
   }
 
   #receiverOf(lane: string): SimulatedReceiver {
@@ -227,6 +255,13 @@ export class PacedRun {
   }
 
   #after(ms: number, run: () => void): void {
-    this.#events.push({ atMs: this.#nowMs + ms, run });
+    const atMs = this.#nowMs + ms;
+    let [low, high] = [0, this.#events.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#events[middle]?.atMs ?? 0) > atMs) low = middle + 1;
+      else high = middle;
+    }
+    this.#events.splice(low, 0, { atMs, run });
   }
 }
