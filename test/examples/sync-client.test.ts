@@ -4,12 +4,11 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Ledger } from '../../examples/ledger/ledger.ts';
 import { parseExactly, type Transaction } from '../../examples/ledger/transaction.ts';
 import { type SyncOptions, sync } from '../../examples/sync-client/sync-client.ts';
-import { runExample } from '../support/run-example.ts';
 import { KEY, startTestApi } from '../support/service/api.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { printedRecord } from '../support/transactions/printed-record.ts';
 import { hiding, showingRecord } from '../support/transactions/records.ts';
-import { at, DAY_MS, FakeService, FIRST_KEY, START } from './fake-service.ts';
+import { at, DAY_MS, FakeService, START } from './fake-service.ts';
 
 const idsIn = (ledger: Ledger): number[] => [...ledger.records()].map((text) => JSON.parse(text).id);
 const pushed = (id: number, day: number): Transaction =>
@@ -296,27 +295,5 @@ describe('a sync', () => {
     await api.show(hiding(7), hiding(8));
     expect(await sync(options)).toMatchObject({ transactions: 248, added: 0, changed: 0, removed: 2 });
     expect(ledger.count()).toBe(248);
-  });
-});
-
-describe('the example sync client as a program', () => {
-  const settings = { BASE_URL: 'https://127.0.0.1:1/api/v1/integration', API_KEY: FIRST_KEY, FROM: at(0) };
-  test.each([
-    [{ API_KEY: '' }, 'set BASE_URL, API_KEY and FROM'],
-    [{ API_KEY: 'x' }, 'API_KEY must be as you got it'],
-    [{ FROM: 'yesterday' }, 'FROM must be a date-time'],
-    [{ BASE_URL: 'localhost' }, 'BASE_URL must be a URL'],
-    [{ OVERLAP_DAYS: '-1' }, 'OVERLAP_DAYS must be a whole number'],
-  ])('says which setting is wrong, without a stack: %j', (wrong, message) => {
-    const { status, stderr } = runExample('sync-client/sync-client.ts', { ...settings, ...wrong });
-    expect(stderr).toContain(`sync-client: ${message}`);
-    expect([status, stderr.split('\n').length]).toEqual([2, 2]);
-  });
-
-  test('says that a file is no ledger, without a stack', () => {
-    const { status, stderr } = runExample('sync-client/sync-client.ts', {
-      ...{ ...settings, DATABASE: import.meta.filename },
-    });
-    expect([status, stderr]).toEqual([1, 'sync-client: file is not a database\n']);
   });
 });

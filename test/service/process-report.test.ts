@@ -25,10 +25,13 @@ async function started(
   const coordination = fileCoordination(path, systemClock);
   const logLines: Record<string, unknown>[] = [];
   const standing = new Standing();
+  /** When it read the end of the log to join the others, in milliseconds since the start. */
+  const joined: number[] = [];
   const report = new ProcessReport({
     coordination: { ...coordination, ...change(coordination) },
     store: {
       async head() {
+        joined.push(Date.now() - STARTED);
         onKnown(standing);
         return 0;
       },
@@ -46,21 +49,17 @@ async function started(
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
   await pass(1);
   const isKnown = () => standing.isKnown(steadyClock.now());
-  return { report, standing, coordination, live, seen, pass, logLines, isKnown };
+  return { report, standing, coordination, live, seen, pass, logLines, isKnown, joined };
 }
 
 test('a process that cannot report is unknown to the others after a while, and joins them again when it can', async () => {
   let fails = false;
-  const joined: number[] = [];
-  const { isKnown, pass } = await started(
-    (coordination) => ({
-      report: async (process) => {
-        if (fails) throw new FuelError('STORE_UNAVAILABLE', 'gone');
-        await coordination.report(process);
-      },
-    }),
-    () => joined.push(Date.now() - STARTED),
-  );
+  const { isKnown, joined, pass } = await started((coordination) => ({
+    report: async (process) => {
+      if (fails) throw new FuelError('STORE_UNAVAILABLE', 'gone');
+      await coordination.report(process);
+    },
+  }));
   expect([isKnown(), joined.length]).toEqual([true, 1]);
   fails = true;
   await pass(PROCESS_MAX_AGE_MS - 2);
@@ -74,9 +73,7 @@ test('a process that cannot report is unknown to the others after a while, and j
 
 test('a process that fails to read the end of the log when it joins tries again after its next report', async () => {
   let fails = true;
-  const joined: number[] = [];
-  const { pass, standing, logLines } = await started(undefined, () => {
-    joined.push(Date.now() - STARTED);
+  const { joined, pass, standing, logLines } = await started(undefined, () => {
     if (fails) throw new TypeError('a fault');
   });
   await pass(1_000);
@@ -89,16 +86,12 @@ test('a process that fails to read the end of the log when it joins tries again 
 
 test('others count on the process from when a report began: a slow one does not prolong that', async () => {
   const slow = Promise.withResolvers<void>();
-  const joined: number[] = [];
-  const { isKnown, pass } = await started(
-    (coordination) => ({
-      report: async (process) => {
-        await coordination.report(process);
-        await slow.promise;
-      },
-    }),
-    () => joined.push(Date.now() - STARTED),
-  );
+  const { isKnown, joined, pass } = await started((coordination) => ({
+    report: async (process) => {
+      await coordination.report(process);
+      await slow.promise;
+    },
+  }));
   await pass(4_000);
   slow.resolve();
   await pass(PROCESS_MAX_AGE_MS - 4_000 - 2);
@@ -109,16 +102,12 @@ test('others count on the process from when a report began: a slow one does not 
 
 test('a report that took as long as the others count on it was too late: the process joins them again', async () => {
   let waits: Promise<void> = Promise.resolve();
-  const joined: number[] = [];
-  const { pass } = await started(
-    (coordination) => ({
-      report: async (process) => {
-        await waits;
-        await coordination.report(process);
-      },
-    }),
-    () => joined.push(Date.now() - STARTED),
-  );
+  const { joined, pass } = await started((coordination) => ({
+    report: async (process) => {
+      await waits;
+      await coordination.report(process);
+    },
+  }));
   const late = Promise.withResolvers<void>();
   waits = late.promise;
   await pass(PROCESS_MAX_AGE_MS + 2_000);
@@ -192,8 +181,7 @@ describe('a process', () => {
   });
 
   test('is known to the others for as long as before when the time of day is corrected', async () => {
-    const joined: number[] = [];
-    const { isKnown, pass } = await started(undefined, () => joined.push(Date.now()));
+    const { isKnown, joined, pass } = await started();
     vi.setSystemTime(STARTED + 3_600_000);
     expect(isKnown()).toBe(true);
     await pass(2_000);

@@ -1,4 +1,5 @@
 import type { Chance } from './core/chance.ts';
+import { assertSealed } from './parts/assert-sealed.ts';
 import { PACED_MOODS } from './parts/capacity.ts';
 import { Changes, type Known } from './parts/changes.ts';
 import { setWrong, stepClock } from './parts/clocks.ts';
@@ -14,7 +15,6 @@ const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 const QUIET_EVERY_DAYS = 5;
 const CATCH_UP_MS = 90_000;
-const SEALED_WITHIN_MS = 75_000;
 const LAST_MS = 15 * 60_000;
 /** The transactions of a burst, more in a row than a webhook may fail. */
 const MORE_THAN_MAY_FAIL = 80;
@@ -66,7 +66,7 @@ export class Workload {
     history.add('', 'all is quiet');
     this.#of.judge();
     await this.#customers.compareAll();
-    await this.#prove();
+    await assertSealed(this.#of, this.#changes);
   }
 
   async #open(accountId: number): Promise<void> {
@@ -279,23 +279,5 @@ export class Workload {
     await this.#of.timeline.pause(this.#chance.between(10, 2_000));
     await this.#changes.switchOn(customer);
     await this.#import();
-  }
-
-  /**
-   * Checks that the log is what was sealed, and soon sealed completely. The active sealer may have changed meanwhile.
-   */
-  async #prove(triesLeft = 3): Promise<void> {
-    const { operator, stores, timeline } = this.#of;
-    const sinceMs = timeline.nowMs - SEALED_WITHIN_MS;
-    const proven = await this.#changes.certainly('prove', () => operator.prove());
-    if (proven.kind !== 'done') return void this.#of.violation(`the log cannot be proven: ${proven.kind}`);
-    const { fault, size, sealedSize } = proven.value;
-    if (fault !== undefined) this.#of.violation(`the log is not what was sealed: ${JSON.stringify(fault)}`);
-    const recent = stores.log.after(0).filter(({ recordedAtMs }) => recordedAtMs > sinceMs).length;
-    if (size - sealedSize <= recent + 1) return;
-    if (triesLeft === 0)
-      return void this.#of.violation(`${size - sealedSize} events are not sealed, and ${recent} are new`);
-    await timeline.pause(SEALED_WITHIN_MS);
-    await this.#prove(triesLeft - 1);
   }
 }

@@ -8,84 +8,12 @@ import {
   rowsIn,
 } from '../../../../src/accounts/directory/rows/rows.ts';
 import { statesOf } from '../../../../src/accounts/directory/rows/shared-rows.ts';
-import {
-  type DirectoryContent,
-  StoredDirectory,
-} from '../../../../src/accounts/directory/rows/stored-directory.ts';
-import { DIRECTORY_STORE } from '../../../../src/accounts/directory/rows/stored-rows.ts';
-import { systemClock } from '../../../../src/base/clock.ts';
-import type { AccountEvent } from '../../../../src/domain/account-events.ts';
-import { drop } from '../../../../src/tables/tables.ts';
-import { keyIssued, onKey, opened, PREFIX } from '../../../support/accounts/account-samples.ts';
-import { macKeys, openStored } from '../../../support/accounts/stored-directory.ts';
-import { MemoryStores } from '../../../support/engines/memory-stores.ts';
-
-const STORE = 'a store';
-const ANCHOR = { position: 12, stream: 'account-7', revision: 3, recordedAtMs: 5_000 };
-
-const NAMED = {
-  ...{ stream: 'operations', revision: 0, position: 1, id: 'named', recordedAtMs: 0 },
-  ...{ type: 'StoreNamed', data: { store_id: STORE }, metadata: {} },
-};
-
-/** Two processes on the same rows. */
-function started() {
-  const stores = new MemoryStores();
-  const [{ rows }, { rows: other }] = [openStored(stores), openStored(stores)];
-  /** Removes the row of an account, as anyone who can write to the engine may. */
-  async function lose(accountId: number): Promise<void> {
-    const [table] = DIRECTORY_STORE.tables;
-    if (table !== undefined) await stores.open(DIRECTORY_STORE, systemClock).write([drop(table, accountId)]);
-  }
-  return { rows, other, lose };
-}
+import { StoredDirectory } from '../../../../src/accounts/directory/rows/stored-directory.ts';
+import { opened, PREFIX } from '../../../support/accounts/account-samples.ts';
+import { ANCHOR, load, saved, saveOptions } from '../../../support/accounts/saved-directory.ts';
+import { macKeys } from '../../../support/accounts/stored-directory.ts';
 
 describe('the stored directory', () => {
-  const signal = new AbortController().signal;
-  const options = { storeId: STORE, signal };
-
-  /** Accounts 7, whose key is on, and 9; then the key is switched off. */
-  async function saved() {
-    const { rows, other, lose } = started();
-    const directory = new Directory();
-    const at = { position: 0 };
-    const apply = (id: number, revision: number, event: AccountEvent): void => {
-      at.position += 1;
-      const place = { position: at.position, stream: `account-${id}`, revision };
-      directory.apply({ ...place, decoded: { ok: true, event, atMs: 0 } });
-    };
-    const content = (): DirectoryContent => ({
-      position: at.position,
-      anchor: { ...ANCHOR, position: at.position },
-      states: () => directory.states(),
-    });
-    apply(7, 0, opened());
-    apply(7, 1, keyIssued());
-    apply(9, 0, opened('Other', 9));
-    const stored = new StoredDirectory(rows, macKeys(1));
-    await stored.save(content, options);
-    const [before] = [...directory.states()].map(packedRow);
-    const former = await rows.checkpoint();
-    apply(7, 2, onKey('KeySwitchedOff'));
-    await stored.save(content, options);
-    const checkpoint = await rows.checkpoint();
-    if (before === undefined || former === undefined || checkpoint === undefined)
-      throw new Error('not saved');
-    return { rows, other, lose, directory, apply, content, stored, before, former, checkpoint };
-  }
-
-  /** Loads the rows like a process whose event store has all events. */
-  async function load(rows: DirectoryRows, keys = macKeys(1)) {
-    const store = {
-      readStream: async (stream: string) =>
-        stream === 'operations'
-          ? [NAMED]
-          : [{ ...ANCHOR, position: (await rows.checkpoint())?.anchor.position ?? 0 }],
-      head: async () => Infinity,
-    };
-    return new StoredDirectory(rows, keys).load(store as never, { now: () => 0 });
-  }
-
   test('is read as it was saved, by another process too', async () => {
     const { other, directory, checkpoint } = await saved();
     const loading = await load(other);
@@ -137,7 +65,7 @@ describe('the stored directory', () => {
     const loading = await load(m.rows);
     if (loading.kind !== 'unusable') throw new Error(loading.kind);
     const { mac } = loading.checkpoint;
-    expect(await m.stored.save(m.content, { ...options, unusable: mac })).toBe(true);
+    expect(await m.stored.save(m.content, { ...saveOptions, unusable: mac })).toBe(true);
     expect(await load(m.other)).toMatchObject({ kind: 'loaded', loaded: { position: 4 } });
   });
 
@@ -159,7 +87,7 @@ describe('the stored directory', () => {
     const position = 5;
     const later = () => ({ ...content(), position, anchor: { ...ANCHOR, position } });
     const rotated = new StoredDirectory(rows, macKeys(2, 1));
-    await rotated.save(later, options);
+    await rotated.save(later, saveOptions);
     expect((await load(rows)).kind).toBe('loaded'); // nothing has changed, so nothing was saved again
   });
 
@@ -176,10 +104,10 @@ describe('the stored directory', () => {
       },
       macKeys(1),
     );
-    for (const _ of [1, 2]) expect(await watched.save(content, options)).toBe(true);
+    for (const _ of [1, 2]) expect(await watched.save(content, saveOptions)).toBe(true);
     expect(written).toEqual([]);
     apply(9, 1, { type: 'IntegrationEnabled', data: { account_id: 9 } });
-    for (const process of [watched, stored]) await process.save(content, options);
+    for (const process of [watched, stored]) await process.save(content, saveOptions);
     expect(written).toEqual([9]);
     expect(await load(rows)).toMatchObject({ kind: 'loaded', loaded: { position: 5 } });
   });
@@ -195,7 +123,7 @@ describe('the stored directory', () => {
       anchor: { ...ANCHOR, position: 2 },
       states: () => behind.states(),
     });
-    expect(await stored.save(less, options)).toBe(true);
+    expect(await stored.save(less, saveOptions)).toBe(true);
     expect(await rows.checkpoint()).toEqual(checkpoint);
   });
 
@@ -220,12 +148,12 @@ describe('the stored directory', () => {
     const m = await saved();
     addMany(m, 1_200, 0);
     const killed = new StoredDirectory(endsAfter(m.rows, 2), macKeys(1));
-    await expect(killed.save(m.content, options)).rejects.toThrow('killed');
+    await expect(killed.save(m.content, saveOptions)).rejects.toThrow('killed');
     const loading = await load(m.other);
     if (loading.kind !== 'loaded') throw new Error(JSON.stringify(loading));
     expect(loading.loaded.position).toBe(4);
     expect([...statesOf(loading.loaded)]).toHaveLength(1_002);
-    expect(await m.stored.save(m.content, options)).toBe(true);
+    expect(await m.stored.save(m.content, saveOptions)).toBe(true);
     expect(await load(m.other)).toMatchObject({ loaded: { position: 1_204 } });
   });
 
@@ -240,7 +168,7 @@ describe('the stored directory', () => {
         return m.rows.save(...all);
       },
     };
-    await new StoredDirectory(rows, macKeys(1)).save(m.content, options);
+    await new StoredDirectory(rows, macKeys(1)).save(m.content, saveOptions);
     const newest = (await Array.fromAsync(m.other.rows())).flatMap(rowsIn).map(({ position }) => position);
     expect(await m.other.checkpoint()).toMatchObject({ anchor: { position: Math.max(...newest) } });
   });
@@ -250,10 +178,10 @@ describe('the stored directory', () => {
     addMany(m, 1_200, 0);
     await m.rows.clear({ ...m.checkpoint, version: 0, mac: 'begun' });
     const killed = new StoredDirectory(endsAfter(m.rows, 2), macKeys(1));
-    await expect(killed.save(m.content, options)).rejects.toThrow('killed');
+    await expect(killed.save(m.content, saveOptions)).rejects.toThrow('killed');
     expect((await load(m.other)).kind).toBe('none');
     await m.lose(100);
-    expect(await m.stored.save(m.content, options)).toBe(true);
+    expect(await m.stored.save(m.content, saveOptions)).toBe(true);
     expect(await load(m.other)).toMatchObject({ loaded: { position: 1_204 } });
   });
 
@@ -261,7 +189,8 @@ describe('the stored directory', () => {
     const m = await saved();
     addMany(m, 1_200, 0);
     const another = new StoredDirectory(m.other, macKeys(1));
-    const both = () => Promise.all([m.stored.save(m.content, options), another.save(m.content, options)]);
+    const both = () =>
+      Promise.all([m.stored.save(m.content, saveOptions), another.save(m.content, saveOptions)]);
     expect(await both()).toContain(true);
     expect(await both()).toEqual([true, true]);
     expect(await load(m.other)).toMatchObject({ loaded: { position: 1_204 } });
@@ -275,7 +204,7 @@ describe('the stored directory', () => {
       ...m.other,
       async *rows() {
         const some = (await Array.fromAsync(m.other.rows())).flatMap(rowsIn);
-        if (reads++ === 0) await m.stored.save(m.content, options);
+        if (reads++ === 0) await m.stored.save(m.content, saveOptions);
         if (reads === 1) yield pageOf(some.slice(1));
         else yield* m.other.rows();
       },
@@ -296,14 +225,14 @@ describe('the stored directory', () => {
       },
     };
     const stopped = new StoredDirectory(rows, macKeys(1));
-    await expect(stopped.save(m.content, { ...options, signal: ending.signal })).rejects.toThrow(/abort/);
+    await expect(stopped.save(m.content, { ...saveOptions, signal: ending.signal })).rejects.toThrow(/abort/);
     expect((await load(m.other)).kind).toBe('loaded');
   });
 
   test('of a newer version of the service is left to it', async () => {
     const m = await saved();
     await put(m, [], { version: 99 });
-    expect(await m.stored.save(m.content, options)).toBe(true);
+    expect(await m.stored.save(m.content, saveOptions)).toBe(true);
     expect((await m.rows.checkpoint())?.version).toBe(99);
   });
 });
