@@ -23,13 +23,13 @@ const OVERLOADED = [502, 503, 504];
 const ROUND_TRIPS = { kept: 1, opened: 3, opening: 2 } as const;
 
 /** The claim that asks for room. If `isOfDue`, it asks for all lanes with something due, and will ask again. */
-export interface Claim {
+export interface AskingClaim {
   readonly number: number;
   readonly isOfDue: boolean;
 }
 
 export interface RoomAsked {
-  readonly claim: Claim;
+  readonly claim: AskingClaim;
   /** What the claim has granted to other lanes at this host, to those paced apart separately. */
   readonly taken: { readonly shared: number; readonly apart: number };
   readonly nowMs: number;

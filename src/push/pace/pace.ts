@@ -25,9 +25,9 @@ const MAX_TOGETHER = {
   unproven: (MAX_UNDER_WAY * 3) / 4,
   quick: MAX_UNDER_WAY,
 } as const;
-type Standing = keyof typeof MAX_TOGETHER;
-/** Attempts under way, by standing. */
-type Counts = Record<Standing, number>;
+type Reputation = keyof typeof MAX_TOGETHER;
+/** Attempts under way, by reputation. */
+type Counts = Record<Reputation, number>;
 
 /** What one claim may take. */
 interface Grant extends Pick<ClaimOptions, 'limit' | 'laneCapacity'> {
@@ -70,7 +70,7 @@ export interface Slot extends HostSlot {
   readonly lane: Lane;
   readonly host: HostPace;
   readonly atHost: LaneAtHost;
-  readonly standing: Standing;
+  readonly reputation: Reputation;
 }
 
 /** The end of an attempt, as far as the pace depends on it. */
@@ -120,7 +120,7 @@ export class Pace {
       granted.set(prefix, capacity);
       takenOf.set(lane.host, taken);
       taken[lane.atHost.own !== undefined ? 'apart' : 'shared'] += capacity;
-      counts[standingOf(lane)] += capacity;
+      counts[reputationOf(lane)] += capacity;
       if (room === 0) {
         nextAtMs = Math.min(nextAtMs, this.#nextAtMs(lane, nowMs));
         waiting += 1;
@@ -135,11 +135,11 @@ export class Pace {
   start(prefix: string, nowMs: number): Slot {
     const lane = this.#lane(prefix);
     const { host, atHost, rate, terms } = lane;
-    const standing = standingOf(lane);
-    const slot = { lane, host, atHost, standing, ...host.start(atHost, nowMs) };
+    const reputation = reputationOf(lane);
+    const slot = { lane, host, atHost, reputation, ...host.start(atHost, nowMs) };
     lane.underWay += 1;
     lane.usedAtMs = nowMs;
-    this.#underWay[standing] += 1;
+    this.#underWay[reputation] += 1;
     rate.started({ perSecond: terms.perSecond, nowMs });
     return slot;
   }
@@ -148,7 +148,7 @@ export class Pace {
   end(slot: Slot, nowMs: number, attempt?: AttemptEnd): void {
     const { lane, host, atHost, startedAtMs } = slot;
     lane.underWay -= 1;
-    this.#underWay[slot.standing] -= 1;
+    this.#underWay[slot.reputation] -= 1;
     if (attempt === undefined) {
       host.abandon(atHost, slot);
       return;
@@ -181,10 +181,10 @@ export class Pace {
   #room(lane: Lane, counts: Counts, asked: RoomAsked): number {
     const { host, atHost, rate, underWay, terms } = lane;
     if (lane.isBlocked || !this.#options.owns(host.name)) return 0;
-    const standing = standingOf(lane);
-    const most = standing === 'failing' ? MAX_OF_FAILING_LANE - underWay : Infinity;
+    const reputation = reputationOf(lane);
+    const most = reputation === 'failing' ? MAX_OF_FAILING_LANE - underWay : Infinity;
     const byRate = rate.room(underWay, { perSecond: terms.perSecond, nowMs: asked.nowMs });
-    const own = Math.min(most, byRate, roomOf(standing, counts));
+    const own = Math.min(most, byRate, roomOf(reputation, counts));
     if (own <= 0) return 0;
     return Math.min(own, host.room(atHost, asked));
   }
@@ -247,15 +247,15 @@ export class Pace {
   }
 }
 
-function standingOf({ failedInARow, host }: Lane): Standing {
+function reputationOf({ failedInARow, host }: Lane): Reputation {
   if (failedInARow >= FAILING_AFTER) return 'failing';
   return host.isQuick ? 'quick' : 'unproven';
 }
 
-/** How many more attempts of the standing may start. */
-function roomOf(standing: Standing, { failing, unproven, quick }: Counts): number {
+/** How many more attempts of lanes with this reputation may start. */
+function roomOf(reputation: Reputation, { failing, unproven, quick }: Counts): number {
   const all = MAX_TOGETHER.quick - failing - unproven - quick;
-  if (standing === 'quick') return all;
+  if (reputation === 'quick') return all;
   const ofUnproven = Math.min(all, MAX_TOGETHER.unproven - failing - unproven);
-  return standing === 'unproven' ? ofUnproven : Math.min(ofUnproven, MAX_TOGETHER.failing - failing);
+  return reputation === 'unproven' ? ofUnproven : Math.min(ofUnproven, MAX_TOGETHER.failing - failing);
 }
