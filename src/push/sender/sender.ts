@@ -138,7 +138,7 @@ async function send(parts: Parts, request: SendRequest): Promise<Sent> {
   if (forbidden !== undefined)
     return notSent(failure('forbidden', `${target.host} has the address ${forbidden}`));
   if (!parts.connections.hasIdle(target.origin)) await parts.gate.pass();
-  return new Attempt(parts, { target, addresses, request }).run();
+  return new TimedSend(parts, { target, addresses, request }).run();
 }
 
 interface AttemptAt {
@@ -155,7 +155,7 @@ interface Tried {
 }
 
 /** An attempt within the time limit, on a kept connection or a new one. */
-class Attempt {
+class TimedSend {
   readonly #parts: Parts;
   readonly #at: AttemptAt;
   #exchange: Exchange | undefined;
