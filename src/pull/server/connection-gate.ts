@@ -5,7 +5,7 @@ import { steadyClock } from '../../base/clock.ts';
 import { parseAddress } from '../../base/config/ip-address.ts';
 import { world } from '../../base/world.ts';
 import { peerOf, trustedProxies } from '../edge/addresses.ts';
-import type { Connections } from './connections.ts';
+import type { ServerConnections } from './connections.ts';
 
 const BETWEEN_LINES_MS = 1_000;
 /** How many handshakes of a peer may begin at once after a while without any. */
@@ -19,7 +19,7 @@ const MAX_PACED_PEERS = 20_000;
 export type TurnedAway = 'peer_limit' | 'network_limit' | 'total_limit' | 'handshake_rate' | 'not_a_proxy';
 
 interface GateOptions {
-  readonly connections: Connections;
+  readonly connections: ServerConnections;
   /** The CIDR ranges of trusted proxies. */
   readonly proxies: readonly string[];
   /** True if only the proxies may connect. */

@@ -20,7 +20,7 @@ interface Connection {
  * start all the requests that a client pipelines, and keep every answer that the client does not read. It also does not
  * count a connection as idle that has not sent anything yet, and counts one as idle whose client is still reading.
  */
-export class Connections {
+export class ServerConnections {
   /** The connections by endpoint, the oldest first. */
   readonly #open = new Map<string, Connection>();
   readonly #counts = new Map<string, number>();

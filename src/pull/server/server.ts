@@ -14,7 +14,7 @@ import { world } from '../../base/world.ts';
 import { type RefusalCode, rawAnswer, refusalAnswer } from '../answers.ts';
 import type { Certificate } from './certificate.ts';
 import { guardConnections, summedLine, type TurnedAway } from './connection-gate.ts';
-import { Connections } from './connections.ts';
+import { ServerConnections } from './connections.ts';
 
 export interface ServerOptions {
   readonly handler: RequestListener;
@@ -24,7 +24,7 @@ export interface ServerOptions {
   readonly proxies: readonly string[];
   readonly log: Log;
   /** The server's own connections, if others need to know them too. */
-  readonly connections?: Connections;
+  readonly connections?: ServerConnections;
   /** Called for each connection that is turned away. */
   readonly onTurnedAway?: (reason: TurnedAway) => void;
   /** Different limits, for tests. */
@@ -91,7 +91,7 @@ export function createServer({ pem, log, onTurnedAway, ...options }: ServerOptio
   const server: Server =
     pem === undefined ? createHttpServer(http) : createHttpsServer({ ...http, ...secureTerms(pem) });
   server.timeout = limits.timeout;
-  const { connections = new Connections() } = options;
+  const { connections = new ServerConnections() } = options;
   const turnedAway = summedLine((counts, peer) => {
     log.warn({ turned_away: counts, last_peer: peer }, 'connections were turned away');
   });
@@ -163,7 +163,7 @@ function endSoon(socket: Socket, answer = ''): void {
 function refuseUnparsed(
   error: NodeJS.ErrnoException,
   socket: Socket,
-  connections: Connections,
+  connections: ServerConnections,
   log: Log,
 ): void {
   const code = codeOf(error);

@@ -20,7 +20,7 @@ import {
   readCertificate,
   watchCertificate,
 } from '../../pull/server/certificate.ts';
-import { Connections } from '../../pull/server/connections.ts';
+import { ServerConnections } from '../../pull/server/connections.ts';
 import { createServer } from '../../pull/server/server.ts';
 import { configuredPresigner } from '../../records/presign.ts';
 import type { Engines } from '../engines/engines.ts';
@@ -63,7 +63,7 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
   const proxies = config.FUEL_TRUSTED_PROXIES ?? [];
   const journal = engines.requests();
   const requests = new RequestRecorder({ journal, clock, log, dropped: metrics.requestsNotKept });
-  const connections = new Connections();
+  const connections = new ServerConnections();
   const { wrap = (listener) => listener } = parts;
   const api = createApi({
     ...parts,

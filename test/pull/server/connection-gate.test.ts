@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { TurnedAway } from '../../../src/pull/server/connection-gate.ts';
-import { Connections } from '../../../src/pull/server/connections.ts';
+import { ServerConnections } from '../../../src/pull/server/connections.ts';
 import { createServer, type ServerOptions } from '../../../src/pull/server/server.ts';
 import { memoryLog, testCertificate } from '../../support/service/api.ts';
 import { until } from '../../support/waiting.ts';
@@ -110,7 +110,7 @@ describe('one peer', () => {
 });
 
 test('when all connections are taken, the oldest without an accepted key makes room for a new one', async () => {
-  const connections = new Connections();
+  const connections = new ServerConnections();
   const { port, turnedAway } = await startServer({ connections, limits: { maxConnections: 2 } });
   const [oldest, next] = [await silent(port, '127.0.1.1'), await silent(port, '127.0.2.1')];
   await until(() => connections.size === 2);
@@ -120,7 +120,7 @@ test('when all connections are taken, the oldest without an accepted key makes r
 });
 
 test('a connection on which a key was accepted is not closed for a new one, which is turned away', async () => {
-  const connections = new Connections();
+  const connections = new ServerConnections();
   const { port, turnedAway } = await startServer({
     connections,
     handler: (request, response) => {
@@ -138,7 +138,7 @@ test('a connection on which a key was accepted is not closed for a new one, whic
 });
 
 test('many silent peers of one network leave the others their connections, and one of them that has a key too', async () => {
-  const connections = new Connections();
+  const connections = new ServerConnections();
   const { port } = await startServer({ connections, limits: { maxPerPeer: 8, maxPerNetwork: 16 } });
   const peers = Array.from({ length: 32 }, (_, number) => `127.0.1.${number + 1}`);
   for (const peer of peers) await Promise.all(Array.from({ length: 8 }, () => silent(port, peer)));

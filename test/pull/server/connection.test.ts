@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Connections } from '../../../src/pull/server/connections.ts';
+import { ServerConnections } from '../../../src/pull/server/connections.ts';
 import { beginPart, REQUEST, startHeldServer, startServer } from '../../support/service/held-server.ts';
 import { openConnection } from '../../support/service/raw-connection.ts';
 import { until } from '../../support/waiting.ts';
@@ -53,7 +53,7 @@ describe('a connection', () => {
   });
 
   test('is reset when its client reads nothing of an answer for the longest time', async () => {
-    const connections = new Connections();
+    const connections = new ServerConnections();
     const { port } = await startServer(
       (_request, response) => void response.end(Buffer.alloc(64 * 1024 * 1024)),
       { timeout: 200 },

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, onTestFinished, test } from 'vitest';
-import { Connections } from '../../../src/pull/server/connections.ts';
+import { ServerConnections } from '../../../src/pull/server/connections.ts';
 import { testCertificate } from '../../support/service/api.ts';
 import { until } from '../../support/waiting.ts';
 
@@ -13,7 +13,7 @@ test('nothing is kept of a connection that ends in its handshake', async () => {
   const collect = runInNewContext('gc') as () => void;
   const server = createHttpsServer(await testCertificate());
   onTestFinished(() => void server.close());
-  const connections = new Connections();
+  const connections = new ServerConnections();
   const sockets: WeakRef<Socket>[] = [];
   server.on('connection', (socket: Socket) => {
     sockets.push(new WeakRef(socket));
@@ -35,7 +35,7 @@ test('nothing is kept of a connection that ends in its handshake', async () => {
 });
 
 test('a new connection from an endpoint whose former one is only now closing is counted once', () => {
-  const connections = new Connections();
+  const connections = new ServerConnections();
   const closing = new Socket();
   const sockets = [closing, new Socket()];
   for (const socket of sockets) connections.add(socket, ['peer'], false); // neither has an address

@@ -10,7 +10,7 @@ import type { AccountEvent, Environment } from '../../../src/domain/account-even
 import { type ApiOptions, BASE_PATH, createApi } from '../../../src/pull/app.ts';
 import { createCursors } from '../../../src/pull/cursor.ts';
 import { createMemoryRateWindows } from '../../../src/pull/edge/rate-windows/memory.ts';
-import { Connections } from '../../../src/pull/server/connections.ts';
+import { ServerConnections } from '../../../src/pull/server/connections.ts';
 import { createServer, type ServerOptions } from '../../../src/pull/server/server.ts';
 import { createPresigner } from '../../../src/records/presign.ts';
 import type { ViewChange } from '../../../src/records/project-event.ts';
@@ -116,7 +116,7 @@ export async function startTestApi(
   const { generation } = await view.reset('store', 0);
   const logLines: Record<string, unknown>[] = [];
   const log = memoryLog(logLines);
-  const connections = new Connections();
+  const connections = new ServerConnections();
   const handler = createApi({
     ...{ environment, connections },
     directory,

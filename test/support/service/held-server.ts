@@ -1,6 +1,6 @@
 import type { RequestListener, ServerResponse } from 'node:http';
 import { onTestFinished } from 'vitest';
-import { Connections } from '../../../src/pull/server/connections.ts';
+import { ServerConnections } from '../../../src/pull/server/connections.ts';
 import { createServer, type ServerOptions } from '../../../src/pull/server/server.ts';
 import { until } from '../waiting.ts';
 import { memoryLog } from './api.ts';
@@ -12,7 +12,7 @@ export const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 export async function startServer(
   handler: RequestListener,
   limits: ServerOptions['limits'] = {},
-  connections = new Connections(),
+  connections = new ServerConnections(),
 ) {
   const server = createServer({
     handler,
