@@ -11,9 +11,7 @@ const withoutMiddle = (path: string): void => overwrite(path, pageBytesOf(path))
 const cut = (path: string): void => truncateSync(path, pageBytesOf(path));
 const DAMAGES = [
   ['control.db', withoutHeader],
-  ['control.db', withoutMiddle],
   ['requests.db', withoutMiddle],
-  ['directory.db', cut],
   ['subscriptions.db', withoutMiddle],
   ['transactions.db', withoutHeader],
   ['transactions-2.db', cut],
