@@ -1,3 +1,5 @@
+import { MAX_RETRY_AFTER_MS } from './retry-after.ts';
+
 const FIRST_PER_SECOND = 10;
 /** After this time the ramp of an enabled webhook allows 10,240 deliveries a second, and ends. */
 const RAMP_MS = 10_000;
@@ -85,11 +87,11 @@ export class LaneRate {
     const learned = this.#learned;
     learned.grownMs = this.#heldUntilMs;
     const { count, sinceMs } = this.#accepted;
-    if (!isRate || !isNews) return;
+    if (!isRate || !isNews || count === 0) return; // if it has accepted nothing, it gives no rate, but only a time to wait
     const onAverage = count / Math.max(1, this.#heldUntilMs - sinceMs);
     learned.isFound = learned.perMs < Infinity;
     const refused = learned.isFound ? Math.max(learned.perMs, onAverage) : onAverage;
-    if (refused > 0) learned.perMs = USED_PART * refused;
+    learned.perMs = Math.max(USED_PART * refused, 1 / MAX_RETRY_AFTER_MS);
   }
 
   /** The time between two starts; 0 if nothing limits the rate. */

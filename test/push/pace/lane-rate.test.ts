@@ -143,6 +143,34 @@ describe('a receiver that asks to wait', () => {
     expect(rate.nextAtMs(ANY, nowMs) - nowMs).toBeLessThanOrEqual((2 * 1.25 * nowMs) / accepted);
   });
 
+  test('that refuses each of a few deliveries for hours gets no lower a rate by that', () => {
+    const rate = new LaneRate();
+    take(rate, 100);
+    rate.refused(1_000, { startedAtMs: 100, nowMs: 100, ...RATE });
+    let nowMs = 2_000;
+    for (let refusals = 0; refusals < 100; refusals++) {
+      rate.started({ perSecond: ANY, nowMs });
+      rate.refused(1_000, { startedAtMs: nowMs, nowMs, ...RATE });
+      nowMs += 60_000;
+    }
+    rate.started({ perSecond: ANY, nowMs });
+    rate.accepted(nowMs);
+    expect(rate.nextAtMs(ANY, nowMs) - nowMs).toBeLessThan(100);
+  });
+
+  test('whatever it refuses, gets one in five minutes, as no receiver can ask to wait longer', () => {
+    const rate = new LaneRate();
+    let nowMs = 0;
+    for (let refusals = 0; refusals < 100; refusals++) {
+      rate.started({ perSecond: ANY, nowMs });
+      rate.accepted(nowMs);
+      rate.refused(300_000, { startedAtMs: nowMs, nowMs, ...RATE });
+      nowMs += 300_000;
+    }
+    rate.started({ perSecond: ANY, nowMs });
+    expect(rate.nextAtMs(ANY, nowMs) - nowMs).toBeLessThanOrEqual(300_000);
+  });
+
   test('because of how many were under way keeps its rate', () => {
     const rate = new LaneRate();
     for (let nowMs = 0; nowMs < 11; nowMs++) rate.started({ perSecond: ANY, nowMs });
