@@ -8,6 +8,8 @@ import { LaneRate } from './lane-rate.ts';
 const MAX_UNDER_WAY = 512;
 /** The most deliveries of one claim. */
 const MAX_CLAIMED = 100;
+/** The most of one webhook. With more, ten quick receivers on one machine take all of this process's time, and fewer deliveries a second. */
+const MAX_OF_LANE = 32;
 /** The limit of a webhook whose last attempts have failed, whatever its receiver could do before. */
 const MAX_OF_FAILING_LANE = 2;
 const FAILING_AFTER = 2; // failed attempts in a row
@@ -182,7 +184,7 @@ export class Pace {
     const { host, atHost, rate, underWay, terms } = lane;
     if (lane.isBlocked || !this.#options.owns(host.name)) return 0;
     const reputation = reputationOf(lane);
-    const most = reputation === 'failing' ? MAX_OF_FAILING_LANE - underWay : Infinity;
+    const most = (reputation === 'failing' ? MAX_OF_FAILING_LANE : MAX_OF_LANE) - underWay;
     const byRate = rate.room(underWay, { perSecond: terms.perSecond, nowMs: asked.nowMs });
     const own = Math.min(most, byRate, roomOf(reputation, counts));
     if (own <= 0) return 0;
