@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { describe, expect, it } from 'vitest';
 import { createProgram } from '../../src/operator/cli/program.ts';
 import { blocksOf, documents, inlineCodeOf, readDocument } from '../support/documents.ts';

@@ -1,6 +1,6 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { describe, expect, it } from 'vitest';
 import { createProgram } from '../../src/operator/cli/program.ts';
 import { folder, fuelProcess as fuel } from '../support/service/commands.ts';

@@ -13,8 +13,7 @@ export function readPrefix(text: string): string {
   if (PREFIX.test(text)) return text;
   throw new FuelError(
     'USAGE',
-    'a prefix is wanted, the 10 characters of [a-z0-9] between svc_live_ or svc_test_ and the next _ of a key, such as ' +
-      'a1b2c3d4e5; fuel key list shows them all',
+    "must be a key's prefix, the 10 characters after svc_live_ or svc_test_: see `fuel key list`",
   );
 }
 

@@ -1,6 +1,6 @@
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { FuelError } from '../../base/errors.ts';
+import { type ErrorCode, FuelError } from '../../base/errors.ts';
 import { printable, withoutKeys } from '../../base/printable.ts';
 import { addAccountCommands } from './commands/account-commands.ts';
 import { addAuditCommand } from './commands/audit/audit-command.ts';
@@ -27,11 +27,11 @@ export async function main(argv: readonly string[]): Promise<void> {
   try {
     await createProgram().parseAsync([...argv]);
   } catch (error) {
-    process.exitCode = report(error);
+    process.exitCode = report(error, { json: argv.includes('--json') });
   }
 }
 
-export function createProgram(): Command {
+export function createProgram(): CommandUnknownOpts {
   const program = new Command('fuel')
     .description('Fuel transaction integration service: run it, provision customers, import, audit.')
     .version(packageJson.version)
@@ -42,7 +42,7 @@ export function createProgram(): Command {
     )
     .exitOverride()
     .enablePositionalOptions() // in `parked retry 7 --json` the option belongs to retry, though parked has it too
-    .configureOutput({ writeErr: printError, outputError: (text, write) => write(text) });
+    .configureOutput({ writeErr: printError, outputError: () => undefined }); // `report` prints errors
   addServeCommand(program);
   addAccountCommands(program);
   addKeyCommands(program);
@@ -63,26 +63,50 @@ export function createProgram(): Command {
   return program;
 }
 
-function report(error: unknown): number {
-  // Commander has already printed its help, version and errors.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
+/** Prints an error in one style, `fuel: what is wrong. What to do`, or as a document with --json. Returns the exit code. */
+function report(error: unknown, { json }: { readonly json: boolean }): number {
+  const fault = faultOf(error);
+  if (fault === undefined) return 0;
+  const { code, message, exitCode } = fault;
+  printError(json && code !== undefined ? `${JSON.stringify({ code, message })}\n` : `fuel: ${message}\n`);
+  return exitCode;
+}
+
+interface Fault {
+  /** The code in docs/errors.md; `undefined` for what has none. */
+  readonly code?: ErrorCode;
+  readonly message: string;
+  readonly exitCode: number;
+}
+
+/** `undefined` if it is no fault: help and the version are printed already. */
+function faultOf(error: unknown): Fault | undefined {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return undefined;
+    return { code: 'USAGE', message: ofCommander(error.message), exitCode: EXIT_USAGE };
+  }
   if (error instanceof FuelError) {
-    const { cause: known } = error;
-    const isSaid = !(known instanceof Error) || error.message.includes(known.message.trim());
+    const { code, cause: known, message } = error;
+    const isSaid = !(known instanceof Error) || message.includes(known.message.trim());
     const cause = isSaid ? '' : ` (${known.message})`;
-    printError(`fuel: ${error.code}: ${error.message}${cause}\n`);
-    return error.code === 'USAGE' ? EXIT_USAGE : EXIT_FAILED;
+    return { code, message: `${message}${cause}`, exitCode: code === 'USAGE' ? EXIT_USAGE : EXIT_FAILED };
   }
-  if (error instanceof DOMException && error.name === 'AbortError') {
-    printError('fuel: interrupted\n');
-    return EXIT_FAILED;
-  }
-  if (isOfOperatingSystem(error)) {
-    printError(`fuel: ${error.message}: check the disk, and who owns its files: fuel doctor\n`);
-    return EXIT_FAILED;
-  }
-  printError(`fuel: unexpected: ${error instanceof Error ? error.stack : String(error)}\n`);
-  return EXIT_FAILED;
+  if (error instanceof DOMException && error.name === 'AbortError')
+    return { message: 'interrupted', exitCode: EXIT_FAILED };
+  if (isOfOperatingSystem(error))
+    return {
+      message: `${error.message}. Check the disk and who owns its files: \`fuel doctor\``,
+      exitCode: EXIT_FAILED,
+    };
+  return {
+    message: `unexpected: ${error instanceof Error ? error.stack : String(error)}`,
+    exitCode: EXIT_FAILED,
+  };
+}
+
+/** Commander's `error: unknown option '--acount'` and `(Did you mean --account?)` as one line of the program's style. */
+function ofCommander(message: string): string {
+  return message.replace(/^error: /, '').replace(/\n\((.*)\)$/, '. $1');
 }
 
 /** True for an error in reading or writing a file, which is no fault of the program. */
@@ -102,6 +126,6 @@ function endOnLostOutput(): void {
     if (error.code === 'EPIPE') process.exit(0);
     const what =
       'standard output cannot be written: the printed output is incomplete, but nothing that was recorded is lost';
-    process.exit(report(new FuelError('OUTPUT_LOST', what, { cause: error })));
+    process.exit(report(new FuelError('OUTPUT_LOST', what, { cause: error }), { json: false }));
   });
 }

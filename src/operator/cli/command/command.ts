@@ -1,27 +1,18 @@
 import { userInfo } from 'node:os';
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
+import type { Command, CommandUnknownOpts, OptionValues } from '@commander-js/extra-typings';
 import type { AccountWriter } from '../../../accounts/change-account.ts';
 import { type Clock, systemClock } from '../../../base/clock.ts';
 import { type Config, retentionMs } from '../../../base/config/config.ts';
-import { trimmed } from '../../../base/config/trimmed.ts';
 import { loadConfig, openEngines } from '../../../engines/engines.ts';
 import type { Engines } from '../../../service/engines/engines.ts';
 import { assertNotMoved } from '../../../service/stores/moved-store.ts';
 import { bindStore } from '../../../service/stores/store-binding.ts';
 import { waitUntilApplied } from '../../serve/wait-applied.ts';
 import { hasStore, noteMissing, requireStore } from './known-store.ts';
-import {
-  actor,
-  flag,
-  json,
-  type Options,
-  optionsOf,
-  reason,
-  type Values,
-  usage as wrongUsage,
-} from './options.ts';
+import { ACTOR_OPTION, JSON_OPTION, REASON, readText, usage as wrongUsage } from './options.ts';
 import { abortOnInterrupt, Output } from './output.ts';
+import { makeStrict, missingRefusal, withExample } from './syntax.ts';
 
 /** What a command works with. Engines open on first use and are closed when the command ends. */
 export interface Session {
@@ -37,60 +28,57 @@ export interface Session {
   writer(): AccountWriter;
 }
 
-/** The values of the arguments as their readers return them, or the texts if there are no readers. */
-export type Arguments = readonly unknown[] | [];
-/** A reader for each argument. Readers throw `USAGE`. */
-export type Readers<A extends Arguments> = { readonly [Place in keyof A]: (text: string) => A[Place] };
 export type NoOptions = Readonly<Record<never, never>>;
 
 /** No value counts as 0. A `FuelError` ends the command with 1, or with 2 for wrong usage. */
 export type ExitCode = Promise<number> | Promise<void>;
 
-interface Usage<A extends Arguments, O extends Options> {
-  /** The name and the arguments in commander's form: `open <id>`. */
-  readonly usage: string;
+interface Usage<A extends unknown[], O extends OptionValues> {
+  readonly name: string;
   readonly summary: string;
   readonly example: string;
-  readonly args?: Readers<A>;
-  /** The words that an argument can be, by its name. Completion offers them; the command itself refuses others. */
-  readonly choices?: Readonly<Record<string, readonly string[]>>;
-  readonly options?: O;
+  /** Adds the command's own arguments and options. */
+  readonly syntax?: (bare: Command) => Command<A, O>;
 }
 
-interface Leaf<A extends Arguments, O extends Options> extends Usage<A, O> {
-  readonly run: (args: A, options: Values<O>, command: Command) => ExitCode;
+interface Leaf<A extends unknown[], O extends OptionValues> extends Usage<A, O> {
+  readonly run: (args: A, options: O, command: CommandUnknownOpts) => ExitCode;
 }
 
-const CHANGES = { actor, wait: flag('wait until every live process has applied it') };
-type CommandOptions = Partial<Values<typeof CHANGES> & Values<{ reason: typeof reason }>> &
-  Values<{ json: typeof json }>;
+/** The values of the options that commands have in common. */
+interface CommonOptions {
+  readonly json?: true;
+  readonly reason?: string;
+  readonly actor?: string;
+  readonly wait?: true;
+}
 
-export interface Definition<A extends Arguments, O extends Options> extends Usage<A, O> {
+export interface Definition<A extends unknown[], O extends OptionValues> extends Usage<A, O> {
   /**
    * The command records events and takes --actor and --wait. Use a function if it depends on the options. The store must
    * exist, and is bound to the configuration first.
    */
-  readonly changes?: true | ((options: Values<O>) => boolean);
+  readonly changes?: true | ((options: O) => boolean);
   /** The command may create the store. If it records nothing, it works without one. */
   readonly begins?: true;
   /** Refuses wrong usage before a store is opened. */
-  readonly check?: (args: A, options: Values<O>) => void | Promise<void>;
-  /** The command takes --reason, and production requires it if this returns true: for what switches off, withdraws or accepts. */
-  readonly asksWhy?: (options: Values<O>, args: A) => boolean;
+  readonly check?: (args: A, options: O) => void | Promise<void>;
+  /**
+   * The command takes --reason, and production requires it if this returns true: for what switches off, withdraws or accepts.
+   * `reasonFor` says in the help when that is, unless it always is.
+   */
+  readonly asksWhy?: (options: O, args: A) => boolean;
+  readonly reasonFor?: string;
   /** The command itself checks that the store exists and belongs to the configuration. */
   readonly ownStoreCheck?: true;
-  readonly work: (
-    session: Session,
-    args: A,
-    options: Values<O> & { readonly reason?: string | undefined },
-  ) => ExitCode;
+  readonly work: (session: Session, args: A, options: O & Pick<CommonOptions, 'reason'>) => ExitCode;
 }
 
 /** For `changes`: a dry run records nothing. */
-export const unlessDryRun = ({ dryRun }: { readonly dryRun: true | undefined }): boolean => dryRun !== true;
+export const unlessDryRun = ({ dryRun }: { readonly dryRun?: boolean }): boolean => dryRun !== true;
 
 /** Adds a command to the program, to a noun or to another command. */
-export type Added = (parent: Command) => void;
+export type Added = (parent: CommandUnknownOpts) => void;
 
 /** The level above the commands of one noun. */
 export function noun({
@@ -110,75 +98,58 @@ export function noun({
   };
 }
 
-/** Ends a command's help with an example. */
-function withExample(command: Command, example: string): Command {
-  return command.addHelpText('after', `\nExample:\n  ${example}`);
-}
-
 /** A command that opens no store, with its subcommands. */
-export function leaf<A extends Arguments = readonly string[], O extends Options = NoOptions>(
-  { usage, summary, example, args: readers, choices = {}, options, run }: Leaf<A, O>,
+export function leaf<A extends unknown[] = [], O extends OptionValues = NoOptions>(
+  { name, summary, example, syntax, run }: Leaf<A, O>,
   below: readonly Added[] = [],
 ): Added {
   return (parent) => {
-    const command = withExample(parent.command(usage).description(summary), example);
-    for (const option of optionsOf(options ?? {})) command.addOption(option);
-    for (const argument of command.registeredArguments)
-      argument.argChoices = [...(choices[argument.name()] ?? [])];
-    refuseTwice(command);
+    const bare = withExample(parent.command(name).description(summary), example);
+    const command = (syntax === undefined ? bare : syntax(bare)) as CommandUnknownOpts;
+    makeStrict(command);
     const refuseMissing = missingRefusal(command);
-    const read: readonly ((text: string) => unknown)[] = readers ?? [];
     command.action(async () => {
       refuseMissing();
-      const args = command.args.map((text, place) => {
-        if (trimmed(text) === '') throw wrongUsage('An argument must not be empty.');
-        return (read[place] ?? String)(text);
-      });
-      process.exitCode = (await run(args as unknown as A, command.opts() as Values<O>, command)) ?? 0;
+      process.exitCode = (await run(command.processedArgs as A, command.opts() as O, command)) ?? 0;
     });
     for (const add of below) add(command);
   };
 }
 
 /** A command that works on the stores, with its subcommands. */
-export function command<A extends Arguments = readonly string[], O extends Options = NoOptions>(
+export function command<A extends unknown[] = [], O extends OptionValues = NoOptions>(
   definition: Definition<A, O>,
   below: readonly Added[] = [],
 ): Added {
-  const { changes, asksWhy } = definition;
-  const options = { ...definition.options, ...(asksWhy && { reason }), json, ...(changes && CHANGES) };
-  const run: Leaf<A, Options>['run'] = (args, given, command) =>
-    inSession(definition, args, { options: given as never, command });
-  return leaf<A, Options>({ ...definition, options, run }, below);
-}
-
-/** Returns what refuses a missing option. Commander does so before it names an unknown option, which may be the one misspelt. */
-function missingRefusal(command: Command): () => void {
-  const required = command.options.filter(({ mandatory }) => mandatory);
-  for (const option of required) option.mandatory = false;
-  return () => {
-    const missing = required.find((option) => command.getOptionValue(option.attributeName()) === undefined);
-    if (missing === undefined) return;
-    command.error(`error: required option '${missing.flags}' not specified`, { exitCode: 2 });
+  const { changes, asksWhy, reasonFor, syntax } = definition;
+  const withCommon = (bare: Command): CommandUnknownOpts => {
+    const own = (syntax === undefined ? bare : syntax(bare)) as CommandUnknownOpts;
+    if (asksWhy) own.option('--reason <reason>', reasonSummary(reasonFor), readText);
+    own.option(...JSON_OPTION);
+    if (!changes) return own;
+    return own
+      .option(...ACTOR_OPTION)
+      .option('--wait', 'wait until every running process has applied the change') as CommandUnknownOpts;
   };
+  return leaf(
+    {
+      ...definition,
+      syntax: withCommon,
+      run: (args, options, made) =>
+        inSession(definition, args as A, { options: options as O & CommonOptions, command: made }),
+    },
+    below,
+  );
 }
 
-/** Refuses a second value of a single-value option, which would silently replace the first. */
-function refuseTwice(command: Command): void {
-  for (const option of command.options) {
-    if ((!option.required && !option.optional) || Array.isArray(option.defaultValue)) continue;
-    let times = 0;
-    command.on(`option:${option.name()}`, () => {
-      times += 1;
-      if (times === 2) command.error(`error: option '--${option.name()}' was given twice`, { exitCode: 2 });
-    });
-  }
+function reasonSummary(when: string | undefined): string {
+  return `${REASON}; required in production${when === undefined ? '' : ` ${when}`}`;
 }
 
-async function inSession<A extends Arguments, O extends Options>(
+async function inSession<A extends unknown[], O extends OptionValues>(
   definition: Definition<A, O>,
   args: A,
-  { options, command }: { readonly options: Values<O> & CommandOptions; readonly command: Command },
+  { options, command }: { readonly options: O & CommonOptions; readonly command: CommandUnknownOpts },
 ): Promise<number> {
   const { changes, begins, check, ownStoreCheck, asksWhy, work } = definition;
   const config = loadConfig(process.env, 'command');
@@ -205,7 +176,7 @@ async function inSession<A extends Arguments, O extends Options>(
 function sessionOf(
   config: Config,
   engines: Engines,
-  { options, command }: { readonly options: CommandOptions; readonly command: Command },
+  { options, command }: { readonly options: CommonOptions; readonly command: CommandUnknownOpts },
 ): Session {
   const osUser = loginName(config);
   const author = { actor: options.actor ?? osUser, osUser, command: commandName(command) };
@@ -240,9 +211,9 @@ async function wait({ engines, out }: Session): Promise<void> {
 }
 
 /** The command's name for the metadata of events: `fuel key issue`. Arguments are left out, since they may be personal. */
-function commandName(command: Command): string {
+function commandName(command: CommandUnknownOpts): string {
   const names: string[] = [];
-  for (let at: Command | null = command; at !== null; at = at.parent) names.unshift(at.name());
+  for (let at: CommandUnknownOpts | null = command; at !== null; at = at.parent) names.unshift(at.name());
   return names.join(' ');
 }
 

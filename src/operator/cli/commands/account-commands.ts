@@ -1,3 +1,4 @@
+import { Argument, type Command } from '@commander-js/extra-typings';
 import { changeAccount } from '../../../accounts/change-account.ts';
 import type { Directory } from '../../../accounts/directory/fold/directory.ts';
 import type { DirectoryAccount } from '../../../accounts/directory/fold/directory-entry.ts';
@@ -7,7 +8,7 @@ import type { AccountCommand } from '../../../domain/account-commands.ts';
 import type { DomainEvent } from '../../../domain/events.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { accountAnswer, accountLine, accountSummary } from '../../answers/account.ts';
-import { readId, requirePast } from '../../answers/filters.ts';
+import { readId, readTime, requirePast } from '../../answers/filters.ts';
 import { unknownAccount } from '../../answers/names.ts';
 import { applyAccounts } from '../../apply/apply-accounts.ts';
 import { bytesOf, linesOf } from '../../apply/export-account.ts';
@@ -20,10 +21,10 @@ import { longWork, openInput, requireReadable } from '../command/long-work.ts';
 import * as option from '../command/options.ts';
 
 const list = command({
-  usage: 'list',
+  name: 'list',
   summary: 'list accounts by id, with their access, their number of keys and the state of their webhooks',
   example: 'fuel account list --json',
-  options: { closed: option.flag('include closed accounts') },
+  syntax: (it) => it.option('--closed', 'include closed accounts'),
   async work({ engines, clock, out }, _, { closed }) {
     const directory = await loadDirectory(engines.store(), engines.directory());
     for (const entry of sortedAccounts(directory))
@@ -32,11 +33,13 @@ const list = command({
 });
 
 const show = command({
-  usage: 'show <id>',
+  name: 'show',
   summary: 'show an account with its profiles, groups, corporates and keys, now or at an earlier time',
   example: 'fuel account show 7 --at 2026-09-03T12:00:00Z',
-  args: [readId],
-  options: { at: option.time('the account as it was at this time') },
+  syntax: (it) =>
+    it
+      .argument('<id>', 'the account', readId)
+      .option('--at <time>', 'show the account as it was at this time', readTime),
   async work({ engines, clock, out }, [accountId], { at }) {
     requirePast(at, clock.now());
     const entry = await loadAccount(engines.store(), accountId, { untilMs: at });
@@ -53,74 +56,70 @@ const show = command({
 });
 
 const open = command({
-  usage: 'open <id>',
+  name: 'open',
   summary: 'open an account; its integration is off and it has no charging profile at first',
   example: 'fuel account open 7 --name "North Haulage"',
-  args: [readId],
-  options: { name: option.required(option.text('name', "the customer's name")) },
+  syntax: named,
   changes: true,
   begins: true,
   work: (session, [accountId], { name }) => change(session, { type: 'OpenAccount', accountId, name }),
 });
 
 const rename = command({
-  usage: 'rename <id>',
+  name: 'rename',
   summary: 'rename an account',
   example: 'fuel account rename 7 --name "North Haulage Ltd"',
-  args: [readId],
-  options: { name: option.required(option.text('name', "the customer's name")) },
+  syntax: named,
   changes: true,
   work: (session, [accountId], { name }) => change(session, { type: 'RenameAccount', accountId, name }),
 });
 
 const close = command({
-  usage: 'close <id>',
+  name: 'close',
   summary:
     'close an account: its integration and its keys are switched off, pending deliveries end, and no change is ' +
     'accepted until it is reopened',
   example: 'fuel account close 7 --reason "contract ended, ticket 4711" --wait',
-  args: [readId],
-  options: { reason: option.required(option.reason) },
+  syntax: withReason,
   changes: true,
   work: (session, [accountId], { reason }) => change(session, { type: 'CloseAccount', accountId, reason }),
 });
 
 const reopen = command({
-  usage: 'reopen <id>',
+  name: 'reopen',
   summary: 'accept changes to a closed account again; what closing it switched off stays off',
   example: 'fuel account reopen 7 --reason "contract renewed"',
-  args: [readId],
-  options: { reason: option.required(option.reason) },
+  syntax: withReason,
   changes: true,
   work: (session, [accountId], { reason }) => change(session, { type: 'ReopenAccount', accountId, reason }),
 });
 
 const integration = command({
-  usage: 'integration <id> <on|off>',
+  name: 'integration',
   summary: 'switch the API integration on or off (access check 4)',
   example: 'fuel account integration 7 on',
-  args: [readId, option.readOnOff],
+  syntax: (it) =>
+    it.argument('<id>', 'the account', readId).addArgument(new Argument('<on|off>').choices(['on', 'off'])),
   changes: true,
-  asksWhy: (_, [, isOn]) => !isOn,
-  async work(session, [accountId, isOn], { reason }) {
+  asksWhy: (_, [, to]) => to === 'off',
+  reasonFor: 'with off',
+  async work(session, [accountId, to], { reason }) {
+    const isOn = to === 'on';
     if (isOn && reason !== undefined) throw option.usage('--reason goes with off');
     if (isOn) return change(session, { type: 'EnableIntegration', accountId });
     return change(session, { type: 'DisableIntegration', accountId, reason });
   },
 });
 
-const emailOption: option.OptionOf<string[] | false | undefined> = option.valued(
-  'addresses',
-  'separated by commas',
-  option.readEmails,
-);
-
 const contact = command({
-  usage: 'contact <id>',
+  name: 'contact',
   summary: 'set the e-mail addresses that are notified of failing webhooks',
   example: 'fuel account contact 7 --email fleet@example.com,it@example.com',
-  args: [readId],
-  options: { email: emailOption, noEmail: option.flag('nobody is notified') },
+  syntax: (it) =>
+    it
+      .argument('<id>', 'the account', readId)
+      .option('--email <addresses>', 'the addresses, separated by commas', option.readEmails)
+      .option('--no-email', 'notify nobody'),
   changes: true,
   check(_, { email }) {
     if (email === undefined) throw option.usage('Give --email with the addresses, or --no-email.');
@@ -130,43 +129,45 @@ const contact = command({
 });
 
 const profile = command({
-  usage: 'profile <id>',
+  name: 'profile',
   summary: 'set a charging profile (access check 5), or renew or shorten it',
   example: 'fuel account profile 7 --profile basic --from 2026-09-01T00:00:00Z --to 2027-09-01T00:00:00Z',
-  args: [readId],
-  options: {
-    profile: option.required(option.text('name', "the profile's name")),
-    from: option.required(option.time('when access starts')),
-    to: option.time('when access ends (default: open-ended)'),
-  },
+  syntax: (it) =>
+    it
+      .argument('<id>', 'the account', readId)
+      .requiredOption('--profile <name>', "the profile's name", option.readText)
+      .requiredOption('--from <time>', 'when access starts', readTime)
+      .option('--to <time>', 'when access ends (default: open-ended)', readTime),
   changes: true,
   work: (session, [accountId], { profile, from: fromMs, to: toMs = null }) =>
     change(session, { type: 'SetChargingProfile', accountId, profile, fromMs, toMs }),
 });
 
 const group = command({
-  usage: 'group <id> <group>',
+  name: 'group',
   summary: 'add or rename a corporate group',
   example: 'fuel account group 7 3 --name Depots',
-  args: [readId, readId],
-  options: { name: option.required(option.text('name', "the group's name")) },
+  syntax: (it) =>
+    it
+      .argument('<id>', 'the account', readId)
+      .argument('<group>', 'the id of the group', readId)
+      .requiredOption('--name <name>', "the group's name", option.readText),
   changes: true,
   work: (session, [accountId, groupId], { name }) =>
     change(session, { type: 'SetCorporateGroup', accountId, groupId, name }),
 });
 
-const groupOption: option.OptionOf<number | false | undefined> = option.id('the group that it belongs to');
-
 const corporate = command({
-  usage: 'corporate <id> <corporate>',
+  name: 'corporate',
   summary: 'add, rename or move a corporate',
   example: 'fuel account corporate 7 31 --name "North Depot" --group 3',
-  args: [readId, readId],
-  options: {
-    name: option.text('name', "the corporate's name; required for a new one"),
-    group: groupOption,
-    noGroup: option.flag('the corporate belongs to no group'),
-  },
+  syntax: (it) =>
+    it
+      .argument('<id>', 'the account', readId)
+      .argument('<corporate>', 'the id of the corporate', readId)
+      .option('--name <name>', "the corporate's name; required for a new one", option.readText)
+      .option('--group <id>', 'the group that it belongs to', readId)
+      .option('--no-group', 'remove it from its group'),
   changes: true,
   work(session, [accountId, corporateId], { name, group }) {
     const groupId = group === false ? null : group;
@@ -175,16 +176,20 @@ const corporate = command({
 });
 
 const apply = command({
-  usage: 'apply <file>',
+  name: 'apply',
   summary:
     'make accounts match a file of JSON lines, or standard input (-), with one account per line; members that a line ' +
     'leaves out do not change',
   example: 'fuel account apply customers.jsonl --dry-run',
-  args: [String],
-  options: {
-    dryRun: option.flag('record nothing; show what would be recorded (with --json on standard error)'),
-    reason: option.reason,
-  },
+  syntax: (it) =>
+    it
+      .argument('<file>', 'JSON lines, one account each; - for standard input')
+      .option('--dry-run', `${option.DRY_RUN} (with --json on standard error)`)
+      .option(
+        '--reason <reason>',
+        `${option.REASON}; required in production if a line switches something off`,
+        option.readText,
+      ),
   changes: unlessDryRun,
   begins: true,
   check: ([file]) => requireReadable(file),
@@ -214,12 +219,12 @@ const apply = command({
 });
 
 const exportAccounts = command({
-  usage: 'export [ids...]',
+  name: 'export',
   summary:
     'print accounts in the format that fuel account apply reads, sorted by id: all that are open, or those that are named',
   example: 'fuel account export > customers.jsonl',
-  async work({ engines, out }, ids) {
-    const named = ids.map(readId);
+  syntax: (it) => it.argument('[ids...]', 'only these accounts', option.readIds),
+  async work({ engines, out }, [named]) {
     const accounts = accountsOf(await loadDirectory(engines.store(), engines.directory()), named);
     let faults = 0;
     const fault = (reason: string): void => {
@@ -264,6 +269,20 @@ export const addAccountCommands = noun({
     exportAccounts,
   ],
 });
+
+/** The account and its name. */
+function named(it: Command) {
+  return it
+    .argument('<id>', 'the account', readId)
+    .requiredOption('--name <name>', "the customer's name", option.readText);
+}
+
+/** The account and the reason for what is done to it. */
+function withReason(it: Command) {
+  return it
+    .argument('<id>', 'the account', readId)
+    .requiredOption('--reason <reason>', option.REASON, option.readText);
+}
 
 async function change(session: Session, command: AccountCommand): Promise<void> {
   const { events, account } = await changeAccount(session.writer(), command.accountId, [command]);

@@ -1,10 +1,12 @@
+import { type Command, Option } from '@commander-js/extra-typings';
 import { FuelError } from '../../../base/errors.ts';
 import { pause } from '../../../base/pause.ts';
 import { EARLIEST_MS, formatDateTime, LATEST_MS } from '../../../domain/values/date-time.ts';
 import type { DeliverySummary } from '../../../push/queue/delivery.ts';
 import { DELIVERY_STATES } from '../../../push/queue/delivery.ts';
 import { attemptAnswer, deliveryAnswer, withHeldReasons } from '../../answers/delivery.ts';
-import { deliveryFilter, requireRange } from '../../answers/filters.ts';
+import { deliveryFilter, readId, requireRange } from '../../answers/filters.ts';
+import { readPrefix } from '../../answers/names.ts';
 import { recordAnswer } from '../../answers/transaction.ts';
 import { DeliveryChanges } from '../../deliveries/delivery-changes.ts';
 import { listUnsent } from '../../deliveries/list-unsent.ts';
@@ -24,26 +26,30 @@ const DEFAULT_LIMIT = 50;
 const MAX_LISTED = 1_000;
 const FOLLOW_MS = 500;
 
-const LIST = {
-  key: option.prefix('only deliveries to this key'),
-  account: option.id('only deliveries of this account'),
-  transaction: option.id('only deliveries of this transaction'),
-  state: option.choice('state', 'only deliveries in this state', DELIVERY_STATES),
-  ...option.sinceUntil('created'),
-  limit: option.withDefault(
-    option.count(`at most this many, up to ${MAX_LISTED}`, MAX_LISTED),
-    DEFAULT_LIMIT,
-  ),
-  after: option.valued('id', 'continue after this delivery', String),
-  follow: option.flag('also print new and changed deliveries, until interrupted or --until'),
-  unsent: option.flag('list the transactions, created in this time, that --key was not sent, and why'),
-};
+const listSyntax = (it: Command) =>
+  it
+    .option('--key <prefix>', 'only deliveries to this key', readPrefix)
+    .option('--account <id>', 'only deliveries of this account', readId)
+    .option('--transaction <id>', 'only deliveries of this transaction', readId)
+    .addOption(new Option('--state <state>', 'only deliveries in this state').choices(DELIVERY_STATES))
+    .addOption(option.since('created'))
+    .addOption(option.until('created'))
+    .option(
+      '--limit <n>',
+      `at most this many, up to ${MAX_LISTED}`,
+      option.readUpTo(MAX_LISTED),
+      DEFAULT_LIMIT,
+    )
+    .option('--after <id>', 'continue after this delivery', String)
+    .option('--follow', 'also print new and changed deliveries, until interrupted or --until')
+    .option('--unsent', 'list the transactions created in this time that were not sent to --key, and why');
+type ListOptions = ReturnType<ReturnType<typeof listSyntax>['opts']>;
 
 const list = command({
-  usage: 'list',
+  name: 'list',
   summary: 'list deliveries, newest first',
   example: 'fuel delivery list --account 7 --state failed --since 2026-09-01T00:00:00Z',
-  options: LIST,
+  syntax: listSyntax,
   async work(session, _, options) {
     if (options.unsent) return printUnsent(session, options);
     const { engines } = session;
@@ -70,10 +76,10 @@ const list = command({
 });
 
 const show = command({
-  usage: 'show <id>',
+  name: 'show',
   summary: "show a delivery with its attempts and the receiver's answers",
   example: 'fuel delivery show 0e6c1a5c-6c0f-5f6e-9a53-1d2f4a7d9b10',
-  args: [String],
+  syntax: (it) => it.argument('<id>', 'the delivery'),
   async work(session, [id]) {
     const { engines, out } = session;
     const found = await engines.queue().find(id);
@@ -95,21 +101,24 @@ const REDELIVER_FORMS = {
 } as const;
 
 const redeliver = command({
-  usage: 'redeliver [id...]',
+  name: 'redeliver',
   summary: 'send deliveries again, under their own ids: those named, or those of a key, 50 per second',
   example: 'fuel delivery redeliver --failed --key a1b2c3d4e5 --since 2026-09-01T00:00:00Z',
-  options: {
-    force: option.flag('also redeliver deliveries that succeeded'),
-    failed: option.flag('all failed deliveries of --key'),
-    delivered: option.flag('all successful deliveries of --key'),
-    key: option.prefix('the key, with --failed, --delivered or --cancel'),
-    ...option.sinceUntil('with --key: created'),
-    dryRun: option.flag('with --key: only count what would be sent'),
-    cancel: option.flag('cancel redeliveries for --key that are still pending'),
-  },
+  syntax: (it) =>
+    it
+      .argument('[id...]', 'the deliveries')
+      .option('--force', 'also redeliver deliveries that succeeded')
+      .option('--failed', 'all failed deliveries of --key')
+      .option('--delivered', 'all successful deliveries of --key')
+      .option('--key <prefix>', 'the key, with --failed, --delivered or --cancel', readPrefix)
+      .addOption(option.since('with --key: created'))
+      .addOption(option.until('with --key: created'))
+      .option('--dry-run', 'with --key: only count what would be sent')
+      .option('--cancel', 'cancel redeliveries for --key that are still pending'),
   changes: unlessDryRun,
   asksWhy: ({ cancel }) => cancel === true,
-  check(ids, { json: _, actor: __, wait: ___, ...options }: Readonly<Record<string, unknown>>) {
+  reasonFor: 'with --cancel',
+  check([ids], { json: _, actor: __, wait: ___, ...options }: Readonly<Record<string, unknown>>) {
     const given = Object.keys(options);
     const form =
       ids.length > 0 ? 'ids' : given.includes('cancel') ? 'cancel' : options.failed ? 'failed' : 'delivered';
@@ -120,7 +129,7 @@ const redeliver = command({
       'name deliveries (with --force if needed), or give --key with --failed, --delivered or --cancel',
     );
   },
-  async work(session, ids, { key, since, until, force = false, failed, dryRun, cancel, reason }) {
+  async work(session, [ids], { key, since, until, force = false, failed, dryRun, cancel, reason }) {
     requireRange({ since, until });
     const { engines, writer, out } = session;
     const parts = { writer: writer(), queue: engines.queue() };
@@ -151,7 +160,7 @@ export const addDeliveryCommands = noun({
 /** Prints the transactions that were not pushed, and that the customer therefore has to pull. */
 async function printUnsent(
   session: Session,
-  { key, since, until, limit, ...others }: option.Values<typeof LIST>,
+  { key, since, until, limit, ...others }: ListOptions,
 ): Promise<void> {
   const { account, transaction, state, after, follow } = others;
   if (key === undefined || (account ?? transaction ?? state ?? after ?? follow) !== undefined) {

@@ -1,3 +1,4 @@
+import { Argument } from '@commander-js/extra-typings';
 import { switchOffUnread } from '../../../accounts/change-account.ts';
 import { loadDirectory } from '../../../accounts/directory/load-directory.ts';
 import { standardSecret } from '../../../accounts/key-text.ts';
@@ -8,7 +9,6 @@ import { batchesOf } from '../../../event-store/batch-bytes.ts';
 import type { LastUse } from '../../../pull/request-journal.ts';
 import { readId, requireRange } from '../../answers/filters.ts';
 import { edgeKeyAnswer, type KeyAnswer, keyAnswer, requestAnswer, usedKeyAnswer } from '../../answers/key.ts';
-import { readPrefix } from '../../answers/names.ts';
 import { issueKey } from '../../keys/issue-key.ts';
 import { rewrapSecrets } from '../../keys/webhook-secrets.ts';
 import { changeKey, type KeyChange, printChange } from '../command/change.ts';
@@ -16,27 +16,27 @@ import { command, noun, type Session } from '../command/command.ts';
 import { findAccount, findKey, keyOf, sortedAccounts } from '../command/known-names.ts';
 import { longWork } from '../command/long-work.ts';
 import * as option from '../command/options.ts';
-import { webhookOptions } from './webhook-commands.ts';
+import { onKey, webhookOptions } from './webhook-commands.ts';
 
 const DEFAULT_RATE_LIMIT = 60;
 const KEYS_PER_READ = 1_000;
 
 const issue = command({
-  usage: 'issue <account>',
+  name: 'issue',
   summary: 'issue a key; the key and its webhook secret are shown only once',
   example: 'fuel key issue 7 --label ERP --allow 203.0.113.0/24,2001:db8::7',
-  args: [readId],
-  options: {
-    label: option.valued('text', 'what the key is for', String),
-    allow: option.valued(
-      'cidrs',
-      'the addresses that may use it (required in production)',
-      option.readAllowList,
-    ),
-    rateLimit: option.withDefault(option.count('requests per 60 seconds'), DEFAULT_RATE_LIMIT),
-    driverMobile: option.flag("include the drivers' mobile numbers"),
-    webhookUrl: option.valued('url', 'the URL that transactions are pushed to', String),
-  },
+  syntax: (it) =>
+    it
+      .argument('<account>', 'the account', readId)
+      .option('--label <text>', 'what the key is for', String)
+      .option(
+        '--allow <cidrs>',
+        'the addresses and ranges that may use it, separated by commas; required in production',
+        option.readAllowList,
+      )
+      .option('--rate-limit <n>', 'requests per 60 seconds', option.readCount, DEFAULT_RATE_LIMIT)
+      .option('--driver-mobile', "include the drivers' mobile numbers")
+      .option('--webhook-url <url>', 'the URL that transactions are pushed to', String),
   changes: true,
   async work({ config, writer, out }, [accountId], { label, allow, rateLimit, driverMobile, webhookUrl }) {
     const webhook = webhookUrl === undefined ? null : webhookOptions(config, webhookUrl);
@@ -70,13 +70,13 @@ const issue = command({
 });
 
 const list = command({
-  usage: 'list',
+  name: 'list',
   summary: 'list keys and their webhooks, without secrets, by account and in the order of issue',
   example: 'fuel key list --edge --json',
-  options: {
-    account: option.id('only keys of this account'),
-    edge: option.flag('only what an external gateway needs for its checks'),
-  },
+  syntax: (it) =>
+    it
+      .option('--account <id>', 'only keys of this account', readId)
+      .option('--edge', 'only what an external gateway needs for its checks'),
   async work({ engines, out }, _, { account: wanted, edge }) {
     const entries =
       wanted === undefined
@@ -100,10 +100,10 @@ const list = command({
 });
 
 const show = command({
-  usage: 'show <prefix>',
+  name: 'show',
   summary: 'show a key, without its secret',
   example: 'fuel key show a1b2c3d4e5',
-  args: [readPrefix],
+  syntax: onKey,
   async work({ engines, out }, [prefix]) {
     const { entry, key: found } = await findKey(engines, prefix);
     const uses = await lastUses([prefix], { engines, out });
@@ -112,11 +112,10 @@ const show = command({
 });
 
 const requests = command({
-  usage: 'requests <prefix>',
+  name: 'requests',
   summary: 'list the requests made with a key, newest first: the address, the query and the answer',
   example: 'fuel key requests a1b2c3d4e5 --since 2026-09-01T00:00:00Z',
-  args: [readPrefix],
-  options: option.sinceUntil('made'),
+  syntax: (it) => onKey(it).addOption(option.since('made')).addOption(option.until('made')),
   async work({ engines, out }, [prefix], options) {
     requireRange(options);
     await findKey(engines, prefix);
@@ -126,10 +125,10 @@ const requests = command({
 });
 
 const off = command({
-  usage: 'off <prefix>',
+  name: 'off',
   summary: 'switch a key off: from now on its requests are answered with 401',
   example: 'fuel key off a1b2c3d4e5 --reason "leaked in a public repository" --wait',
-  args: [readPrefix],
+  syntax: onKey,
   changes: true,
   asksWhy: () => true,
   async work(session, [prefix], { reason }) {
@@ -144,46 +143,47 @@ const off = command({
 });
 
 const on = command({
-  usage: 'on <prefix>',
+  name: 'on',
   summary: 'switch a key on again',
   example: 'fuel key on a1b2c3d4e5',
-  args: [readPrefix],
+  syntax: onKey,
   changes: true,
   work: (session, [prefix]) => change(session, prefix, (of) => ({ type: 'SwitchKeyOn', ...of })),
 });
 
 const allow = command({
-  usage: 'allow <prefix> <cidrs>',
+  name: 'allow',
   summary: 'replace the addresses that may use a key',
   example: 'fuel key allow a1b2c3d4e5 203.0.113.0/24,198.51.100.7',
-  args: [readPrefix, option.readAllowList],
+  syntax: (it) =>
+    onKey(it).argument('<cidrs>', 'addresses and ranges, separated by commas', option.readAllowList),
   changes: true,
   work: (session, [prefix, allowList]) =>
     change(session, prefix, (of) => ({ type: 'SetKeyAllowList', ...of, allowList })),
 });
 
 const rateLimit = command({
-  usage: 'rate-limit <prefix> <n>',
+  name: 'rate-limit',
   summary: 'set how many requests a key may make in 60 seconds',
   example: 'fuel key rate-limit a1b2c3d4e5 300',
-  args: [readPrefix, option.readCount],
+  syntax: (it) => onKey(it).argument('<n>', 'requests per 60 seconds', option.readCount),
   changes: true,
   work: (session, [prefix, rateLimit]) =>
     change(session, prefix, (of) => ({ type: 'SetKeyRateLimit', ...of, rateLimit })),
 });
 
 const driverMobile = command({
-  usage: 'driver-mobile <prefix> <on|off>',
+  name: 'driver-mobile',
   summary: "include or leave out the drivers' mobile numbers",
   example: 'fuel key driver-mobile a1b2c3d4e5 on',
-  args: [readPrefix, option.readOnOff],
+  syntax: (it) => onKey(it).addArgument(new Argument('<on|off>').choices(['on', 'off'])),
   changes: true,
-  work: (session, [prefix, enabled]) =>
-    change(session, prefix, (of) => ({ type: 'SetKeyDriverMobile', ...of, enabled })),
+  work: (session, [prefix, to]) =>
+    change(session, prefix, (of) => ({ type: 'SetKeyDriverMobile', ...of, enabled: to === 'on' })),
 });
 
 const rewrap = command({
-  usage: 'rewrap',
+  name: 'rewrap',
   summary:
     're-encrypt webhook secrets with the first key of FUEL_MASTER_KEY, so that the old keys can be removed',
   example: 'FUEL_MASTER_KEY=new,old fuel key rewrap',

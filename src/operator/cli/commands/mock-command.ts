@@ -17,7 +17,7 @@ const WEEK_MS = 7 * DAY_MS;
 const MAX_PORT = 65_534; // the control listener has the next one
 
 export const addMockCommand = leaf({
-  usage: 'mock',
+  name: 'mock',
   summary: "serve the API on generated data and send webhooks on demand, for a customer's own tests",
   example: `fuel mock --seed 7 --port 8450
 
@@ -27,21 +27,21 @@ Prints:
   otherwise  exports of BASE_URL, API_KEY, WEBHOOK_SECRET, WEBHOOK_SECRET_STANDARD, SECOND_API_KEY,
              SECOND_WEBHOOK_SECRET, SECOND_WEBHOOK_SECRET_STANDARD, MOCK, FROM, WEEK, TO, and of the CA file
              for most languages as SSL_CERT_FILE, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE and NODE_EXTRA_CA_CERTS`,
-  options: {
-    seed: option.withDefault(
-      option.valued(
-        'n',
+  syntax: (it) =>
+    it
+      .option(
+        '--seed <n>',
         'the same seed gives the same transactions, key and secret; only the times differ',
         readId,
-      ),
-      DEFAULT_SEED,
-    ),
-    port: option.withDefault(
-      option.valued('n', 'the port of the API; the next port controls the mock; 0: any free ports', readPort),
-      DEFAULT_PORT,
-    ),
-    json: option.json,
-  },
+        DEFAULT_SEED,
+      )
+      .option(
+        '--port <n>',
+        'the port of the API; the next port controls the mock; 0: any free ports',
+        readPort,
+        DEFAULT_PORT,
+      )
+      .option(...option.JSON_OPTION),
   run: (_, { json, ...options }) => {
     const nowMs = systemClock.now();
     return serveMock({ ...options, toMs: nowMs - (nowMs % HOUR_MS) }, new Output(json === true));
@@ -111,5 +111,5 @@ function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
 function readPort(text: string): number {
   const port = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (port <= MAX_PORT) return port;
-  throw option.usage(`It must be an integer from 0 to ${MAX_PORT}.`);
+  throw option.usage(`must be an integer from 0 to ${MAX_PORT}`);
 }

@@ -1,3 +1,4 @@
+import { Option } from '@commander-js/extra-typings';
 import { FuelError } from '../../../base/errors.ts';
 import { MAX_PARKED_READ } from '../../../event-store/event-store.ts';
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
@@ -10,20 +11,20 @@ import { parkedAt, skipEvent } from '../../parked/skip-event.ts';
 import { command, type Session } from '../command/command.ts';
 import * as option from '../command/options.ts';
 
-const follower = option.withDefault(
-  option.choice(
-    'name',
-    'the follower, as fuel projection status names it',
-    FOLLOWERS.map(({ name }) => name),
-  ),
-  VIEW_NAME,
-);
+const followerOption = () =>
+  new Option('--follower <name>', 'the follower, as fuel projection status names it')
+    .choices(FOLLOWERS.map(({ name }) => name))
+    .default(VIEW_NAME);
 
 const retry = command({
-  usage: 'retry [position]',
+  name: 'retry',
   summary: 'apply a parked event again (or --all of them)',
   example: 'fuel projection parked retry --all',
-  options: { follower, all: option.flag('all parked events') },
+  syntax: (it) =>
+    it
+      .argument('[position]', 'the position of the event', readId)
+      .addOption(followerOption())
+      .option('--all', 'all parked events'),
   changes: true,
   async work({ engines, clock, author, out }, [position], { follower, all }) {
     if ((position === undefined) === (all === undefined)) {
@@ -32,15 +33,14 @@ const retry = command({
     if (follower !== VIEW_NAME && position !== undefined) {
       throw option.usage(`${follower} can only try all of its parked events again: use --all`);
     }
-    const only = position === undefined ? undefined : readId(position);
     const store = engines.store();
     const result =
       follower === VIEW_NAME
-        ? await retryParked(store, engines.view(), { only, author, clock })
+        ? await retryParked(store, engines.view(), { only: position, author, clock })
         : follower === DELIVERIES_GROUP
           ? await replayParked(store, engines.subscriptions(), { author, clock })
           : { retried: 0, still_parked: 0 }; // the notices park nothing, they wait
-    if (only !== undefined && result.retried === 0) throw notParked(only);
+    if (position !== undefined && result.retried === 0) throw notParked(position);
     out.answer(result);
     if (result.still_parked === null)
       out.note(`the processes of ${follower} handle them again; what they park again will be listed`);
@@ -49,12 +49,14 @@ const retry = command({
 });
 
 const skip = command({
-  usage: 'skip <position>',
+  name: 'skip',
   summary:
     'permanently skip an event that cannot be applied: one that made its account unreadable, or a parked one',
   example: 'fuel projection parked skip 1042 --reason "written by hand, without a name"',
-  args: [readId],
-  options: { reason: option.required(option.reason) },
+  syntax: (it) =>
+    it
+      .argument('<position>', 'the position of the event', readId)
+      .requiredOption('--reason <reason>', option.REASON, option.readText),
   changes: true,
   async work({ engines, clock, author, out }, [wanted], { reason }) {
     const parked = await parkedAt(wanted, { view: engines.view(), subscriptions: engines.subscriptions() });
@@ -66,10 +68,10 @@ const skip = command({
 
 export const addParkedCommands = command(
   {
-    usage: 'parked',
+    name: 'parked',
     summary: 'list the events that a follower of the log could not apply, oldest first',
     example: 'fuel projection parked',
-    options: { follower },
+    syntax: (it) => it.addOption(followerOption()),
     async work(session, _, { follower }) {
       for await (const event of parkedOf(session, follower)) await session.out.row(event);
     },

@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
+import { Argument } from '@commander-js/extra-typings';
 import { silentLog } from '../../../base/log.ts';
 import { assertViewFits } from '../../../event-store/store-identity.ts';
 import { rebuildTransactions } from '../../../pull/view/build/rebuild.ts';
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
 import { followerStatus, progressText } from '../../answers/follower.ts';
 import { command, noun } from '../command/command.ts';
-import { usage } from '../command/options.ts';
 import { addParkedCommands } from './parked-commands.ts';
 
 const BY_OPERATOR = 'requested by the operator';
 const INTERRUPTED = 'interrupted: nothing has changed for customers; run the same command again to continue';
 
 const status = command({
-  usage: 'status',
+  name: 'status',
   summary: 'show how far each follower of the log is, what it has parked and which process runs it',
   example: 'fuel projection status',
   async work({ engines, clock, out }) {
@@ -28,17 +28,15 @@ const status = command({
 });
 
 const rebuild = command({
-  usage: 'rebuild <view>',
+  name: 'rebuild',
   summary:
     'rebuild a view (transactions) from the events while the present one keeps serving, and then serve the new one; run it ' +
     'again to continue after an interruption',
   example: 'fuel projection rebuild transactions',
-  args: [String],
-  choices: { view: [VIEW_NAME] },
+  syntax: (it) => it.addArgument(new Argument('<view>', 'the view').choices([VIEW_NAME])),
   changes: true,
   asksWhy: () => false,
-  async work({ engines, clock, author, out, signal }, [view], { reason = BY_OPERATOR }) {
-    if (view !== VIEW_NAME) throw usage(`there is no view ${view}: the only view is ${VIEW_NAME}`);
+  async work({ engines, clock, author, out, signal }, _, { reason = BY_OPERATOR }) {
     const { outcome, position } = await rebuildTransactions({
       ...{ store: engines.store(), view: engines.view(), coordination: engines.coordination() },
       ...{ clock, log: silentLog, author, reason, signal },

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { Option } from 'commander';
+import { Option } from '@commander-js/extra-typings';
 import { systemClock } from '../../../base/clock.ts';
 import {
   type Config,
@@ -13,19 +13,16 @@ import { printableLine } from '../../../base/printable.ts';
 import { loadConfig, showConfig, unknownSettings } from '../../../engines/engines.ts';
 import { factLines } from '../../print/document-text.ts';
 import { leaf, noun } from '../command/command.ts';
-import { json, type OptionOf } from '../command/options.ts';
+import { JSON_OPTION } from '../command/options.ts';
 import { abortOnInterrupt, Output } from '../command/output.ts';
 
-const role: OptionOf<readonly Role[]> = {
-  make: (name) => new Option(`${name} <role...>`, 'one or more roles').choices(ROLES).default([]),
-};
-
 export const addServeCommand = leaf({
-  usage: 'serve',
+  name: 'serve',
   summary: 'run the service, with all of its roles or with those named',
   example: 'fuel serve --role api --role projector',
-  options: { role },
-  run: (_, { role }) => serve(role.length === 0 ? ROLES : role),
+  syntax: (it) =>
+    it.addOption(new Option('--role <role...>', 'one or more roles (default: all)').choices(ROLES)),
+  run: (_, { role }) => serve(role ?? ROLES),
 });
 
 /** Runs until SIGTERM, SIGINT or SIGHUP (exit 0), or until a role fails (exit 1). */
@@ -60,10 +57,10 @@ async function serve(roles: readonly Role[]): Promise<number> {
 
 /** This works with an invalid configuration, since it is how an operator finds the fault. */
 const showSettings = leaf({
-  usage: 'show',
+  name: 'show',
   summary: 'show every setting with its source and its fault, if any; secrets are masked',
   example: 'FUEL_LISTEN=0.0.0.0:443 fuel config show',
-  options: { json },
+  syntax: (it) => it.option(...JSON_OPTION),
   async run(_, { json }) {
     const { settings, faults: ofSettings } = showConfig(process.env);
     const faults = ofSettings.length > 0 ? ofSettings : await faultsOfNamed(loadConfig(process.env, 'serve'));
@@ -99,10 +96,10 @@ function unknownText({ name, resembles }: UnknownSetting): string {
 
 /** This works with an invalid configuration and unreachable engines, since it is how an operator finds the fault. */
 export const addDoctorCommand = leaf({
-  usage: 'doctor',
+  name: 'doctor',
   summary: 'check everything that the service depends on, and say what is wrong and how to repair it',
   example: 'fuel doctor',
-  options: { json },
+  syntax: (it) => it.option(...JSON_OPTION),
   async run(_, { json }) {
     const { examine } = await import('../../checks/doctor.ts'); // loads much that no other command needs
     const out = new Output(json === true);

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Command } from '@commander-js/extra-typings';
 import { FuelError } from '../../../base/errors.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { openEngines, servers, settingsFor } from '../../../engines/engines.ts';
@@ -15,15 +16,14 @@ import { backupDataDir } from '../../backup/backup.ts';
 import type { CopyEnd } from '../../copy/copy-store.ts';
 import { command, noun } from '../command/command.ts';
 import { hasStore, requireStore } from '../command/known-store.ts';
-import { actor, reason, required } from '../command/options.ts';
+import { ACTOR_OPTION, REASON, readText } from '../command/options.ts';
 
 const backup = command({
-  usage: 'backup <dir>',
+  name: 'backup',
   summary:
     'copy the embedded files while the service runs, and check the copies; the folder can be used as FUEL_DATA_DIR',
   example: 'fuel store backup /backups/2026-09-03',
-  args: [String],
-  options: { actor },
+  syntax: (it) => it.argument('<dir>', 'a new folder').option(...ACTOR_OPTION),
   ownStoreCheck: true,
   async work({ config, engines, clock, author, out }, [dir]) {
     if (engines.remote.length > 0) {
@@ -41,12 +41,12 @@ const backup = command({
 });
 
 const copy = command({
-  usage: 'copy',
+  name: 'copy',
   summary:
     `copy the embedded events into ${targetsFor('events')} and the delivery log into ${targetsFor('tables')}, while ` +
     'nothing runs on either; run it again to continue after an interruption',
   example: 'fuel store copy',
-  options: { actor },
+  syntax: (it) => it.option(...ACTOR_OPTION),
   ownStoreCheck: true,
   async work({ config, engines, clock, author, out }) {
     const { embedded: left } = engines;
@@ -96,11 +96,11 @@ const copy = command({
 });
 
 const unmarkStore = command({
-  usage: 'unmark',
+  name: 'unmark',
   summary:
     'use an embedded store again after "fuel store copy" has marked it as moved; nothing may use the copy',
   example: 'fuel store unmark --reason "the cluster was given up before it was used"',
-  options: { reason: required(reason), actor },
+  syntax: withReason,
   ownStoreCheck: true,
   async work({ config, engines, clock, author, out }, _args, { reason }) {
     if (!engines.embedded.includes('store')) {
@@ -117,12 +117,12 @@ const unmarkStore = command({
 });
 
 const trustKey = command({
-  usage: 'trust-key',
+  name: 'trust-key',
   summary:
     'accept the present master key although the store was encrypted with another one that is lost: webhook secrets ' +
     'encrypted with the lost key can no longer be read',
   example: 'fuel store trust-key --reason "master.key lost with the disk of node 1"',
-  options: { reason: required(reason), actor },
+  syntax: withReason,
   ownStoreCheck: true,
   async work({ config, engines, clock, author, out }, _args, { reason }) {
     requireStore(config, engines);
@@ -138,6 +138,10 @@ export const addStoreCommands = noun({
   example: 'fuel store backup /backups/2026-09-03',
   commands: [backup, copy, unmarkStore, trustKey],
 });
+
+function withReason(it: Command) {
+  return it.requiredOption('--reason <reason>', REASON, readText).option(...ACTOR_OPTION);
+}
 
 function endOf(engines: Engines): CopyEnd {
   return { store: engines.store(), queue: engines.queue(), coordination: engines.coordination() };

@@ -1,33 +1,35 @@
+import { Argument, type Command } from '@commander-js/extra-typings';
 import { retentionMs } from '../../../base/config/config.ts';
 import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
 import { assertViewFits } from '../../../event-store/store-identity.ts';
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
-import { requireRange } from '../../answers/filters.ts';
+import { readId, requireRange } from '../../answers/filters.ts';
 import { lagAfter } from '../../answers/follower.ts';
 import { type Verified, verify } from '../../verify/verify.ts';
 import { command, type Session } from '../command/command.ts';
 import { requireKnown } from '../command/known-names.ts';
 import * as option from '../command/options.ts';
 
-const VERIFY = {
-  account: option.id('only transactions of this account'),
-  ...option.sinceUntil('recorded'),
-  explain: option.flag('name each transaction that a key is not owed, and why, on standard error'),
-  repair: option.flag('repair the differences'),
-  resendUnknown: option.flag('with --repair: rebuild a lost delivery log; receivers may get events twice'),
-};
-type VerifyOptions = option.Values<typeof VERIFY>;
+const syntax = (it: Command) =>
+  it
+    .addArgument(new Argument('[what]', 'only one of them').choices(['view', 'deliveries']))
+    .option('--account <id>', 'only transactions of this account', readId)
+    .addOption(option.since('recorded'))
+    .addOption(option.until('recorded'))
+    .option('--explain', 'name each transaction that a key is not owed, and why, on standard error')
+    .option('--repair', 'repair the differences')
+    .option('--resend-unknown', 'with --repair: rebuild a lost delivery log; receivers may get events twice');
+type VerifyOptions = ReturnType<ReturnType<typeof syntax>['opts']>;
 
 export const addVerifyCommand = command({
-  usage: 'verify [what]',
+  name: 'verify',
   summary: 'check that the view and the deliveries, or one of them, match the events',
   example: 'fuel verify deliveries --account 7 --since 2026-09-01T00:00:00Z --repair',
-  choices: { what: ['view', 'deliveries'] },
-  options: VERIFY,
+  syntax,
   changes: ({ repair }) => repair === true,
-  check: ([what]: readonly string[], options) => requireSense(what, options),
-  async work(session, [what]: readonly string[], options) {
+  check: ([what], options) => requireSense(what, options),
+  async work(session, [what], options) {
     const { engines, out } = session;
     const found = await verifySides(session, what, options);
     for (const each of found.damage) out.note(`damaged: ${describeDamage(each)}`);
@@ -50,8 +52,6 @@ export const addVerifyCommand = command({
 });
 
 function requireSense(what: string | undefined, options: VerifyOptions): void {
-  if (what !== undefined && what !== 'view' && what !== 'deliveries')
-    throw option.usage(`${what} can't be verified: name view, deliveries, or nothing for both`);
   if (options.resendUnknown && !options.repair) throw option.usage('--resend-unknown goes with --repair');
   if (options.resendUnknown && what === 'view')
     throw option.usage('--resend-unknown rebuilds the delivery log: name deliveries, or nothing');

@@ -1,3 +1,4 @@
+import type { Command } from '@commander-js/extra-typings';
 import { standardSecret } from '../../../accounts/key-text.ts';
 import { openMasterKeys } from '../../../accounts/master-key.ts';
 import type { Config } from '../../../base/config/config.ts';
@@ -19,10 +20,10 @@ import { usage } from '../command/options.ts';
 const BY_OPERATOR = 'switched off by the operator';
 
 const set = command({
-  usage: 'set <prefix> <url>',
+  name: 'set',
   summary: 'set or change the URL; a newly generated secret is shown only once',
   example: 'fuel webhook set a1b2c3d4e5 https://erp.example.com/fuel-events',
-  args: [readPrefix, String],
+  syntax: (it) => onKey(it).argument('<url>', 'where transactions are sent; it starts with https://'),
   changes: true,
   async work(session, [prefix, url]) {
     const { config, engines, writer, out } = session;
@@ -50,10 +51,10 @@ const set = command({
 });
 
 const remove = command({
-  usage: 'remove <prefix>',
+  name: 'remove',
   summary: 'remove the URL: nothing more is sent, and pending deliveries end as failed',
   example: 'fuel webhook remove a1b2c3d4e5',
-  args: [readPrefix],
+  syntax: onKey,
   changes: true,
   asksWhy: () => true,
   work: (session, [prefix], { reason }) =>
@@ -62,10 +63,10 @@ const remove = command({
 
 /** Resets the count of failures itself, so that it is 0 when the command returns, even if no process runs. */
 const enable = command({
-  usage: 'enable <prefix>',
+  name: 'enable',
   summary: 'switch a disabled webhook on again and reset its count of failures',
   example: 'fuel webhook enable a1b2c3d4e5',
-  args: [readPrefix],
+  syntax: onKey,
   changes: true,
   async work(session, [prefix]) {
     const { changed, accountId, key } = await changeKey(session, prefix, (of) => ({
@@ -79,10 +80,10 @@ const enable = command({
 });
 
 const disable = command({
-  usage: 'disable <prefix>',
+  name: 'disable',
   summary: 'switch a webhook off: nothing is queued for it until it is enabled again',
   example: 'fuel webhook disable a1b2c3d4e5 --reason "receiver is being moved"',
-  args: [readPrefix],
+  syntax: onKey,
   changes: true,
   asksWhy: () => true,
   async work(session, [prefix], { reason = BY_OPERATOR }) {
@@ -92,20 +93,20 @@ const disable = command({
 });
 
 const rate = command({
-  usage: 'rate <prefix> <n|off>',
+  name: 'rate',
   summary: 'limit the deliveries per second, from 1 to 1000; off removes the limit',
   example: 'fuel webhook rate a1b2c3d4e5 20',
-  args: [readPrefix, readRate],
+  syntax: (it) => onKey(it).argument('<n|off>', 'deliveries per second, or off', readRate),
   changes: true,
   work: (session, [prefix, perSecond]) =>
     change(session, prefix, (of) => ({ type: 'SetWebhookRate', ...of, perSecond })),
 });
 
 const test = command({
-  usage: 'test <prefix>',
+  name: 'test',
   summary: "send one webhook.test now and show the receiver's answer",
   example: 'fuel webhook test a1b2c3d4e5',
-  args: [readPrefix],
+  syntax: onKey,
   changes: true,
   async work({ config, engines, writer, out }, [prefix]) {
     const accountId = (await findKey(engines, prefix)).entry.id;
@@ -125,10 +126,10 @@ const test = command({
 });
 
 const show = command({
-  usage: 'show <prefix>',
+  name: 'show',
   summary: "show a key's webhook: its state, its failures in a row and its receiver's pace",
   example: 'fuel webhook show a1b2c3d4e5',
-  args: [readPrefix],
+  syntax: onKey,
   async work({ engines, clock, out }, [prefix]) {
     const { entry, key } = await findKey(engines, prefix);
     const queue = engines.queue();
@@ -145,12 +146,17 @@ export const addWebhookCommands = noun({
   commands: [set, remove, enable, disable, rate, test, show],
 });
 
+/** The key that a command is about. */
+export function onKey(it: Command) {
+  return it.argument('<prefix>', "the key's prefix", readPrefix);
+}
+
 /** A count, or `null` for off. */
 function readRate(text: string): number | null {
   if (text === 'off') return null;
   const value = Number(text);
   if (/^\d+$/.test(text) && perSecond.is(value)) return value;
-  throw usage(`It must be off, or a whole number from 1 to ${MAX_PER_SECOND}.`);
+  throw usage(`must be off, or a whole number from 1 to ${MAX_PER_SECOND}`);
 }
 
 async function change(session: Session, prefix: string, commandOf: KeyChange): Promise<void> {

@@ -1,4 +1,5 @@
-import { Argument, type Command, type Option } from 'commander';
+import { Argument, type CommandUnknownOpts, type Option } from '@commander-js/extra-typings';
+import { makeStrict } from '../command/syntax.ts';
 
 /** Tells the shell to offer file names, which it knows itself. */
 const FILE = '<file>';
@@ -36,11 +37,11 @@ const SCRIPTS = { bash: BASH, zsh: ZSH, fish: FISH } as const;
  * Adds a command that prints a completion script. The script calls the command again with the words that were typed, and gets
  * what the shell may offer for the last word. The packages that do this for commander are unmaintained or offer no files.
  */
-export function addCompletionCommand(program: Command): void {
-  program
+export function addCompletionCommand(program: CommandUnknownOpts): void {
+  const completion = program
     .command('completion')
     .description('print a script that completes commands, options and file names in a shell')
-    .addArgument(new Argument('<shell>', 'which shell').choices(Object.keys(SCRIPTS)))
+    .addArgument(new Argument('<shell>', 'which shell').choices(['bash', 'zsh', 'fish']))
     .addArgument(new Argument('[words...]', 'print the completions of the last of these words instead'))
     .addHelpText(
       'after',
@@ -48,14 +49,15 @@ export function addCompletionCommand(program: Command): void {
         '\n  source <(fuel completion zsh)                                    # in ~/.zshrc, after compinit' +
         '\n  fuel completion fish > ~/.config/fish/completions/fuel.fish',
     )
-    .action((shell: keyof typeof SCRIPTS, words: readonly string[]) => {
+    .action((shell, words) => {
       const lines = words.length === 0 ? [SCRIPTS[shell]] : offersFor(program, words);
       process.stdout.write(lines.map((text) => `${text}\n`).join(''));
-    });
+    }) as CommandUnknownOpts;
+  makeStrict(completion);
 }
 
 /** The completions of the last of these words, which come after the program's name. */
-export function offersFor(program: Command, words: readonly string[]): string[] {
+export function offersFor(program: CommandUnknownOpts, words: readonly string[]): string[] {
   const isHelp = words[0] === 'help' && words.length > 1;
   const before = words.slice(isHelp ? 1 : 0, -1).filter((word) => word !== '='); // bash splits --name=value there
   let command = program;

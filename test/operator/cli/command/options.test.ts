@@ -1,11 +1,11 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { world } from '../../../../src/base/world.ts';
 import { readId, readTime } from '../../../../src/operator/answers/filters.ts';
 import {
   readAllowList,
   readCount,
   readEmails,
   readList,
-  readOnOff,
   readText,
 } from '../../../../src/operator/cli/command/options.ts';
 
@@ -38,19 +38,31 @@ describe('an option of the command line', () => {
     refuses(readCount, ['0', '-1', '1.5', '']);
   });
 
-  test('that is a time has seconds and an offset', () => {
-    expect(readings(readTime, ['1970-01-01T00:00:01Z', '1970-01-01T01:00:00+01:00'])).toEqual([1_000, 0]);
-    refuses(readTime, ['', '1970-01-01', 'now', '1970-02-30T00:00:00Z']);
+  test('that is a time has seconds and an offset, is a day, or says how long ago it was', () => {
+    vi.spyOn(world, 'clockMs').mockReturnValue(10 * 86_400_000);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const texts = ['1970-01-01T00:00:01Z', '1970-01-01T01:00:00+01:00', '1970-01-02'];
+    expect(readings(readTime, texts)).toEqual([1_000, 0, 86_400_000]);
+    const ago = ['0s', '90s', '30m', '2h', '7d'];
+    expect(readings(readTime, ago)).toEqual(
+      [0, 90, 1_800, 7_200, 604_800].map((s) => 864_000_000 - s * 1_000),
+    );
+    const wrong = [
+      '',
+      'now',
+      '1970-02-30',
+      '1970-02-30T00:00:00Z',
+      '1970-01-01T00:00',
+      '-2h',
+      '2',
+      '2w',
+      '1.5h',
+    ];
+    refuses(readTime, wrong);
   });
 
-  test('that switches is on or off', () => {
-    expect(readings(readOnOff, ['on', 'off'])).toEqual([true, false]);
-    refuses(readOnOff, ['', 'ON', 'true', '1', 'on ']);
-  });
-
-  test('that is a name is not blank, and is taken as it is', () => {
+  test('that is a name is taken as it is', () => {
     expect(readings(readText, ['North', ' North '])).toEqual(['North', ' North ']);
-    refuses(readText, ['', ' ', '\t']);
   });
 
   test('that is a list is cut at commas, without blanks', () => {

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { expect, test } from 'vitest';
 import { createProgram } from '../../../../src/operator/cli/program.ts';
 import { keyIssued, opened, PREFIX } from '../../../support/accounts/account-samples.ts';

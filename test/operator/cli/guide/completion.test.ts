@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { describe, expect, test } from 'vitest';
 import { offersFor } from '../../../../src/operator/cli/guide/completion.ts';
 import { createProgram } from '../../../../src/operator/cli/program.ts';

@@ -1,7 +1,8 @@
 import { FuelError } from '../../../../base/errors.ts';
 import { authorOf } from '../../../../event-store/codec.ts';
 import type { Engines } from '../../../../service/engines/engines.ts';
-import { requireRange } from '../../../answers/filters.ts';
+import { readId, requireRange } from '../../../answers/filters.ts';
+import { readPrefix } from '../../../answers/names.ts';
 import { dataText, type Personal } from '../../../answers/timeline.ts';
 import { type AuditLine, audit } from '../../../audit/audit.ts';
 import { command } from '../../command/command.ts';
@@ -12,25 +13,26 @@ import { addAuditVerifyCommand } from './audit-verify-command.ts';
 
 export const addAuditCommand = command(
   {
-    usage: 'audit',
+    name: 'audit',
     summary: 'list what happened, who did it and when, in the order of the log',
     example: 'fuel audit --key a1b2c3d4e5 --newest --limit 20',
-    options: {
-      account: option.id('only events of this account'),
-      transaction: option.id('only events of this transaction'),
-      key: option.prefix('only events about this key and its webhook'),
-      actor: option.text('name', 'only events of this actor'),
-      type: option.valued(
-        'types',
-        'only events of these types, such as KeyIssued,KeySwitchedOff',
-        option.readEventTypes,
-      ),
-      ...option.sinceUntil('recorded'),
-      newest: option.flag('newest first'),
-      limit: option.count('at most this many'),
-      personal: option.personal,
-      follow: option.flag('continue with new events, until interrupted or --until'),
-    },
+    syntax: (it) =>
+      it
+        .option('--account <id>', 'only events of this account', readId)
+        .option('--transaction <id>', 'only events of this transaction', readId)
+        .option('--key <prefix>', 'only events about this key and its webhook', readPrefix)
+        .option('--actor <name>', 'only events of this actor', option.readText)
+        .option(
+          '--type <types>',
+          'only events of these types, such as KeyIssued,KeySwitchedOff',
+          option.readEventTypes,
+        )
+        .addOption(option.since('recorded'))
+        .addOption(option.until('recorded'))
+        .option('--newest', 'newest first')
+        .option('--limit <n>', 'at most this many', option.readCount)
+        .option('--personal', option.PERSONAL)
+        .option('--follow', 'continue with new events, until interrupted or --until'),
     async work({ engines, clock, out, signal }, _args, options) {
       requireRange(options);
       const { follow = false, newest = false, limit = Infinity, key, personal = false } = options;

@@ -1,7 +1,7 @@
 import { storeIdentity } from '../../../../event-store/store-identity.ts';
 import { LogVerifier } from '../../../../seals/checkpoint.ts';
 import { verifierOf } from '../../../../seals/seal-key.ts';
-import { requireRange } from '../../../answers/filters.ts';
+import { readId, requireRange } from '../../../answers/filters.ts';
 import { checkExport } from '../../../audit/check-export.ts';
 import { exportProof } from '../../../audit/export-proof.ts';
 import { command, leaf } from '../../command/command.ts';
@@ -11,19 +11,21 @@ import { Output } from '../../command/output.ts';
 import { readGiven } from './audit-verify-command.ts';
 
 export const addAuditExportCommand = command({
-  usage: 'export',
+  name: 'export',
   summary:
     "export an account's events and those of its transactions, each with the proof that it is in the sealed log",
   example: 'fuel audit export --account 7 --output north-haulage',
-  options: {
-    account: option.required(option.id('the account')),
-    ...option.sinceUntil('recorded'),
-    checkpoint: option.text(
-      'file',
-      'an older checkpoint, which the export proves to be continued; - for standard input',
-    ),
-    output: option.required(option.text('dir', 'a new or empty folder')),
-  },
+  syntax: (it) =>
+    it
+      .requiredOption('--account <id>', 'the account', readId)
+      .addOption(option.since('recorded'))
+      .addOption(option.until('recorded'))
+      .option(
+        '--checkpoint <file>',
+        'an older checkpoint, which the export proves to be continued; - for standard input',
+        option.readText,
+      )
+      .requiredOption('--output <dir>', 'a new or empty folder', option.readText),
   async work({ config, engines, clock, out, signal }, _args, options) {
     requireRange(options);
     await requireKnown(engines, { account: options.account });
@@ -37,14 +39,18 @@ export const addAuditExportCommand = command({
 });
 
 export const addAuditCheckCommand = leaf({
-  usage: 'check <dir>',
+  name: 'check',
   summary: 'check an export on any machine: every event, its proof and the signature',
   example: "fuel audit check north-haulage --key 'fuel-integration/6f1f…+8a384088+AQWw…'",
-  args: [String],
-  options: {
-    key: option.required(option.text('key', 'the public key, NAME+ID+KEY, or several separated by commas')),
-    json: option.json,
-  },
+  syntax: (it) =>
+    it
+      .argument('<dir>', 'the folder of the export')
+      .requiredOption(
+        '--key <key>',
+        'the public key, NAME+ID+KEY, or several separated by commas',
+        option.readText,
+      )
+      .option(...option.JSON_OPTION),
   async run([folder], { key, json = false }) {
     const { faults, ...checked } = await checkExport(folder, LogVerifier.parse(key));
     const out = new Output(json);

@@ -11,20 +11,27 @@ import * as option from '../../command/options.ts';
 const STANDARD_INPUT = 0;
 
 export const addAuditVerifyCommand = command({
-  usage: 'verify',
+  name: 'verify',
   summary:
     'prove event by event that the log is what was sealed, and that it matches a checkpoint kept elsewhere',
   example: 'fuel audit verify --checkpoint checkpoint-2026-09-01.txt',
-  options: {
-    checkpoint: option.text('file', 'a checkpoint that was kept elsewhere; - for standard input'),
-    since: option.count(
-      'begin at the newest seal of at most this size; everything before it counts as proven',
-    ),
-    key: option.text(
-      'key',
-      'the public key, NAME+ID+KEY, or several separated by commas (default: that of FUEL_SEAL_KEY)',
-    ),
-  },
+  syntax: (it) =>
+    it
+      .option(
+        '--checkpoint <file>',
+        'a checkpoint that was kept elsewhere; - for standard input',
+        option.readText,
+      )
+      .option(
+        '--since <n>',
+        'begin at the newest seal of at most this size; everything before it counts as proven',
+        option.readCount,
+      )
+      .option(
+        '--key <key>',
+        'the public key, NAME+ID+KEY, or several separated by commas (default: that of FUEL_SEAL_KEY)',
+        option.readText,
+      ),
   async work({ config, engines, clock, author, out, signal }, _args, options) {
     const store = engines.store();
     const key = verifierOf(await storeIdentity(store, clock), config, options.key);

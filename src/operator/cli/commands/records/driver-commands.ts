@@ -12,12 +12,14 @@ import * as option from '../../command/options.ts';
 const ID_ALONE = /^\d{1,6}$/;
 
 const find = command({
-  usage: 'find <who>',
+  name: 'find',
   summary:
     'list the transactions of a driver by id, or by a part of the name or number; this reads the whole log',
   example: 'fuel driver find "sam field" --account 7',
-  args: [option.readSearch],
-  options: { account: option.id('only transactions of this account') },
+  syntax: (it) =>
+    it
+      .argument('<who>', 'an id, or a part of the name or the mobile number', option.readSearch)
+      .option('--account <id>', 'only transactions of this account', readId),
   async work({ engines, out, signal }, [who], { account }) {
     if (account !== undefined) await requireKnown(engines, { account });
     const driver = ID_ALONE.test(who) ? readId(who) : who;
@@ -35,15 +37,15 @@ const find = command({
 });
 
 const redact = command({
-  usage: 'redact <id>',
+  name: 'redact',
   summary: "permanently remove a driver's name and number from an account's transactions",
   example: 'fuel driver redact 77 --account 7 --reason "request of 3 September 2026"',
-  args: [readId],
-  options: {
-    account: option.required(option.id('the account of the driver')),
-    reason: option.required(option.reason),
-    dryRun: option.flag('count what would change, and change nothing'),
-  },
+  syntax: (it) =>
+    it
+      .argument('<id>', 'the driver', readId)
+      .requiredOption('--account <id>', 'the account of the driver', readId)
+      .requiredOption('--reason <reason>', option.REASON, option.readText)
+      .option('--dry-run', 'count what would change, and change nothing'),
   changes: unlessDryRun,
   async work(session, [driverId], { account: accountId, reason, dryRun }) {
     const { config, engines, clock, author, out } = session;

@@ -12,25 +12,26 @@ import { openInput, requireReadable } from '../../command/long-work.ts';
 import * as option from '../../command/options.ts';
 
 export const erase = command({
-  usage: 'erase [ids...]',
+  name: 'erase',
   summary:
     'permanently remove transactions and their events; their ids are never recorded, shown or pushed again',
   example: 'fuel transaction erase 501 502 --reason "court order 2026/118"',
-  options: {
-    reason: option.required(option.reason),
-    file: option.text('file', 'a file of ids, one per line; - for standard input'),
-    yes: option.flag('do not ask for confirmation'),
-  },
+  syntax: (it) =>
+    it
+      .argument('[ids...]', 'the transactions', option.readIds)
+      .requiredOption('--reason <reason>', option.REASON, option.readText)
+      .option('--file <file>', 'a file of ids, one per line; - for standard input', option.readText)
+      .option('--yes', 'do not ask for confirmation'),
   changes: true,
   async check(_, { file, yes }) {
     if (!yes && !(process.stdin.isTTY && process.stderr.isTTY))
       throw option.usage('Erasing is permanent: without a terminal, confirm it with --yes.');
     if (file !== undefined) await requireReadable(file);
   },
-  async work(session, given, { reason, file, yes }) {
+  async work(session, [given], { reason, file, yes }) {
     const { config, engines, clock, author, out, signal } = session;
     const listed = file === undefined ? [] : await idsIn(file, signal);
-    const ids = [...new Set([...given.map(readId), ...listed])];
+    const ids = [...new Set([...given, ...listed])];
     if (ids.length === 0) throw option.usage('Name the ids of the transactions, or a --file of them.');
     if (!yes) await confirm(ids);
     const parts = { store: engines.store(), queue: engines.queue(), view: engines.view() };

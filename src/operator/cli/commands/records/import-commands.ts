@@ -11,11 +11,13 @@ import * as option from '../../command/options.ts';
 const DEFAULT_LIMIT = 50;
 
 export const importFile = command({
-  usage: 'import <file>',
+  name: 'import',
   summary: 'record transaction events from a file of JSON lines, or from standard input (-)',
   example: 'fuel transaction import september.jsonl',
-  args: [option.readText],
-  options: { dryRun: option.flag('judge every line and record nothing') },
+  syntax: (it) =>
+    it
+      .argument('<file>', 'JSON lines, one event each; - for standard input', option.readText)
+      .option('--dry-run', 'judge every line and record nothing'),
   changes: unlessDryRun,
   begins: true,
   check: ([file]) => requireReadable(file),
@@ -40,13 +42,13 @@ export const importFile = command({
 });
 
 const list = command({
-  usage: 'list',
+  name: 'list',
   summary: 'list imports, newest first',
   example: 'fuel import list --since 2026-09-01T00:00:00Z',
-  options: {
-    since: option.time('begun at or after this time'),
-    limit: option.withDefault(option.count('at most this many'), DEFAULT_LIMIT),
-  },
+  syntax: (it) =>
+    it
+      .addOption(option.since('begun'))
+      .option('--limit <n>', 'at most this many', option.readCount, DEFAULT_LIMIT),
   async work({ engines, clock, out }, _, { since, limit }) {
     let printed = 0;
     for await (const entry of listImports(engines.store(), { sinceMs: since, nowMs: clock.now() })) {
@@ -57,10 +59,10 @@ const list = command({
 });
 
 const show = command({
-  usage: 'show <id>',
+  name: 'show',
   summary: 'show what an import recorded and what is left of it',
   example: 'fuel import show 2026-09-03-1a2b3c4d',
-  args: [String],
+  syntax: (it) => it.argument('<id>', 'the import'),
   async work({ engines, out }, [id]) {
     const shown = await importShown(engines.store(), await requireImport(engines, id));
     out.answer(shown);
@@ -71,14 +73,14 @@ const show = command({
 });
 
 const voidAll = command({
-  usage: 'void <id>',
+  name: 'void',
   summary: 'void the transactions that an import recorded and that customers still see',
   example: 'fuel import void 2026-09-03-1a2b3c4d --reason "sent twice by the provider"',
-  args: [String],
-  options: {
-    reason: option.required(option.reason),
-    dryRun: option.flag('count what would be voided, and record nothing'),
-  },
+  syntax: (it) =>
+    it
+      .argument('<id>', 'the import')
+      .requiredOption('--reason <reason>', option.REASON, option.readText)
+      .option('--dry-run', 'count what would be voided, and record nothing'),
   changes: unlessDryRun,
   async work(session, [id], { reason, dryRun }) {
     const { engines, clock, author, out } = session;

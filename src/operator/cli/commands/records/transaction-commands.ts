@@ -1,9 +1,10 @@
+import { type Command, Option } from '@commander-js/extra-typings';
 import { FuelError } from '../../../../base/errors.ts';
 import { VISIBLE_STATUSES } from '../../../../domain/transaction-events.ts';
 import { EARLIEST_MS, LATEST_MS } from '../../../../domain/values/date-time.ts';
 import { listRows } from '../../../../pull/view/list-rows.ts';
 import type { Place } from '../../../../pull/view/transactions-view.ts';
-import { readId } from '../../../answers/filters.ts';
+import { readId, readTime } from '../../../answers/filters.ts';
 import {
   findTransaction,
   hasPlate,
@@ -23,28 +24,28 @@ const DEFAULT_LIMIT = 50;
 /** One command reads at most this many records. */
 const MAX_READ = 200_000;
 
-const LIST = {
-  account: option.required(option.id('transactions of this account')),
-  from: option.time('created at or after this time'),
-  to: option.time('created at or before this time'),
-  corporate: option.id('only transactions of this corporate'),
-  plate: option.valued(
-    'text',
-    'the number plate contains this text; only letters and digits count, in any case',
-    option.readSearch,
-  ),
-  status: option.choice('status', 'only transactions of this status', VISIBLE_STATUSES),
-  limit: option.withDefault(option.count('at most this many'), DEFAULT_LIMIT),
-  after: option.id('continue after this transaction'),
-};
-type ListOptions = option.Values<typeof LIST>;
+const listSyntax = (it: Command) =>
+  it
+    .requiredOption('--account <id>', 'transactions of this account', readId)
+    .option('--from <time>', 'created at or after this time', readTime)
+    .option('--to <time>', 'created at or before this time', readTime)
+    .option('--corporate <id>', 'only transactions of this corporate', readId)
+    .option(
+      '--plate <text>',
+      'the number plate contains this text; only letters and digits count, in any case',
+      option.readSearch,
+    )
+    .addOption(new Option('--status <status>', 'only transactions of this status').choices(VISIBLE_STATUSES))
+    .option('--limit <n>', 'at most this many', option.readCount, DEFAULT_LIMIT)
+    .option('--after <id>', 'continue after this transaction', readId);
+type ListOptions = ReturnType<ReturnType<typeof listSyntax>['opts']>;
 
 const list = command({
-  usage: 'list',
+  name: 'list',
   summary:
     'list the transactions of an account that customers see, newest first; voided and cancelled ones are in fuel audit',
   example: 'fuel transaction list --account 7 --plate "ABC 123" --from 2026-09-01T00:00:00Z',
-  options: LIST,
+  syntax: listSyntax,
   async work({ engines, out }, _, options) {
     const { account, from = EARLIEST_MS, to = LATEST_MS, corporate, plate, status, limit } = options;
     if (from > to) {
@@ -83,11 +84,10 @@ const list = command({
 });
 
 const show = command({
-  usage: 'show <id>',
+  name: 'show',
   summary: 'show what happened to a transaction, whether customers see it, and its deliveries',
   example: 'fuel transaction show 501',
-  args: [readId],
-  options: { personal: option.personal },
+  syntax: (it) => it.argument('<id>', 'the transaction', readId).option('--personal', option.PERSONAL),
   async work(session, [id], { personal }) {
     const { engines, out } = session;
     const parts = { ...deliveryContext(session), view: engines.view(), accountOf: accountOf(session) };
