@@ -90,7 +90,7 @@ export function decide(command: AccountCommand, account: Account | undefined): A
   if (command.type === 'OpenAccount') return openAccount(command, account);
   const id = command.accountId;
   if (account === undefined) {
-    return refused(`account ${id} is not open: run fuel account open ${id} --name …`);
+    return refused(`account ${id} is not open. Run \`fuel account open ${id} --name …\``);
   }
   if (account.closed !== null && !isForClosed(command)) {
     return refused(isClosed(id, account.closed));
@@ -132,7 +132,7 @@ function openAccount(command: Command<'OpenAccount'>, account: Account | undefin
   if (account.closed !== null) return refused(isClosed(accountId, account.closed));
   if (account.name === name) return unchanged;
   return refused(
-    `account ${accountId} is open under the name ${account.name}: to change it run fuel account rename ${accountId} --name …`,
+    `account ${accountId} is open under the name ${account.name}. Run \`fuel account rename ${accountId} --name …\``,
   );
 }
 
@@ -157,7 +157,7 @@ function isForClosed({ type }: AccountCommand): boolean {
 }
 
 function isClosed(id: number, { reason }: NonNullable<Account['closed']>): string {
-  return `account ${id} is closed (${reason}): run fuel account reopen ${id} --reason … first`;
+  return `account ${id} is closed (${reason}). Run \`fuel account reopen ${id} --reason …\` first`;
 }
 
 function setChargingProfile(command: Command<'SetChargingProfile'>, account: Account): AccountDecision {
@@ -196,8 +196,8 @@ function setCorporate(command: Command<'SetCorporate'>, account: Account): Accou
   if (isBlank(name)) return refused('a corporate needs a name: give one with --name');
   if (groupId !== null && !account.groups.has(groupId)) {
     return refused(
-      `account ${accountId} has no corporate group ${groupId}: ` +
-        `run fuel account group ${accountId} ${groupId} --name … first`,
+      `account ${accountId} has no corporate group ${groupId}. ` +
+        `Run \`fuel account group ${accountId} ${groupId} --name …\` first`,
     );
   }
   const corporate = { account_id: accountId, corporate_id: corporateId };

@@ -32,9 +32,7 @@ export function decideOnKey(command: KeyCommand, account: Account): KeyDecision 
   const { accountId, prefix } = command;
   const key = account.keys.get(prefix);
   if (key === undefined) {
-    return refused(
-      `account ${accountId} has no key ${prefix}: run fuel key list --account ${accountId} to see its keys`,
-    );
+    return refused(`account ${accountId} has no key ${prefix}. Run \`fuel key list --account ${accountId}\``);
   }
   return decideKey(command, account, key);
 }

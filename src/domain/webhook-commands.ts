@@ -158,7 +158,7 @@ function requestRedelivery(command: Command<'RequestRedelivery'>, key: AccountKe
 /** Returns why nothing is sent to the key's webhook, with what to do about it; `undefined` if it is open. */
 function webhookIneligibleReason(key: AccountKey): Refused | undefined {
   const { prefix, webhook } = key;
-  if (!key.active) return refused(`key ${prefix} is switched off: run fuel key on ${prefix} first`);
+  if (!key.active) return refused(`key ${prefix} is switched off. Run \`fuel key on ${prefix}\` first`);
   if (webhook === null) return noWebhook(key);
   return webhook.disabled === null ? undefined : isDisabled(prefix, webhook.disabled);
 }
@@ -168,25 +168,25 @@ function accessIneligibleReason(account: Account, atMs: number): Refused | undef
   if (access.open) return undefined;
   if (access.code === 'API_INTEGRATION_NOT_ENABLED') {
     return refused(
-      `the integration of account ${account.id} is off: run fuel account integration ${account.id} on first`,
+      `the integration of account ${account.id} is off. Run \`fuel account integration ${account.id} on\` first`,
     );
   }
   return refused(
-    `account ${account.id} has no current charging profile: run fuel account profile ${account.id} … first`,
+    `account ${account.id} has no current charging profile. Run \`fuel account profile ${account.id} …\` first`,
   );
 }
 
 function noSecret({ prefix }: AccountKey): Refused {
-  return refused(`key ${prefix} has no webhook secret: it gets one with fuel webhook set ${prefix} URL`);
+  return refused(`key ${prefix} has no webhook secret. It gets one with \`fuel webhook set ${prefix} URL\``);
 }
 
 function noWebhook({ prefix }: AccountKey): Refused {
-  return refused(`key ${prefix} has no webhook: run fuel webhook set ${prefix} URL first`);
+  return refused(`key ${prefix} has no webhook. Run \`fuel webhook set ${prefix} URL\` first`);
 }
 
 function isDisabled(prefix: string, { reason }: NonNullable<AccountWebhook['disabled']>): Refused {
   return refused(
-    `the webhook of key ${prefix} is disabled (${reason}): run fuel webhook enable ${prefix} first`,
+    `the webhook of key ${prefix} is disabled (${reason}). Run \`fuel webhook enable ${prefix}\` first`,
   );
 }
 

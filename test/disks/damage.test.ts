@@ -39,7 +39,7 @@ async function started(dataDir: string): Promise<string> {
   const { isReady, ended } = await served(dataDir);
   const { stdout, stderr } = ended;
   if (isReady && ended.code === 0) return 'starts';
-  return `refuses: ${/\b(STORE_[A-Z]+|REFUSED)\b/.exec(stdout + stderr)?.[1] ?? 'is not ready'}`;
+  return `refuses: ${/\((STORE_[A-Z]+)\)/.exec(stdout + stderr)?.[1] ?? 'is not ready'}`;
 }
 
 /** Returns the checks that found something wrong, with what they say. */

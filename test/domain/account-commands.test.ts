@@ -106,7 +106,9 @@ describe('an account', () => {
     for (const command of commands)
       given(...history)
         .when(command)
-        .thenRefused(/^account 7 is closed \(contract ended\): run fuel account reopen 7 --reason … first$/);
+        .thenRefused(
+          /^account 7 is closed \(contract ended\)\. Run `fuel account reopen 7 --reason …` first$/,
+        );
     const rewrapped = { ...SECRET, master_key_id: 'other' };
     given(...history)
       .when({ type: 'RewrapWebhookSecret', ...KEY, secret: rewrapped })
@@ -144,7 +146,7 @@ describe('an account', () => {
       setWebhookUrl('https://example.com/'),
       { type: 'RemoveWebhook', ...KEY },
     ];
-    const reason = 'account 7 is not open: run fuel account open 7 --name …';
+    const reason = 'account 7 is not open. Run `fuel account open 7 --name …`';
     for (const command of commands) expect(decide(command, undefined)).toEqual({ kind: 'refused', reason });
   });
 
@@ -254,7 +256,7 @@ describe('a corporate', () => {
   });
 
   test('goes into known groups only', () => {
-    const unknown = /account 7 has no corporate group 4: run fuel account group 7 4/;
+    const unknown = /account 7 has no corporate group 4\. Run `fuel account group 7 4/;
     given(opened(), groupAdded()).when(setCorporate('North Depot', 4)).thenRefused(unknown);
     given(opened(), groupAdded(), corporateAdded(3)).when(setCorporate('South', 4)).thenRefused(unknown);
   });

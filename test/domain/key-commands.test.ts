@@ -79,7 +79,7 @@ describe('a key', () => {
   });
 
   test('that was never issued is named with the way to find those that were', () => {
-    const reason = /account 7 has no key abcdefghij: run fuel key list --account 7/;
+    const reason = /account 7 has no key abcdefghij\. Run `fuel key list --account 7`/;
     given(opened())
       .when({ type: 'SwitchKeyOff', ...KEY })
       .thenRefused(reason);

@@ -66,7 +66,7 @@ describe('a webhook secret', () => {
   test('cannot be rewrapped where the key has none', () => {
     given(...issued)
       .when(rewrap)
-      .thenRefused(/has no webhook secret: .*fuel webhook set/);
+      .thenRefused(/has no webhook secret\. .*fuel webhook set/);
   });
 });
 
@@ -107,14 +107,14 @@ describe('a webhook', () => {
     (command) => {
       given(...issued)
         .when(command)
-        .thenRefused(/has no webhook: run fuel webhook set abcdefghij URL first/);
+        .thenRefused(/has no webhook\. Run `fuel webhook set abcdefghij URL` first/);
     },
   );
 
   test.each<AccountCommand>([testRequest, redeliver()])('must not be disabled for $type', (command) => {
     given(...disabled)
       .when(command)
-      .thenRefused(/is disabled \(50 failed\): run fuel webhook enable abcdefghij first/);
+      .thenRefused(/is disabled \(50 failed\)\. Run `fuel webhook enable abcdefghij` first/);
   });
 
   test.each<AccountCommand>([testRequest, redeliver()])(
@@ -122,7 +122,7 @@ describe('a webhook', () => {
     (command) => {
       given(...withWebhook, onKey('KeySwitchedOff'))
         .when(command)
-        .thenRefused(/is switched off: run fuel key on abcdefghij first/);
+        .thenRefused(/is switched off\. Run `fuel key on abcdefghij` first/);
     },
   );
 });

@@ -38,7 +38,7 @@ it('continues after SIGINT where it was', async () => {
   const { code, stderr } = await result;
   expect([code, stderr]).toEqual([
     1,
-    expect.stringMatching(/interrupted: run the same command again to continue\n$/),
+    expect.stringMatching(/Interrupted: run the same command again to continue\n$/),
   ]);
   const second = await service.done(['account', 'apply', file, '--json']);
   expect(second.json.refused).toBe(0);

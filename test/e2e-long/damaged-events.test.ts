@@ -56,7 +56,7 @@ describe.skipIf(onServers)('a service whose events are damaged', () => {
 
     await service.start();
     const { stderr } = await service.fuel(['verify', '--repair']);
-    expect(stderr).toContain(`STORE_DAMAGED: ${file} is damaged`);
+    expect(stderr).toContain(`fuel: ${file} is damaged`);
     expect(await count()).toBe(COUNT);
     await service.stop();
   });

@@ -111,7 +111,7 @@ test('a page of events that cannot be read is named with its file and what to re
     ['projection', 'rebuild', 'transactions'],
   ]) {
     const { code, stderr } = await fuel(...command);
-    expect([code, stderr]).toEqual([1, expect.stringContaining(`STORE_DAMAGED: ${events} is damaged`)]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`fuel: ${events} is damaged`)]);
   }
   expect((await fuel('doctor')).stdout).toMatch(/events\.db is damaged/);
   expect(await all()).toEqual(before);

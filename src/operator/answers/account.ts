@@ -35,6 +35,39 @@ export function accountLine({ id, account, unreadable }: Entry, nowMs: number) {
   };
 }
 
+/** The longest name, and what a date has, in a line that fits into 100 columns. */
+const MAX_NAME = 24;
+const DATE_LENGTH = 'YYYY-MM-DD'.length;
+
+/** A line for people: whether the account has access, and the states of its webhooks, the worst first. */
+export function accountShown({ account }: Entry, line: ReturnType<typeof accountLine>, nowMs: number) {
+  const { id, name, access_until: until, keys } = line;
+  const active = [...(account?.keys.values() ?? [])].filter((key) => key.active);
+  const webhooks = WORST_FIRST.flatMap((state) => {
+    const count = active.filter(({ webhook }) => webhookState(webhook).state === state).length;
+    return count === 0 ? [] : [`${count} ${state}`];
+  });
+  return {
+    id,
+    name: name !== null && name.length > MAX_NAME ? `${name.slice(0, MAX_NAME - 1)}…` : name,
+    access: line.access ? 'open' : `no: ${whyClosed(account, nowMs)}`,
+    keys,
+    webhooks: webhooks.join(', ') || 'none',
+    until: until === null ? null : until.slice(0, DATE_LENGTH),
+  };
+}
+
+/** Says in a few words why an account has no access. */
+function whyClosed(account: Account | undefined, nowMs: number): string {
+  if (account === undefined) return 'unreadable';
+  if (account.closed !== null) return 'closed';
+  if (!account.integration.enabled) return 'integration off';
+  const profile = profileAccess(account, nowMs);
+  const day = (ms: number): string => formatDateTime(ms).slice(0, DATE_LENGTH);
+  if (!profile.active && profile.startsAtMs !== undefined) return `profile from ${day(profile.startsAtMs)}`;
+  return profile.sinceMs === undefined ? 'no profile' : `profile ended ${day(profile.sinceMs)}`;
+}
+
 type Entry = Pick<DirectoryAccount, 'id' | 'account' | 'unreadable'>;
 
 /** Says in a word if requests of the account are answered now. */

@@ -40,10 +40,7 @@ export function requireRange({
   readonly until?: number | undefined;
 }): void {
   if (since === undefined || until === undefined || since <= until) return;
-  throw new FuelError(
-    'USAGE',
-    '--since must not be later than --until',
-  );
+  throw new FuelError('USAGE', '--since must not be later than --until');
 }
 
 /** Throws if the time is in the future. */

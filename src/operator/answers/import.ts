@@ -61,10 +61,11 @@ export function unknownNote({ accounts, corporates }: UnknownNames, importId: st
     ...corporates.map((each) => `corporate ${each.corporate} of account ${each.account}`),
   ];
   if (names.length === 0) return undefined;
+  const what = account === undefined ? 'a corporate' : 'an account';
   const add =
     account === undefined
       ? `fuel account corporate ${first?.account} ${first?.corporate} --name NAME`
       : `fuel account open ${account} --name NAME`;
   const undo = `fuel import void ${importId} --reason REASON`;
-  return `warning: the directory lacks ${some(names)}: where that is right, ${add}; where it is a mistake, ${undo}`;
+  return `Unknown ${some(names)}. If ${what} is new: ${add}. If the file is wrong: ${undo}`;
 }

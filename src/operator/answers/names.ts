@@ -46,21 +46,25 @@ export async function unknownName(
   const owner = key === undefined ? undefined : await ownerOf(key);
   if (key !== undefined && owner === undefined) return unknownKey(key);
   if (account !== undefined && owner !== undefined && account !== owner) {
-    return `the key ${key} is of account ${owner}, not of account ${account}`;
+    return `Key ${key} belongs to account ${owner}, not to account ${account}`;
   }
   if (transaction === undefined) return undefined;
   const stream = transactionStream(transaction);
   const [first] = await store.readStream(stream);
   if (first !== undefined || (await store.isErased(stream))) return undefined;
-  return `transaction ${transaction} is not known`;
+  return unknownTransaction(transaction);
 }
 
 export function unknownAccount(account: number): string {
-  return `account ${account} is not known: fuel account list`;
+  return `No account ${account}. See \`fuel account list\``;
 }
 
 export function unknownKey(prefix: string): string {
-  return `no key has the prefix ${prefix}: fuel key list shows them all`;
+  return `No key ${prefix}. See \`fuel key list\``;
+}
+
+export function unknownTransaction(id: number): string {
+  return `No transaction ${id} was ever recorded`;
 }
 
 /** Returns `1 webhook`, `2 webhooks`. */

@@ -103,12 +103,3 @@ export function dataText(data: unknown, { personal }: Personal): string {
   const hidden = ['driver', 'reason'].filter((name) => (members[name] ?? null) !== null);
   return JSON.stringify({ ...members, ...Object.fromEntries(hidden.map((name) => [name, HIDDEN])) });
 }
-
-/** Removes the driver's name and number from a reason, which may quote an event's data. */
-export function withoutDriver(reason: string, data: unknown): string {
-  const { name, mobile_number } = membersOf(membersOf(data).driver);
-  return [name, mobile_number]
-    .filter((value) => value !== null && value !== undefined && value !== '')
-    .flatMap((value) => [JSON.stringify(value), ...(typeof value === 'string' ? [value] : [])])
-    .reduce((text, personal) => text.replaceAll(personal, '…'), reason);
-}

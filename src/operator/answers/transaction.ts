@@ -139,13 +139,13 @@ export function transactionAnswer(found: FoundTransaction) {
 }
 
 /**
- * The transaction for people: a timeline instead of deliveries, and what the view has applied. The driver, and the reasons of
- * events, are shown only if they may be `personal`.
+ * The transaction for people: a timeline instead of deliveries, and what the view has applied. The driver, the
+ * reasons of events and a whole record are shown only if they may be `personal`.
  */
 export function transactionShown(found: FoundTransaction, { personal }: Personal) {
   const { id, events, applied } = found;
   const { record: whole, ...visibility } = seenOf(found);
-  const record = whole === undefined || personal ? whole : recordWithoutDriver(whole);
+  const record = whole === undefined || personal ? whole : HIDDEN;
   return {
     id,
     ...visibility,
@@ -163,18 +163,11 @@ export function transactionShown(found: FoundTransaction, { personal }: Personal
 /** Says if a record that customers do not see yet will appear by itself. */
 function appliedText({ events, isErased, viewPosition }: FoundTransaction): string {
   const last = events.at(-1);
-  if (isErased) return 'erased, and still shown: fuel verify repairs that';
-  if (last === undefined) return 'no event calls for what is shown: fuel verify repairs that';
+  if (isErased) return 'erased, and still shown: `fuel verify view --repair` repairs that';
+  if (last === undefined) return 'no event recorded it: `fuel verify view --repair` repairs that';
   return last.position > viewPosition
     ? `not applied yet: the view is at ${viewPosition} of the log, the newest event at ${last.position}`
     : 'all of its events were applied';
-}
-
-/** Replaces the driver in a record's text. Quotes within texts are escaped, so it finds only members of the record. */
-function recordWithoutDriver(record: string): string {
-  const from = record.lastIndexOf('"driver":{');
-  const to = record.indexOf('},"fees":', from) + 1;
-  return from === -1 || to === 0 ? record : `${record.slice(0, from)}"driver":"${HIDDEN}"${record.slice(to)}`;
 }
 
 /** Returns a record's text with the photos' names instead of URLs, which only a request makes. */

@@ -29,7 +29,7 @@ export const FOLLOWER_CHECKS: readonly Check[] = [
       return {
         detail: eachOf(followers, ({ holder }) => holder ?? 'nothing to do yet'),
         problems: idle.map(({ name }) =>
-          act(`no live process works on ${name}`, {
+          act(`no running process has the role ${roleOf(name)}, which works on ${name}`, {
             id: `follower-${name}-idle`,
             words: ['serve', '--role', roleOf(name)],
           }),

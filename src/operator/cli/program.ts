@@ -67,8 +67,11 @@ export function createProgram(): CommandUnknownOpts {
 function report(error: unknown, { json }: { readonly json: boolean }): number {
   const fault = faultOf(error);
   if (fault === undefined) return 0;
-  const { code, message, exitCode } = fault;
-  printError(json && code !== undefined ? `${JSON.stringify({ code, message })}\n` : `fuel: ${message}\n`);
+  const { code, exitCode } = fault;
+  const message = fault.message.replace(/^[a-z](?=[a-z']* )/, (letter) => letter.toUpperCase());
+  // The documents list the states of the stores by their codes.
+  const named = code?.startsWith('STORE_') ? ` (${code})` : '';
+  printError(`${json && code ? JSON.stringify({ code, message }) : `fuel: ${message}${named}`}\n`);
   return exitCode;
 }
 
@@ -92,7 +95,7 @@ function faultOf(error: unknown): Fault | undefined {
     return { code, message: `${message}${cause}`, exitCode: code === 'USAGE' ? EXIT_USAGE : EXIT_FAILED };
   }
   if (error instanceof DOMException && error.name === 'AbortError')
-    return { message: 'interrupted', exitCode: EXIT_FAILED };
+    return { message: 'Interrupted', exitCode: EXIT_FAILED };
   if (isOfOperatingSystem(error))
     return {
       message: `${error.message}. Check the disk and who owns its files: \`fuel doctor\``,
@@ -125,7 +128,7 @@ function endOnLostOutput(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
     const what =
-      'standard output cannot be written: the printed output is incomplete, but nothing that was recorded is lost';
+      'standard output cannot be written. What was printed is incomplete, but nothing that was recorded is lost';
     process.exit(report(new FuelError('OUTPUT_LOST', what, { cause: error }), { json: false }));
   });
 }

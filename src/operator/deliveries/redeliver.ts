@@ -61,7 +61,7 @@ export async function redeliverByIds(
   const known: DeliverySummary[] = [];
   for (const id of new Set(ids)) {
     const delivery = await options.queue.find(id);
-    if (delivery === undefined) redelivery.refuse(id, 'there is no such delivery: fuel delivery list');
+    if (delivery === undefined) redelivery.refuse(id, 'There is no such delivery. See `fuel delivery list`');
     else known.push(delivery);
   }
   for (const [prefix, ofKey] of Map.groupBy(known, (delivery) => delivery.prefix)) {

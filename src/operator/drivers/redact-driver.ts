@@ -77,7 +77,7 @@ export async function redactDriver(
   if (ids.length === 0)
     throw new FuelError(
       'REFUSED',
-      `no transaction of account ${accountId} has the driver ${driverId}: fuel driver find`,
+      `No transaction of account ${accountId} has the driver ${driverId}. See \`fuel driver find\``,
     );
   if (dryRun) {
     const [rows, deliveries] = [await countRows(ids, options), await countDeliveries(ids, options)];

@@ -48,7 +48,7 @@ export function assertServable(checkpoint: Checkpoint | undefined): asserts chec
 export function notServable(): FuelError {
   return new FuelError(
     'STORE_UNAVAILABLE',
-    'the transactions view is not built yet: start fuel serve, which builds it; fuel projection status shows the progress',
+    'the transactions view is not built yet. Start `fuel serve`, which builds it; `fuel projection status` shows the progress',
   );
 }
 

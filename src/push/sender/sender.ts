@@ -129,7 +129,7 @@ export function configuredSender(
 
 async function send(parts: Parts, request: SendRequest): Promise<Sent> {
   const read = readTarget(request.url, parts.allowPrivate);
-  if (!read.ok) return notSent(failure('forbidden', read.reason));
+  if (!read.ok) return notSent(failure('forbidden', `the webhook URL ${read.reason}`));
   const { target } = read;
   const found = await parts.names.find(target.host);
   if (!found.ok) return notSent(failure('dns', found.detail));

@@ -28,7 +28,7 @@ export interface Target {
 
 type ReadTarget =
   | { readonly ok: true; readonly target: Target }
-  | { readonly ok: false /** What the URL must be. */; readonly reason: string };
+  | { readonly ok: false /** What the URL must be: `must use port 443`. */; readonly reason: string };
 
 /**
  * Reads a URL and judges its form: `https`, port 443, a host that may be public, and neither user name, password nor
@@ -37,8 +37,9 @@ type ReadTarget =
  */
 export function readTarget(text: string, allowPrivate: boolean): ReadTarget {
   const url = URL.parse(text);
-  const fault = url === null ? 'must be a URL such as https://example.com/hook' : faultOf(url, allowPrivate);
-  if (url === null || fault !== undefined) return { ok: false, reason: `the webhook URL ${fault}` };
+  if (url === null) return { ok: false, reason: 'must be a URL such as https://example.com/hook' };
+  const fault = faultOf(url, allowPrivate);
+  if (fault !== undefined) return { ok: false, reason: fault };
   const { href, origin, hostname, port, pathname, search } = url;
   const host = hostOf(hostname);
   const target = { url: href, origin, host, port: port === '' ? 443 : Number(port), path: pathname + search };
@@ -89,7 +90,7 @@ export async function judgeTarget(
   { allowPrivate, names }: { readonly allowPrivate: boolean; readonly names: NameLookup },
 ): Promise<JudgedTarget> {
   const read = readTarget(text, allowPrivate);
-  if (!read.ok) throw notPossible(read.reason);
+  if (!read.ok) throw refused(`it ${read.reason}`);
   const { url, host } = read.target;
   const found = await names.find(host);
   if (!found.ok) {
@@ -97,11 +98,11 @@ export async function judgeTarget(
   }
   const forbidden = allowPrivate ? undefined : forbiddenAmong(found.addresses);
   if (forbidden !== undefined) {
-    throw notPossible(`${host} resolves to ${forbidden}, which is not on the public internet`);
+    throw refused(`${host} resolves to ${forbidden}, which is not on the public internet`);
   }
   return { url, warning: null };
 }
 
-function notPossible(reason: string): FuelError {
-  return new FuelError('REFUSED', `the webhook URL is not possible: ${reason}`);
+function refused(reason: string): FuelError {
+  return new FuelError('REFUSED', `Webhook URL refused: ${reason}`);
 }

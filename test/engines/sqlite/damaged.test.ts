@@ -102,6 +102,6 @@ test('a command on a damaged file fails with the path of the file, and without a
   writeFileSync(events, 'a letter to the operator'.repeat(1_000));
   const { code, stderr } = await fuel('account', 'list');
   expect(code).toBe(1);
-  expect(stderr).toContain(`fuel: STORE_DAMAGED: ${events} is damaged`);
+  expect(stderr).toContain(`fuel: ${events} is damaged`);
   expect(stderr).not.toContain('    at ');
 });

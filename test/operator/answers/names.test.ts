@@ -19,9 +19,9 @@ describe('a name that was never recorded', () => {
   test.each<[Names, string | undefined]>([
     [{}, undefined],
     [{ account: 7, key: PREFIX }, undefined],
-    [{ account: 8 }, 'account 8 is not known: fuel account list'],
-    [{ key: 'zzzzzzzzzz' }, 'no key has the prefix zzzzzzzzzz: fuel key list shows them all'],
-    [{ transaction: 4 }, 'transaction 4 is not known'],
+    [{ account: 8 }, 'No account 8. See `fuel account list`'],
+    [{ key: 'zzzzzzzzzz' }, 'No key zzzzzzzzzz. See `fuel key list`'],
+    [{ transaction: 4 }, 'No transaction 4 was ever recorded'],
     [{ transaction: 5 }, undefined],
   ])('of %j is said: %s', async (names, said) => {
     expect(await unknownName(names, parts)).toBe(said);
@@ -31,7 +31,7 @@ describe('a name that was never recorded', () => {
     const named = { ...parts, isNamed: async () => true };
     expect(await unknownName({ account: 8 }, named)).toBeUndefined();
     expect(await unknownName({ account: 8, key: PREFIX }, named)).toBe(
-      `the key ${PREFIX} is of account 7, not of account 8`,
+      `Key ${PREFIX} belongs to account 7, not to account 8`,
     );
   });
 });

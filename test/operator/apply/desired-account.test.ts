@@ -63,7 +63,7 @@ describe('an account as it should be', () => {
     const closed = { type: 'AccountClosed', data: { account_id: 7, reason: 'ended' } } as const;
     expect(wanted([...history, closed], { name: 'Harbour Freight', contacts: [] })).toEqual({
       kind: 'refused',
-      reason: 'account 7 is closed (ended): run fuel account reopen 7 --reason … first',
+      reason: 'account 7 is closed (ended). Run `fuel account reopen 7 --reason …` first',
     });
   });
 

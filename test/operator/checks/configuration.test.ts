@@ -88,7 +88,7 @@ describe('a connection string', () => {
     const shown = await fuel('config', 'show', '--json');
     expect([shown.code, shown.json.faults]).toEqual([1, ['MONGODB_URL: option foo is not supported']]);
     const { code, stderr } = await fuel('delivery', 'list');
-    expect([code, stderr]).toEqual([1, 'fuel: CONFIG_INVALID: MONGODB_URL: option foo is not supported\n']);
+    expect([code, stderr]).toEqual([1, 'fuel: MONGODB_URL: option foo is not supported\n']);
   });
 
   test('is never printed by a driver', async () => {

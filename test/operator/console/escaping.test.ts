@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { withoutDriver } from '../../../src/operator/answers/timeline.ts';
 import { commandLine } from '../../../src/operator/console/html/commands.ts';
 import { block, html, line, render } from '../../../src/operator/console/html/html.ts';
 import { content, documentOf, listOf } from '../../../src/operator/console/html/parts.ts';
@@ -104,10 +103,3 @@ test.for(['bash', 'sh'])(
     expect(read).toEqual(many);
   },
 );
-
-test('a reason that quotes the driver is shown without the driver', () => {
-  const data = { driver: { name: 'Sam Field', mobile_number: { number: '+15550100' } } };
-  const reason = 'driver.name "Sam Field" and {"number":"+15550100"} of Sam Field are odd';
-  expect(withoutDriver(reason, data)).toBe('driver.name … and … of … are odd');
-  expect(withoutDriver(reason, undefined)).toBe(reason);
-});

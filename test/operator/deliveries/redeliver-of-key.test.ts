@@ -69,7 +69,7 @@ describe('redelivering what failed', () => {
     const { options, ended, account } = await startRedelivering();
     await ended(1, 'failed');
     await account(onKey('KeySwitchedOff'));
-    await expect(countRedeliverable(ofKey, options)).rejects.toThrow(/is switched off: run fuel key on/);
+    await expect(countRedeliverable(ofKey, options)).rejects.toThrow(/is switched off\. Run `fuel key on/);
   });
 
   test('leaves out what was voided, cancelled or erased, which is no refusal; counting it changes nothing', async () => {

@@ -31,6 +31,6 @@ test('a URL that was set under other rules is refused with the reason', () => {
   expect(readTarget('https://127.0.0.1:8443/', true).ok).toBe(true);
   expect(readTarget('https://127.0.0.1:8443/', false)).toEqual({
     ok: false,
-    reason: 'the webhook URL must use port 443',
+    reason: 'must use port 443',
   });
 });

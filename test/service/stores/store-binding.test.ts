@@ -116,7 +116,7 @@ describe('a store', () => {
       '--reason',
       'x',
     );
-    expect([moved.code, moved.stderr]).toEqual([1, expect.stringContaining('the store belongs to staging')]);
+    expect([moved.code, moved.stderr]).toEqual([1, expect.stringContaining('The store belongs to staging')]);
   });
 
   test('learns a further key beside one that it knows, and then takes either', async () => {
@@ -155,7 +155,7 @@ describe('a store', () => {
       expect([code, stdout, stderr]).toEqual([
         1,
         '',
-        expect.stringContaining(`there is no store in ${dataDir}:`),
+        expect.stringContaining(`There is no store in ${dataDir}.`),
       ]);
       expect(existsSync(dataDir)).toBe(false);
     },
@@ -163,7 +163,7 @@ describe('a store', () => {
 
   test('is made by a command that records, which says where', async () => {
     const { fuel, dataDir } = start();
-    expect((await fuel(...OPEN)).stderr).toBe(`created a new store in ${dataDir}\n`);
+    expect((await fuel(...OPEN)).stderr).toBe(`Created a new store in ${dataDir}\n`);
     expect((await fuel('account', 'integration', '7', 'on')).stderr).toBe('');
   });
 });

@@ -70,7 +70,7 @@ async function run(words: readonly string[]): Promise<Printed> {
 }
 
 function linesOf(text: string): string[] {
-  return text === '' ? [] : text.replace(/\n$/, '').split('\n');
+  return text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/);
 }
 
 /** Makes keys, ids and secrets the same in each run. */

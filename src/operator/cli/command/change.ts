@@ -18,9 +18,9 @@ export async function changeKey(
   return { changed: events.length > 0, accountId, key: keyOf(account, prefix) };
 }
 
-export const UNCHANGED = 'no change: already set';
+export const UNCHANGED = 'No change: already set';
 
-/** Prints the document as it is after the change. */
-export function printChange({ out }: Session, changed: boolean, document: object): void {
-  out.result({ changed, ...document }, changed ? 'done' : UNCHANGED);
+/** Prints the document as it is after the change. People are told what was done, and what comes next. */
+export function printChange({ out }: Session, changed: boolean, document: object, done: string): void {
+  out.result({ changed, ...document }, changed ? done : UNCHANGED);
 }

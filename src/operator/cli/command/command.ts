@@ -48,6 +48,8 @@ interface Leaf<A extends unknown[], O extends OptionValues> extends Usage<A, O> 
 /** The values of the options that commands have in common. */
 interface CommonOptions {
   readonly json?: true;
+  readonly csv?: true;
+  readonly follow?: true;
   readonly reason?: string;
   readonly actor?: string;
   readonly wait?: true;
@@ -69,6 +71,8 @@ export interface Definition<A extends unknown[], O extends OptionValues> extends
    */
   readonly asksWhy?: (options: O, args: A) => boolean;
   readonly reasonFor?: string;
+  /** The command prints a list of these. With `csv` it takes --csv, which prints these members. */
+  readonly lists?: { readonly what: string; readonly csv?: (options: O) => readonly string[] };
   /** The command itself checks that the store exists and belongs to the configuration. */
   readonly ownStoreCheck?: true;
   readonly work: (session: Session, args: A, options: O & Pick<CommonOptions, 'reason'>) => ExitCode;
@@ -121,11 +125,12 @@ export function command<A extends unknown[] = [], O extends OptionValues = NoOpt
   definition: Definition<A, O>,
   below: readonly Added[] = [],
 ): Added {
-  const { changes, asksWhy, reasonFor, syntax } = definition;
+  const { changes, asksWhy, reasonFor, lists, syntax } = definition;
   const withCommon = (bare: Command): CommandUnknownOpts => {
     const own = (syntax === undefined ? bare : syntax(bare)) as CommandUnknownOpts;
     if (asksWhy) own.option('--reason <reason>', reasonSummary(reasonFor), readText);
     own.option(...JSON_OPTION);
+    if (lists?.csv) own.option('--csv', 'print CSV (RFC 4180) with a header; formulas are escaped');
     if (!changes) return own;
     return own
       .option(...ACTOR_OPTION)
@@ -151,21 +156,26 @@ async function inSession<A extends unknown[], O extends OptionValues>(
   args: A,
   { options, command }: { readonly options: O & CommonOptions; readonly command: CommandUnknownOpts },
 ): Promise<number> {
-  const { changes, begins, check, ownStoreCheck, asksWhy, work } = definition;
+  const { changes, begins, check, ownStoreCheck, asksWhy, lists, work } = definition;
   const config = loadConfig(process.env, 'command');
   if (requiresReason(config) && !options.reason && asksWhy?.(options, args))
-    throw wrongUsage('production requires a reason for the auditors: add --reason "…"');
+    throw wrongUsage('--reason is required in production, for the auditors');
+  if (options.json && options.csv) throw wrongUsage('--json and --csv exclude each other');
   await check?.(args, options);
   const records = typeof changes === 'function' ? changes(options) : changes === true;
   const missing: string[] = [];
   const onMissing = records || ownStoreCheck ? undefined : (file: string) => missing.push(file);
   const engines = await openEngines(config, systemClock, { onMissing });
   try {
-    const session = sessionOf(config, engines, { options, command });
+    const session = sessionOf(config, engines, { options, command, csv: lists?.csv?.(options) });
     if (records) await begin(session, begins);
     else if (!begins && !ownStoreCheck) requireStore(config, engines);
     const ended = work(session, args, options).finally(() => session.out.end());
     const exitCode = (await ended.finally(() => noteMissing(missing, session))) ?? 0;
+    if (lists && exitCode === 0 && session.out.rows === 0 && !options.follow) {
+      await session.out.header();
+      session.out.note(`No ${lists.what} found`);
+    }
     if (options.wait) await wait(session).finally(() => session.out.end());
     return exitCode;
   } finally {
@@ -176,13 +186,22 @@ async function inSession<A extends unknown[], O extends OptionValues>(
 function sessionOf(
   config: Config,
   engines: Engines,
-  { options, command }: { readonly options: CommonOptions; readonly command: CommandUnknownOpts },
+  {
+    options,
+    command,
+    csv,
+  }: {
+    readonly options: CommonOptions;
+    readonly command: CommandUnknownOpts;
+    readonly csv: readonly string[] | undefined;
+  },
 ): Session {
   const osUser = loginName(config);
   const author = { actor: options.actor ?? osUser, osUser, command: commandName(command) };
   let signal: AbortSignal | undefined;
   return {
-    ...{ config, engines, clock: systemClock, out: new Output(options.json === true), author },
+    ...{ config, engines, clock: systemClock, author },
+    out: new Output(options.json === true, { csv: options.csv && csv }),
     get signal() {
       signal ??= abortOnInterrupt();
       return signal;
@@ -196,7 +215,7 @@ async function begin({ config, engines, out }: Session, begins: true | undefined
   const exists = hasStore(config, engines);
   await assertNotMoved({ ...config, ...engines }, exists ? engines.store() : undefined);
   if (!begins) requireStore(config, engines);
-  if (!exists) out.note(`created a new store in ${resolve(config.FUEL_DATA_DIR)}`);
+  if (!exists) out.note(`Created a new store in ${resolve(config.FUEL_DATA_DIR)}`);
   await bindStore(engines.store(), config, { clock: systemClock });
 }
 
@@ -207,7 +226,7 @@ async function wait({ engines, out }: Session): Promise<void> {
   const outcome = await waitUntilApplied({
     ...{ coordination: engines.coordination(), view: engines.view(), position, onProgress },
   });
-  if (outcome === 'no process') out.note('no service is running: nothing to wait for');
+  if (outcome === 'no process') out.note('No service is running, so there is nothing to wait for');
 }
 
 /** The command's name for the metadata of events: `fuel key issue`. Arguments are left out, since they may be personal. */

@@ -13,7 +13,7 @@ export function requireStore(config: Config, engines: Pick<Engines, 'embedded'>)
   if (hasStore(config, engines)) return;
   throw new FuelError(
     'REFUSED',
-    `there is no store in ${resolve(config.FUEL_DATA_DIR)}: set FUEL_DATA_DIR to the service's data directory, or ` +
+    `There is no store in ${resolve(config.FUEL_DATA_DIR)}. Set FUEL_DATA_DIR to the service's data directory, or ` +
       settingsFor('store'),
   );
 }
@@ -29,9 +29,7 @@ export function noteMissing(
 ): void {
   const files = [...new Set(missing)].filter((file) => file !== EMBEDDED_FILES.directory);
   if (files.length === 0) return;
-  out.note(
-    `${resolve(config.FUEL_DATA_DIR)} has no ${files.join(', ')}, which fuel serve creates: read as empty`,
-  );
+  out.note(`${resolve(config.FUEL_DATA_DIR)} has no ${files.join(', ')} yet: \`fuel serve\` creates that`);
 }
 
 /** The store that a dry run reads. If none exists, everything is new, and none is created. */
@@ -45,7 +43,7 @@ export function storeOfDryRun({
   readonly out: Pick<Output, 'note'>;
 }): Pick<EventStore, 'readStream' | 'readStreams' | 'append'> {
   if (hasStore(config, engines)) return engines.store();
-  out.note(`there is no store in ${resolve(config.FUEL_DATA_DIR)} yet: everything is new`);
+  out.note(`There is no store in ${resolve(config.FUEL_DATA_DIR)} yet: everything is new`);
   return {
     readStream: async () => [],
     readStreams: async (streams) => streams.map(() => []),

@@ -39,7 +39,7 @@ export async function longWork(
     onProgress: (soFar) => out.progress(textOf(soFar)),
   });
   out.result(counts, textOf(counts));
-  if (signal.aborted) out.note(`interrupted: ${again()} to continue`);
+  if (signal.aborted) out.note(`Interrupted: ${again()} to continue`);
   return isRefused || signal.aborted ? 1 : 0;
 }
 
@@ -56,7 +56,7 @@ export async function requireReadable(file: string): Promise<void> {
     await access(file, constants.R_OK);
     if (!(await stat(file)).isDirectory()) return;
   } catch (cause) {
-    throw new FuelError('REFUSED', `${file} can't be read`, { cause });
+    throw new FuelError('REFUSED', `Can't read ${file}`, { cause });
   }
-  throw new FuelError('REFUSED', `${file} is a folder: name a file`);
+  throw new FuelError('REFUSED', `Can't read ${file}: it is a folder`);
 }

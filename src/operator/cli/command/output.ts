@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { FuelError } from '../../../base/errors.ts';
 import { printable, printableLine, withoutKeys } from '../../../base/printable.ts';
+import { csvRecord } from '../../print/csv.ts';
 import type { Noun, Shown } from '../../print/document.ts';
 import { documentText, ListText } from '../../print/document-text.ts';
 
@@ -13,17 +14,32 @@ const GATHERED_MS = 100;
 const PROGRESS_EVERY_MS = 100;
 const CLEAR_LINE = '\r\u001b[K';
 
+/** How a document of a list is shown. */
+interface Row {
+  readonly id?: Noun;
+  readonly shown?: object;
+}
+
 /** What a command prints. With --json standard output gets only documents, each on one line. */
 export class Output {
   readonly json: boolean;
+  readonly #csv: readonly string[] | undefined;
+  #rows = 0;
   #list: ListText | undefined;
   #gathered: object[] = [];
   #gathering: NodeJS.Timeout | undefined;
   #progressAtMs = 0;
   #hasProgress = false;
 
-  constructor(json: boolean) {
+  /** With `csv`, a list is printed as CSV with these members. */
+  constructor(json: boolean, { csv }: { readonly csv?: readonly string[] | undefined } = {}) {
     this.json = json;
+    this.#csv = csv;
+  }
+
+  /** The number of lines of a list that were printed so far. */
+  get rows(): number {
+    return this.#rows;
   }
 
   /** Prints one JSON document with --json, otherwise the text, on standard output. */
@@ -47,15 +63,18 @@ export class Output {
 
   /** Prints one line of a list on standard output. Resolves when the reader can take more. */
   async line(document: unknown, text: string): Promise<void> {
+    this.#rows += 1;
     await this.#write([this.json ? JSON.stringify(document) : text]);
   }
 
-  /** Prints a document of a list. `id` is the noun that its member of that name refers to. */
-  async row(document: object, id?: Noun): Promise<void> {
+  /** Prints a document of a list. `id` is the noun that its member of that name refers to. People are shown `shown` instead if it is given. */
+  async row(document: object, { id, shown = document }: Row = {}): Promise<void> {
     if (this.json) return this.line(document, '');
+    if (this.#csv !== undefined) return this.#record(document, this.#csv);
+    this.#rows += 1;
     const isFirst = this.#list === undefined;
     this.#list ??= new ListText({ id, ...terminal() });
-    this.#gathered.push(document);
+    this.#gathered.push(shown);
     if (isFirst) this.#gathering = setTimeout(() => void this.#printGathered(), GATHERED_MS);
     if (this.#gathering === undefined || this.#gathered.length === GATHERED) await this.#printGathered();
   }
@@ -95,9 +114,23 @@ export class Output {
   }
 
   async #write(lines: readonly string[]): Promise<void> {
+    await this.#print(lines.map((line) => `${printableLine(line)}\n`).join(''));
+  }
+
+  async #print(text: string): Promise<void> {
     this.#clearProgress();
-    const text = lines.map((line) => `${printableLine(line)}\n`).join('');
     if (!process.stdout.write(text)) await once(process.stdout, 'drain');
+  }
+
+  /** Prints the names of the columns if none were printed yet. */
+  async header(): Promise<void> {
+    if (this.#csv !== undefined && this.#rows === 0) await this.#print(csvRecord(this.#csv));
+  }
+
+  async #record(document: object, columns: readonly string[]): Promise<void> {
+    await this.header();
+    this.#rows += 1;
+    await this.#print(csvRecord(columns.map((name) => (document as Record<string, unknown>)[name])));
   }
 
   #text(document: unknown, text: string): string {

@@ -7,7 +7,7 @@ import { FuelError } from '../../../base/errors.ts';
 import type { AccountCommand } from '../../../domain/account-commands.ts';
 import type { DomainEvent } from '../../../domain/events.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
-import { accountAnswer, accountLine, accountSummary } from '../../answers/account.ts';
+import { accountAnswer, accountLine, accountShown, accountSummary } from '../../answers/account.ts';
 import { readId, readTime, requirePast } from '../../answers/filters.ts';
 import { unknownAccount } from '../../answers/names.ts';
 import { applyAccounts } from '../../apply/apply-accounts.ts';
@@ -20,15 +20,25 @@ import { storeOfDryRun } from '../command/known-store.ts';
 import { longWork, openInput, requireReadable } from '../command/long-work.ts';
 import * as option from '../command/options.ts';
 
+/** The members of a line. */
+const ACCOUNT_COLUMNS = [
+  ...['id', 'name', 'closed', 'integration', 'charging_profile_active', 'access', 'access_until'],
+  ...['no_access_reason', 'answered', 'keys', 'webhooks', 'webhook_state', 'unreadable'],
+];
+
 const list = command({
   name: 'list',
-  summary: 'list accounts by id, with their access, their number of keys and the state of their webhooks',
-  example: 'fuel account list --json',
+  summary: 'list accounts by id, with their access, their keys and the state of their webhooks',
+  example: 'fuel account list --csv > accounts.csv',
   syntax: (it) => it.option('--closed', 'include closed accounts'),
+  lists: { what: 'accounts', csv: () => ACCOUNT_COLUMNS },
   async work({ engines, clock, out }, _, { closed }) {
     const directory = await loadDirectory(engines.store(), engines.directory());
     for (const entry of sortedAccounts(directory))
-      if (closed || !entry.account?.closed) await out.row(accountLine(entry, clock.now()), 'account');
+      if (closed || !entry.account?.closed) {
+        const line = accountLine(entry, clock.now());
+        await out.row(line, { id: 'account', shown: accountShown(entry, line, clock.now()) });
+      }
   },
 });
 
@@ -46,7 +56,7 @@ const show = command({
     if (entry === undefined) {
       const isOpen = at !== undefined && (await loadAccount(engines.store(), accountId)) !== undefined;
       const why = isOpen
-        ? `account ${accountId} was not open at ${formatDateTime(at)}`
+        ? `Account ${accountId} was not open at ${formatDateTime(at)}`
         : unknownAccount(accountId);
       throw new FuelError('REFUSED', why);
     }
@@ -62,7 +72,13 @@ const open = command({
   syntax: named,
   changes: true,
   begins: true,
-  work: (session, [accountId], { name }) => change(session, { type: 'OpenAccount', accountId, name }),
+  work: (session, [accountId], { name }) =>
+    change(
+      session,
+      { type: 'OpenAccount', accountId, name },
+      (account) =>
+        `Opened ${account}. Next: fuel account integration ${accountId} on, and fuel account profile ${accountId}`,
+    ),
 });
 
 const rename = command({
@@ -71,7 +87,8 @@ const rename = command({
   example: 'fuel account rename 7 --name "North Haulage Ltd"',
   syntax: named,
   changes: true,
-  work: (session, [accountId], { name }) => change(session, { type: 'RenameAccount', accountId, name }),
+  work: (session, [accountId], { name }) =>
+    change(session, { type: 'RenameAccount', accountId, name }, (account) => `Renamed ${account}`),
 });
 
 const close = command({
@@ -82,7 +99,12 @@ const close = command({
   example: 'fuel account close 7 --reason "contract ended, ticket 4711" --wait',
   syntax: withReason,
   changes: true,
-  work: (session, [accountId], { reason }) => change(session, { type: 'CloseAccount', accountId, reason }),
+  work: (session, [accountId], { reason }) =>
+    change(
+      session,
+      { type: 'CloseAccount', accountId, reason },
+      (account) => `Closed ${account}. Its integration and all of its keys are off`,
+    ),
 });
 
 const reopen = command({
@@ -91,7 +113,13 @@ const reopen = command({
   example: 'fuel account reopen 7 --reason "contract renewed"',
   syntax: withReason,
   changes: true,
-  work: (session, [accountId], { reason }) => change(session, { type: 'ReopenAccount', accountId, reason }),
+  work: (session, [accountId], { reason }) =>
+    change(
+      session,
+      { type: 'ReopenAccount', accountId, reason },
+      (account) =>
+        `Reopened ${account}. Its integration and its keys are still off. Next: fuel account integration ${accountId} on`,
+    ),
 });
 
 const integration = command({
@@ -106,8 +134,19 @@ const integration = command({
   async work(session, [accountId, to], { reason }) {
     const isOn = to === 'on';
     if (isOn && reason !== undefined) throw option.usage('--reason goes with off');
-    if (isOn) return change(session, { type: 'EnableIntegration', accountId });
-    return change(session, { type: 'DisableIntegration', accountId, reason });
+    if (isOn)
+      return change(
+        session,
+        { type: 'EnableIntegration', accountId },
+        (account) =>
+          `Switched on the integration of ${account}. Next: fuel account show ${accountId}, which says if it has access`,
+      );
+    return change(
+      session,
+      { type: 'DisableIntegration', accountId, reason },
+      (account) =>
+        `Switched off the integration of ${account}. Its requests are answered with 403, and its deliveries are held`,
+    );
   },
 });
 
@@ -125,7 +164,9 @@ const contact = command({
     if (email === undefined) throw option.usage('Give --email with the addresses, or --no-email.');
   },
   work: (session, [accountId], { email }) =>
-    change(session, { type: 'SetContacts', accountId, emails: email || [] }),
+    change(session, { type: 'SetContacts', accountId, emails: email || [] }, (account) =>
+      email ? `Notices about ${account} go to ${email.join(', ')}` : `Nobody is notified about ${account}`,
+    ),
 });
 
 const profile = command({
@@ -140,7 +181,10 @@ const profile = command({
       .option('--to <time>', 'when access ends (default: open-ended)', readTime),
   changes: true,
   work: (session, [accountId], { profile, from: fromMs, to: toMs = null }) =>
-    change(session, { type: 'SetChargingProfile', accountId, profile, fromMs, toMs }),
+    change(session, { type: 'SetChargingProfile', accountId, profile, fromMs, toMs }, (account) => {
+      const end = toMs === null ? '' : ` to ${formatDateTime(toMs)}`;
+      return `Set the profile ${profile} of ${account} from ${formatDateTime(fromMs)}${end}`;
+    }),
 });
 
 const group = command({
@@ -154,7 +198,11 @@ const group = command({
       .requiredOption('--name <name>', "the group's name", option.readText),
   changes: true,
   work: (session, [accountId, groupId], { name }) =>
-    change(session, { type: 'SetCorporateGroup', accountId, groupId, name }),
+    change(
+      session,
+      { type: 'SetCorporateGroup', accountId, groupId, name },
+      (account) => `Set corporate group ${groupId} (${name}) of ${account}`,
+    ),
 });
 
 const corporate = command({
@@ -171,7 +219,11 @@ const corporate = command({
   changes: true,
   work(session, [accountId, corporateId], { name, group }) {
     const groupId = group === false ? null : group;
-    return change(session, { type: 'SetCorporate', accountId, corporateId, name, groupId });
+    return change(
+      session,
+      { type: 'SetCorporate', accountId, corporateId, name, groupId },
+      (account) => `Set corporate ${corporateId} of ${account}`,
+    );
   },
 });
 
@@ -284,9 +336,14 @@ function withReason(it: Command) {
     .requiredOption('--reason <reason>', option.REASON, option.readText);
 }
 
-async function change(session: Session, command: AccountCommand): Promise<void> {
+async function change(
+  session: Session,
+  command: AccountCommand,
+  done: (account: string) => string,
+): Promise<void> {
   const { events, account } = await changeAccount(session.writer(), command.accountId, [command]);
-  printChange(session, events.length > 0, accountSummary(account));
+  const named = `account ${account.id} (${account.name})`;
+  printChange(session, events.length > 0, accountSummary(account), done(named));
   if (events.some(({ type }) => type === 'CorporateMoved')) {
     session.out.note(
       'Existing records keep their former group: only newer records are found by the new one.',

@@ -21,10 +21,16 @@ import { command, deliveryContext, noun, type Session, unlessDryRun } from '../c
 import { accountOf, findKey, requireKnown } from '../command/known-names.ts';
 import { longWork } from '../command/long-work.ts';
 import * as option from '../command/options.ts';
+import { TRANSACTION_COLUMNS } from './records/transaction-commands.ts';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LISTED = 1_000;
 const FOLLOW_MS = 500;
+
+/** The members of a line. */
+const DELIVERY_COLUMNS = [
+  ...['id', 'state', 'key', 'account', 'transaction_id', 'type', 'created_at', 'reason', 'due_at'],
+];
 
 const listSyntax = (it: Command) =>
   it
@@ -48,22 +54,26 @@ type ListOptions = ReturnType<ReturnType<typeof listSyntax>['opts']>;
 const list = command({
   name: 'list',
   summary: 'list deliveries, newest first',
-  example: 'fuel delivery list --account 7 --state failed --since 2026-09-01T00:00:00Z',
+  example: 'fuel delivery list --account 7 --state failed --since 2026-09-01',
   syntax: listSyntax,
+  lists: {
+    what: 'deliveries',
+    csv: ({ unsent }) => (unsent ? [...TRANSACTION_COLUMNS, 'reason'] : DELIVERY_COLUMNS),
+  },
   async work(session, _, options) {
     if (options.unsent) return printUnsent(session, options);
     const { engines } = session;
     const filter = deliveryFilter(options);
     if (options.follow && options.after !== undefined) {
-      throw option.usage('--follow shows the newest deliveries: leave out --after');
+      throw option.usage('--follow shows the newest deliveries, so it does not go with --after');
     }
     // A missing delivery log is read as empty, and would stay empty while this command follows it.
     if (options.follow && (await engines.state('queue')) === 'missing')
-      throw new FuelError('REFUSED', 'there is no delivery log to follow yet: start fuel serve');
+      throw new FuelError('REFUSED', 'There is no delivery log to follow yet. Start `fuel serve`');
     const queue = engines.queue();
     const after = options.after === undefined ? undefined : await queue.find(options.after);
     if (options.after !== undefined && after === undefined) {
-      throw new FuelError('REFUSED', `there is no delivery ${options.after} to continue after`);
+      throw new FuelError('REFUSED', `No delivery ${options.after} to continue after`);
     }
     const changes = options.follow && new DeliveryChanges(queue, filter);
     const deliveries = changes
@@ -85,7 +95,7 @@ const show = command({
     const found = await engines.queue().find(id);
     const [delivery] = await withReasons(session, found === undefined ? [] : [found]);
     if (delivery === undefined) {
-      throw new FuelError('REFUSED', `there is no delivery ${id}: fuel delivery list shows them`);
+      throw new FuelError('REFUSED', `No delivery ${id}. See \`fuel delivery list\``);
     }
     const attempts = delivery.attempts.map(attemptAnswer);
     out.answer({ ...deliveryAnswer(delivery), attempts }, { id: 'delivery' });
@@ -102,8 +112,9 @@ const REDELIVER_FORMS = {
 
 const redeliver = command({
   name: 'redeliver',
-  summary: 'send deliveries again, under their own ids: those named, or those of a key, 50 per second',
-  example: 'fuel delivery redeliver --failed --key a1b2c3d4e5 --since 2026-09-01T00:00:00Z',
+  summary:
+    'resend deliveries by id, or all failed or successful ones of a key (50 per second); ids stay the same',
+  example: 'fuel delivery redeliver --failed --key a1b2c3d4e5 --since 7d',
   syntax: (it) =>
     it
       .argument('[id...]', 'the deliveries')
@@ -126,7 +137,7 @@ const redeliver = command({
     const isWhole = form === 'ids' || (given.includes('key') && given.includes(form));
     if (isWhole && given.every((name) => fitting.includes(name))) return;
     throw option.usage(
-      'name deliveries (with --force if needed), or give --key with --failed, --delivered or --cancel',
+      'Give ids of deliveries (with --force if needed), or --key with one of --failed, --delivered and --cancel',
     );
   },
   async work(session, [ids], { key, since, until, force = false, failed, dryRun, cancel, reason }) {
@@ -152,7 +163,7 @@ const redeliver = command({
 
 export const addDeliveryCommands = noun({
   name: 'delivery',
-  summary: 'webhook deliveries, their attempts and redelivery',
+  summary: 'list webhook deliveries with their attempts, and resend them',
   example: 'fuel delivery list --key a1b2c3d4e5 --state failed',
   commands: [list, show, redeliver],
 });
@@ -164,7 +175,7 @@ async function printUnsent(
 ): Promise<void> {
   const { account, transaction, state, after, follow } = others;
   if (key === undefined || (account ?? transaction ?? state ?? after ?? follow) !== undefined) {
-    throw option.usage('--unsent goes with --key, and with --since, --until and --limit');
+    throw option.usage('--unsent needs --key, and otherwise goes only with --since, --until and --limit');
   }
   requireRange({ since, until });
   const accountId = (await findKey(session.engines, key)).entry.id;
@@ -172,7 +183,7 @@ async function printUnsent(
   const parts = { ...deliveryContext(session), view: session.engines.view() };
   let printed = 0;
   for await (const { row, reason } of listUnsent(of, parts)) {
-    await session.out.row({ ...recordAnswer(accountId, row), reason }, 'transaction');
+    await session.out.row({ ...recordAnswer(accountId, row), reason }, { id: 'transaction' });
     printed += 1;
     if (printed === limit) return;
   }
@@ -194,7 +205,7 @@ async function follow(
 
 async function print(session: Session, deliveries: readonly DeliverySummary[]): Promise<void> {
   for (const delivery of await withReasons(session, deliveries))
-    await session.out.row(deliveryAnswer(delivery), 'delivery');
+    await session.out.row(deliveryAnswer(delivery), { id: 'delivery' });
 }
 
 function withReasons<T extends DeliverySummary>(session: Session, deliveries: readonly T[]): Promise<T[]> {

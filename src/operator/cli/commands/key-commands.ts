@@ -73,6 +73,7 @@ const list = command({
   name: 'list',
   summary: 'list keys and their webhooks, without secrets, by account and in the order of issue',
   example: 'fuel key list --edge --json',
+  lists: { what: 'keys' },
   syntax: (it) =>
     it
       .option('--account <id>', 'only keys of this account', readId)
@@ -85,7 +86,7 @@ const list = command({
     const keys: KeyAnswer[] = [];
     for (const { id, account, unreadable } of entries) {
       if (unreadable !== null)
-        out.note(`account ${id} can't be read, and its keys are not listed: ${unreadable.reason}`);
+        out.note(`Account ${id} can't be read, so its keys are not listed: ${unreadable.reason}`);
       for (const key of account?.keys.values() ?? []) {
         if (edge) await out.row(edgeKeyAnswer(key));
         else keys.push(keyAnswer(id, key));
@@ -114,7 +115,8 @@ const show = command({
 const requests = command({
   name: 'requests',
   summary: 'list the requests made with a key, newest first: the address, the query and the answer',
-  example: 'fuel key requests a1b2c3d4e5 --since 2026-09-01T00:00:00Z',
+  example: 'fuel key requests a1b2c3d4e5 --since 2h',
+  lists: { what: 'requests' },
   syntax: (it) => onKey(it).addOption(option.since('made')).addOption(option.until('made')),
   async work({ engines, out }, [prefix], options) {
     requireRange(options);
@@ -135,10 +137,10 @@ const off = command({
     const { engines, writer, out } = session;
     const { entry, key } = await findKey(engines, prefix);
     if (entry.unreadable === null)
-      return change(session, prefix, (of) => ({ type: 'SwitchKeyOff', ...of, reason }));
+      return change(session, prefix, (of) => ({ type: 'SwitchKeyOff', ...of, reason }), SWITCHED_OFF);
     await switchOffUnread(writer(), { type: 'SwitchKeyOff', accountId: entry.id, prefix, reason });
-    out.note(`nothing of account ${entry.id} is served, since it can't be read: ${entry.unreadable.reason}`);
-    printChange(session, true, keyAnswer(entry.id, { ...key, active: false }));
+    out.note(`Account ${entry.id} is not served at all, since it can't be read: ${entry.unreadable.reason}`);
+    printChange(session, true, keyAnswer(entry.id, { ...key, active: false }), SWITCHED_OFF(prefix));
   },
 });
 
@@ -148,7 +150,13 @@ const on = command({
   example: 'fuel key on a1b2c3d4e5',
   syntax: onKey,
   changes: true,
-  work: (session, [prefix]) => change(session, prefix, (of) => ({ type: 'SwitchKeyOn', ...of })),
+  work: (session, [prefix]) =>
+    change(
+      session,
+      prefix,
+      (of) => ({ type: 'SwitchKeyOn', ...of }),
+      (key) => `Switched on key ${key}`,
+    ),
 });
 
 const allow = command({
@@ -159,7 +167,12 @@ const allow = command({
     onKey(it).argument('<cidrs>', 'addresses and ranges, separated by commas', option.readAllowList),
   changes: true,
   work: (session, [prefix, allowList]) =>
-    change(session, prefix, (of) => ({ type: 'SetKeyAllowList', ...of, allowList })),
+    change(
+      session,
+      prefix,
+      (of) => ({ type: 'SetKeyAllowList', ...of, allowList }),
+      (key) => `Key ${key} may be used from ${allowList.join(', ')}`,
+    ),
 });
 
 const rateLimit = command({
@@ -169,7 +182,12 @@ const rateLimit = command({
   syntax: (it) => onKey(it).argument('<n>', 'requests per 60 seconds', option.readCount),
   changes: true,
   work: (session, [prefix, rateLimit]) =>
-    change(session, prefix, (of) => ({ type: 'SetKeyRateLimit', ...of, rateLimit })),
+    change(
+      session,
+      prefix,
+      (of) => ({ type: 'SetKeyRateLimit', ...of, rateLimit }),
+      (key) => `Key ${key} may make ${rateLimit} requests in 60 seconds`,
+    ),
 });
 
 const driverMobile = command({
@@ -179,7 +197,12 @@ const driverMobile = command({
   syntax: (it) => onKey(it).addArgument(new Argument('<on|off>').choices(['on', 'off'])),
   changes: true,
   work: (session, [prefix, to]) =>
-    change(session, prefix, (of) => ({ type: 'SetKeyDriverMobile', ...of, enabled: to === 'on' })),
+    change(
+      session,
+      prefix,
+      (of) => ({ type: 'SetKeyDriverMobile', ...of, enabled: to === 'on' }),
+      (key) => `Records for key ${key} ${to === 'on' ? 'include' : 'leave out'} the drivers' mobile numbers`,
+    ),
 });
 
 const rewrap = command({
@@ -198,7 +221,7 @@ const rewrap = command({
       const [first, ...others] = masterKeys.identities();
       if (counts.rewrapped === 0 && others.length > 0)
         out.note(
-          `the first key of FUEL_MASTER_KEY, ${first?.master_key_id}, encrypts secrets: put another key first to change that`,
+          `Secrets are encrypted with ${first?.master_key_id}, the first key of FUEL_MASTER_KEY. To change that, put another key first`,
         );
       return counts;
     });
@@ -207,7 +230,7 @@ const rewrap = command({
 
 export const addKeyCommands = noun({
   name: 'key',
-  summary: 'API keys, with which customers authenticate',
+  summary: "manage customers' API keys",
   example: 'fuel key list --account 7',
   commands: [issue, list, show, requests, off, on, allow, rateLimit, driverMobile, rewrap],
 });
@@ -221,12 +244,20 @@ async function lastUses(
     return await engines.requests().lastUses(prefixes);
   } catch (error) {
     if (!isUnavailable(error)) throw error;
-    out.note(`when the keys were last used can't be read: ${reasonOf(error)}`);
+    out.note(`It is not known when the keys were last used: ${reasonOf(error)}`);
     return new Map();
   }
 }
 
-async function change(session: Session, prefix: string, commandOf: KeyChange): Promise<void> {
+const SWITCHED_OFF = (prefix: string): string =>
+  `Switched off key ${prefix}. Its requests are answered with 401. To undo: fuel key on ${prefix}`;
+
+async function change(
+  session: Session,
+  prefix: string,
+  commandOf: KeyChange,
+  done: (prefix: string) => string,
+): Promise<void> {
   const { changed, accountId, key } = await changeKey(session, prefix, commandOf);
-  printChange(session, changed, keyAnswer(accountId, key));
+  printChange(session, changed, keyAnswer(accountId, key), done(prefix));
 }

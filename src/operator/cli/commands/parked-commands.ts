@@ -6,6 +6,7 @@ import { DELIVERIES_GROUP } from '../../../push/fan-out/run-fan-out.ts';
 import { FOLLOWERS, type Follower } from '../../../service/ops/followers.ts';
 import { readId } from '../../answers/filters.ts';
 import { type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/follower.ts';
+import { HIDDEN } from '../../answers/timeline.ts';
 import { replayParked, retryParked } from '../../parked/retry-parked.ts';
 import { parkedAt, skipEvent } from '../../parked/skip-event.ts';
 import { command, type Session } from '../command/command.ts';
@@ -28,10 +29,10 @@ const retry = command({
   changes: true,
   async work({ engines, clock, author, out }, [position], { follower, all }) {
     if ((position === undefined) === (all === undefined)) {
-      throw option.usage('name one position or --all');
+      throw option.usage('Give one position, or --all');
     }
     if (follower !== VIEW_NAME && position !== undefined) {
-      throw option.usage(`${follower} can only try all of its parked events again: use --all`);
+      throw option.usage(`The follower ${follower} can only retry all of its parked events: use --all`);
     }
     const store = engines.store();
     const result =
@@ -43,15 +44,14 @@ const retry = command({
     if (position !== undefined && result.retried === 0) throw notParked(position);
     out.answer(result);
     if (result.still_parked === null)
-      out.note(`the processes of ${follower} handle them again; what they park again will be listed`);
+      out.note(`The processes of ${follower} handle them again. What they park again will be listed`);
     return result.still_parked === 0 || result.still_parked === null ? 0 : 1;
   },
 });
 
 const skip = command({
   name: 'skip',
-  summary:
-    'permanently skip an event that cannot be applied: one that made its account unreadable, or a parked one',
+  summary: 'permanently skip a parked event, or the event that makes an account unreadable',
   example: 'fuel projection parked skip 1042 --reason "written by hand, without a name"',
   syntax: (it) =>
     it
@@ -62,7 +62,7 @@ const skip = command({
     const parked = await parkedAt(wanted, { view: engines.view(), subscriptions: engines.subscriptions() });
     const isNew = await skipEvent(engines.store(), wanted, { author, reason, clock, parked });
     out.answer({ skipped: Number(isNew) });
-    if (!isNew) out.note('it was already skipped');
+    if (!isNew) out.note('It was already skipped');
   },
 });
 
@@ -70,10 +70,12 @@ export const addParkedCommands = command(
   {
     name: 'parked',
     summary: 'list the events that a follower of the log could not apply, oldest first',
-    example: 'fuel projection parked',
-    syntax: (it) => it.addOption(followerOption()),
-    async work(session, _, { follower }) {
-      for await (const event of parkedOf(session, follower)) await session.out.row(event);
+    example: 'fuel projection parked --personal',
+    lists: { what: 'parked events' },
+    syntax: (it) => it.addOption(followerOption()).option('--personal', option.PERSONAL),
+    async work(session, _, { follower, personal }) {
+      for await (const event of parkedOf(session, follower))
+        await session.out.row(event, { shown: personal ? event : { ...event, reason: HIDDEN } });
     },
   },
   [retry, skip],
@@ -88,12 +90,12 @@ async function* parkedOf(
   for await (const event of parkedBy(follower, parts)) yield parkedAnswer(follower, event);
   if (follower !== DELIVERIES_GROUP) return;
   if (((await subscriptions.status(follower))?.parked ?? 0) > MAX_PARKED_READ)
-    out.note(`${follower} has parked more: only the oldest ${MAX_PARKED_READ} are listed`);
+    out.note(`Only the oldest ${MAX_PARKED_READ} parked events of ${follower} are listed`);
 }
 
 function notParked(position: number): FuelError {
   return new FuelError(
     'REFUSED',
-    `no event is parked at position ${position}: fuel projection parked lists all parked events`,
+    `No event is parked at position ${position}. See \`fuel projection parked\``,
   );
 }

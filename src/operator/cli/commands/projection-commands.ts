@@ -9,7 +9,7 @@ import { command, noun } from '../command/command.ts';
 import { addParkedCommands } from './parked-commands.ts';
 
 const BY_OPERATOR = 'requested by the operator';
-const INTERRUPTED = 'interrupted: nothing has changed for customers; run the same command again to continue';
+const INTERRUPTED = 'Interrupted. Nothing has changed for customers; run the same command again to continue';
 
 const status = command({
   name: 'status',
@@ -22,7 +22,7 @@ const status = command({
     });
     for (const status of followers) await out.row(status);
     if (followers.some(({ unfinished_rebuild_percent: percent }) => percent !== undefined))
-      out.note('a rebuild was interrupted: fuel projection rebuild continues it');
+      out.note('A rebuild was interrupted. Continue it with `fuel projection rebuild transactions`');
     await assertViewFits(await engines.view().checkpoint(), engines.store(), VIEW_NAME);
   },
 });
@@ -52,7 +52,7 @@ const rebuild = command({
 
 export const addProjectionCommands = noun({
   name: 'projection',
-  summary: 'the views built from the events',
+  summary: 'show and rebuild the views that are built from the events',
   example: 'fuel projection status',
   commands: [status, rebuild, addParkedCommands],
 });

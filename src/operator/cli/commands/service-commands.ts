@@ -79,7 +79,7 @@ const showSettings = leaf({
 
 export const addConfigCommands = noun({
   name: 'config',
-  summary: 'the configuration of the service',
+  summary: 'show the configuration of the service',
   example: 'FUEL_LISTEN=0.0.0.0:443 fuel config show',
   commands: [showSettings],
 });

@@ -28,7 +28,7 @@ const backup = command({
   async work({ config, engines, clock, author, out }, [dir]) {
     if (engines.remote.length > 0) {
       out.note(
-        'only the embedded files are copied: back up the servers with their own tools, see docs/operations/backup.md',
+        'Only the embedded files are copied. Back up the servers with their own tools: docs/operations/backup.md',
       );
     }
     const manifest = await backupDataDir(config.FUEL_DATA_DIR, dir, formatDateTime(clock.now()));
@@ -53,13 +53,13 @@ const copy = command({
     if (left.includes('store') || left.includes('queue') || left.includes('coordination')) {
       throw new FuelError(
         'REFUSED',
-        `set ${settingsFor('store')}, and ${settingsFor('queue')}: the events and the delivery log are copied together`,
+        `The events and the delivery log are copied together. Set ${settingsFor('store')}, and ${settingsFor('queue')}`,
       );
     }
     if (!existsSync(join(config.FUEL_DATA_DIR, EMBEDDED_FILES.events))) {
       throw new FuelError(
         'REFUSED',
-        `${config.FUEL_DATA_DIR} has no embedded store: set FUEL_DATA_DIR to the folder to copy`,
+        `There is no embedded store in ${config.FUEL_DATA_DIR}. Set FUEL_DATA_DIR to the folder to copy`,
       );
     }
     const embedded = await openEngines({ ...config, ofEngines: {} }, clock);
@@ -79,13 +79,13 @@ const copy = command({
         onProgress: ({ step, done }) => out.progress(`${step}: ${done}`),
       });
       for (const fault of faults) out.note(fault);
-      if (copiedBefore) out.note('the store was copied before: this time it was only compared');
+      if (copiedBefore) out.note('The store was copied before. This time it was only compared');
       const verified = faults.length === 0;
       out.answer({ events, deliveries, verified });
       const { parked } = await groupStatus(store, embedded.subscriptions(), DELIVERIES_GROUP);
       if (parked > 0)
         out.note(
-          `${parked} events are parked in the group ${DELIVERIES_GROUP} here: it receives them again there`,
+          `${parked} events are parked in the group ${DELIVERIES_GROUP} here. The group of the copy gets them again`,
         );
       return verified ? 0 : 1;
     } finally {
@@ -106,7 +106,7 @@ const unmarkStore = command({
     if (!engines.embedded.includes('store')) {
       throw new FuelError(
         'REFUSED',
-        `only an embedded store is marked as moved: do not set ${settingsFor('store')}`,
+        `Only an embedded store is marked as moved. Do not set ${settingsFor('store')}`,
       );
     }
     const events = hasStore(config, engines) ? engines.store() : undefined;
@@ -119,8 +119,8 @@ const unmarkStore = command({
 const trustKey = command({
   name: 'trust-key',
   summary:
-    'accept the present master key although the store was encrypted with another one that is lost: webhook secrets ' +
-    'encrypted with the lost key can no longer be read',
+    'accept the current master key after the old one was lost; webhook secrets encrypted with the lost key can no longer ' +
+    'be read',
   example: 'fuel store trust-key --reason "master.key lost with the disk of node 1"',
   syntax: withReason,
   ownStoreCheck: true,
@@ -134,7 +134,7 @@ const trustKey = command({
 
 export const addStoreCommands = noun({
   name: 'store',
-  summary: 'the stores behind the service',
+  summary: 'back up, copy and repair the stores behind the service',
   example: 'fuel store backup /backups/2026-09-03',
   commands: [backup, copy, unmarkStore, trustKey],
 });

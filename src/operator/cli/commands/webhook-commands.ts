@@ -36,7 +36,9 @@ const set = command({
     );
     const document = await answer(accountId, keyOf(account, prefix), session);
     if (warning !== null) out.note(warning);
-    const done = changed ? `set to ${document.url}` : UNCHANGED;
+    const done = changed
+      ? `Set the webhook of key ${prefix} to ${document.url}. Next: fuel webhook test ${prefix}`
+      : UNCHANGED;
     const webhook_secret_standard = standardSecret(webhookSecret);
     const shown = { webhook_secret: webhookSecret, webhook_secret_standard, changed, ...document, warning };
     if (webhookSecret === null) return out.result(shown, done);
@@ -58,7 +60,12 @@ const remove = command({
   changes: true,
   asksWhy: () => true,
   work: (session, [prefix], { reason }) =>
-    change(session, prefix, (of) => ({ type: 'RemoveWebhook', ...of, reason })),
+    change(
+      session,
+      prefix,
+      (of) => ({ type: 'RemoveWebhook', ...of, reason }),
+      (key) => `Removed the webhook of key ${key}. Its pending deliveries end as failed`,
+    ),
 });
 
 /** Resets the count of failures itself, so that it is 0 when the command returns, even if no process runs. */
@@ -75,7 +82,12 @@ const enable = command({
     }));
     const atMs = session.writer().clock.now();
     if (changed) await session.engines.queue().change({ kind: 'enabled', prefix, atMs }, atMs);
-    printChange(session, changed, await answer(accountId, key, session));
+    printChange(
+      session,
+      changed,
+      await answer(accountId, key, session),
+      `Enabled the webhook of key ${prefix}. Next: fuel delivery redeliver --failed --key ${prefix} --since 7d --dry-run`,
+    );
   },
 });
 
@@ -88,7 +100,13 @@ const disable = command({
   asksWhy: () => true,
   async work(session, [prefix], { reason = BY_OPERATOR }) {
     const evidence = await session.engines.queue().health(prefix);
-    return change(session, prefix, (of) => ({ type: 'DisableWebhook', ...of, reason, evidence }));
+    return change(
+      session,
+      prefix,
+      (of) => ({ type: 'DisableWebhook', ...of, reason, evidence }),
+      (key) =>
+        `Disabled the webhook of key ${key}. Nothing is queued for it until fuel webhook enable ${key}`,
+    );
   },
 });
 
@@ -99,7 +117,15 @@ const rate = command({
   syntax: (it) => onKey(it).argument('<n|off>', 'deliveries per second, or off', readRate),
   changes: true,
   work: (session, [prefix, perSecond]) =>
-    change(session, prefix, (of) => ({ type: 'SetWebhookRate', ...of, perSecond })),
+    change(
+      session,
+      prefix,
+      (of) => ({ type: 'SetWebhookRate', ...of, perSecond }),
+      (key) =>
+        perSecond === null
+          ? `Removed the limit of deliveries to key ${key}`
+          : `Limited deliveries to key ${key} to ${perSecond} per second`,
+    ),
 });
 
 const test = command({
@@ -141,7 +167,7 @@ const show = command({
 
 export const addWebhookCommands = noun({
   name: 'webhook',
-  summary: 'the webhooks of keys, to which transactions are pushed',
+  summary: 'manage the webhooks of keys, to which transactions are pushed',
   example: 'fuel webhook show a1b2c3d4e5',
   commands: [set, remove, enable, disable, rate, test, show],
 });
@@ -159,9 +185,14 @@ function readRate(text: string): number | null {
   throw usage(`must be off, or a whole number from 1 to ${MAX_PER_SECOND}`);
 }
 
-async function change(session: Session, prefix: string, commandOf: KeyChange): Promise<void> {
+async function change(
+  session: Session,
+  prefix: string,
+  commandOf: KeyChange,
+  done: (prefix: string) => string,
+): Promise<void> {
   const { changed, accountId, key } = await changeKey(session, prefix, commandOf);
-  printChange(session, changed, await answer(accountId, key, session));
+  printChange(session, changed, await answer(accountId, key, session), done(prefix));
 }
 
 async function answer(accountId: number, key: AccountKey, { engines }: Session) {

@@ -99,7 +99,7 @@ function readChoice({ key, ...given }: Given): DeliveryChoice {
 function readState(text: string): DeliveryState {
   const known = DELIVERY_STATES.find((name) => name === text);
   if (known !== undefined) return known;
-  throw new FuelError('USAGE', `It must be one of ${DELIVERY_STATES.join(', ')}.`);
+  throw new FuelError('USAGE', `must be one of ${DELIVERY_STATES.join(', ')}`);
 }
 
 function readPlace(text: string | undefined): DeliveryPlace | undefined {

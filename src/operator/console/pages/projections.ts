@@ -1,8 +1,6 @@
-import { printableData } from '../../../event-store/codec.ts';
 import { MAX_PARKED_LOOKED_AT } from '../../../event-store/skipped-events.ts';
 import type { FollowerStatus } from '../../answers/follower.ts';
 import { type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/follower.ts';
-import { withoutDriver } from '../../answers/timeline.ts';
 import { type LoggedEvent, operationLine } from '../../audit/newest-events.ts';
 import { state, time } from '../../print/document.ts';
 import type { Proof } from '../figures/console-parts.ts';
@@ -46,18 +44,15 @@ export async function projectionsPage({ parts, figures }: PageContext): Promise<
   };
 }
 
-/** Reads the oldest parked events, without the driver, whom a reason may quote. */
+/** Reads the oldest parked events, without the reasons, which may name a person. */
 async function parkedEvents({ name, parked: count }: FollowerStatus, parts: PageContext['parts']) {
   const parked: ParkedAnswer[] = [];
   if (count === 0) return parked;
   for await (const event of parkedBy(name, parts, MAX_PARKED_LOOKED_AT)) {
-    if (parked.push(parkedAnswer(name, event)) === MAX_PARKED) break;
+    const reason = `fuel projection parked --follower ${name} --personal`;
+    if (parked.push({ ...parkedAnswer(name, event), reason }) === MAX_PARKED) break;
   }
-  const streams = await parts.store.readStreams(parked.map(({ stream }) => stream));
-  return parked.map((event, at) => {
-    const recorded = streams[at]?.find(({ revision }) => revision === event.revision);
-    return { ...event, reason: withoutDriver(event.reason, recorded && printableData(recorded)) };
-  });
+  return parked;
 }
 
 function agreement(

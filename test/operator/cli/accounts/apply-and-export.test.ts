@@ -30,7 +30,7 @@ describe('fuel account apply', () => {
     const path = file('accounts.jsonl', linesOf(NORTH, EIGHT));
     const first = await fuel('account', 'apply', path, '--json', '--actor', 'Ada');
     expect([first.code, first.stdout]).toEqual([0, '{"applied":2,"unchanged":0,"refused":0}\n']);
-    expect(first.stderr).toMatch(/^created a new store in \S+\n$/);
+    expect(first.stderr).toMatch(/^Created a new store in \S+\n$/);
     expect(await fuel('account', 'apply', path)).toMatchObject({
       code: 0,
       stdout: 'applied 0, unchanged 2, refused 0\n',
@@ -83,7 +83,7 @@ describe('fuel account apply', () => {
     const { code, stdout, stderr } = await fuel('account', 'apply', path, '--dry-run');
     expect([code, stderr]).toEqual([
       0,
-      expect.stringMatching(/^there is no store in .* yet: everything is new\n$/),
+      expect.stringMatching(/^There is no store in .* yet: everything is new\n$/),
     ]);
     expect(stdout).toMatch(/^account 7 {2}AccountOpened {2}\{"name":"North Haulage"\}\n/);
     expect(existsSync(process.env.FUEL_DATA_DIR ?? '')).toBe(false);
@@ -105,7 +105,7 @@ describe('fuel account export', () => {
     const named = (await fuel('account', 'export', '10', '7', '10')).lines;
     expect(named.map((line) => line.account_id)).toEqual([7, 10]);
     expect(await fuel('account', 'export', '7', '99')).toMatchObject({
-      ...{ code: 1, stdout: '', stderr: 'fuel: REFUSED: account 99 is not known: fuel account list\n' },
+      ...{ code: 1, stdout: '', stderr: 'fuel: No account 99. See `fuel account list`\n' },
     });
     expect((await fuel('account', 'export', 'seven')).code).toBe(2);
   });

@@ -77,7 +77,7 @@ describe('a command that changes something', () => {
     ])
       expect([line, await fuel(...line.split(' '))]).toMatchObject([
         line,
-        { code: 1, stdout: '', stderr: expect.stringMatching(/^fuel: REFUSED: there is no store in /) },
+        { code: 1, stdout: '', stderr: expect.stringMatching(/^fuel: There is no store in /) },
       ]);
     expect(existsSync(process.env.FUEL_DATA_DIR ?? '')).toBe(false);
   });
@@ -89,7 +89,7 @@ describe('a command that changes something', () => {
       const refused = await fuel(...line.split(' '), '/nowhere/file');
       expect([refused.code, existsSync(process.env.FUEL_DATA_DIR ?? '')]).toEqual([1, false]);
       const begun = await fuel(...line.split(' '), file('empty', ''));
-      expect([begun.code, begun.stderr]).toEqual([0, expect.stringMatching(/^created a new store in /)]);
+      expect([begun.code, begun.stderr]).toEqual([0, expect.stringMatching(/^Created a new store in /)]);
     },
   );
 
@@ -106,7 +106,7 @@ describe('a command that changes something', () => {
     ])
       expect(await fuel(...args)).toMatchObject({
         code: 1,
-        stderr: expect.stringContaining('STORE_MISMATCH'),
+        stderr: expect.stringContaining('(STORE_MISMATCH)'),
       });
     expect((await fuel('account', 'list')).code).toBe(0);
     vi.stubEnv('FUEL_ENVIRONMENT', 'staging');

@@ -86,7 +86,7 @@ test('audit verify refuses a checkpoint that another key signed, and a key that 
   ])
     expect(await fuel('audit', 'verify', ...args)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('REFUSED'),
+      stderr: expect.stringMatching(/^fuel: /),
     });
 });
 
@@ -143,7 +143,7 @@ test('audit check refuses a folder that is not an export', async () => {
   const { key } = await done('audit', 'export', '--account', '7', '--output', folder);
   rmSync(join(folder, 'events.jsonl'));
   const { code, stderr } = await fuel('audit', 'check', folder, '--key', key);
-  expect([code, stderr]).toEqual([1, `fuel: REFUSED: ${folder} is not an export: it has no events.jsonl\n`]);
+  expect([code, stderr]).toEqual([1, `fuel: ${folder} is not an export: it has no events.jsonl\n`]);
 });
 
 test.each([['audit'], ['verify', 'deliveries']])(
@@ -159,6 +159,6 @@ test.each([['audit'], ['verify', 'deliveries']])(
     });
     const { code, stdout, stderr } = await fuel(...names, '--account', '9');
     interrupting.mockRestore();
-    expect([code, stdout, stderr]).toEqual([1, '', 'fuel: interrupted\n']);
+    expect([code, stdout, stderr]).toEqual([1, '', 'fuel: Interrupted\n']);
   },
 );

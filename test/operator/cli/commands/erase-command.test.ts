@@ -34,7 +34,7 @@ describe('fuel transaction erase', () => {
       data: { transaction_id: 3, account_id: 7, reason: 'court order' },
       metadata: { actor: 'Ada', command: 'fuel transaction erase' },
     });
-    expect((await fuel('transaction', 'show', '1')).stderr).toBe('fuel: REFUSED: transaction 1 was erased\n');
+    expect((await fuel('transaction', 'show', '1')).stderr).toBe('fuel: Transaction 1 was erased\n');
   });
 
   test('is refused before anything is erased without a confirmation, an id, a reason, or with a line that is no id', async () => {
@@ -42,9 +42,9 @@ describe('fuel transaction erase', () => {
     const wrong = file('ids.txt', '1\nx\n');
     for (const [args, message] of [
       [[...ERASE, '1'], /--yes/],
-      [[...ERASE, '--yes'], /Name the ids/],
+      [[...ERASE, '--yes'], /Give the ids/],
       [[...ERASE, '--yes', '--file', wrong], /Line 2 of .*ids\.txt is not a transaction id/],
-      [['transaction', 'erase', '1', '--yes', '--reason', '  '], /must not be empty/],
+      [['transaction', 'erase', '1', '--yes', '--reason', '  '], /--reason must not be empty/],
       [['transaction', 'erase', '1', '--yes'], /--reason/],
     ] as const)
       expect(await fuel(...args)).toMatchObject({ code: 2, stderr: expect.stringMatching(message) });

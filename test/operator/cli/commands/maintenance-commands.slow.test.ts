@@ -64,8 +64,7 @@ describe('fuel projection', () => {
     expect((await fuel(...retry, '--all')).stdout).toBe('Retried       1\nStill parked  1\n');
     expect(await fuel(...retry, '99')).toMatchObject({
       code: 1,
-      stderr:
-        'fuel: REFUSED: no event is parked at position 99: fuel projection parked lists all parked events\n',
+      stderr: 'fuel: no event is parked at position 99: fuel projection parked lists all parked events\n',
     });
   });
 });
@@ -200,7 +199,7 @@ describe('fuel verify deliveries', () => {
     for (const args of [[], ['--repair']]) {
       expect(await fuel('verify', 'deliveries', ...args)).toMatchObject({
         code: 1,
-        stderr: expect.stringMatching(/^fuel: REFUSED: the delivery log lost is gone, .*--resend-unknown/),
+        stderr: expect.stringMatching(/^fuel: the delivery log lost is gone, .*--resend-unknown/),
       });
     }
     for (const range of [

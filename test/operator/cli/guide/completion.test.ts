@@ -42,34 +42,6 @@ test.each([
   expect(offersFor(createProgram(), typed)).toEqual(words);
 });
 
-test.each([[['nonsense', '--help']], [['account', 'nonsense', '--help']], [['audit', 'nonsense', '--help']]])(
-  'help below an unknown name is wrong usage: fuel %j',
-  async (args) => {
-    const { code, stdout, stderr } = await runInProcess(args);
-    expect([code, stdout, stderr]).toEqual([2, '', "error: unknown command 'nonsense'\n"]);
-  },
-);
-
-test('an unknown option is named before a missing one', async () => {
-  const list = (...args: readonly string[]) => runInProcess(['transaction', 'list', ...args]);
-  expect(await list('--acount', '7')).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(/^error: unknown option '--acount'\n\(Did you mean --account\?\)/),
-  });
-  expect(await list()).toMatchObject({
-    code: 2,
-    stderr: "error: required option '--account <id>' not specified\n",
-  });
-});
-
-describe('the scripts', () => {
-  test('are not there for another shell', async () => {
-    const { code, stdout, stderr } = await runInProcess(['completion', 'tcsh']);
-    expect([code, stdout]).toEqual([2, '']);
-    expect(stderr).toMatch(/Allowed choices are bash, zsh, fish\./);
-  });
-});
-
 describe('fuel help', () => {
   test('prints what --help prints, at every level', async () => {
     for (const names of [
@@ -85,27 +57,6 @@ describe('fuel help', () => {
       expect(stdout).toMatch(/^Usage: fuel/);
     }
   });
-
-  test.each([
-    [['acount'], "error: unknown command 'acount'\n"],
-    [['account', 'aply'], "error: unknown command 'aply'\n"],
-    [['account', 'apply', '7'], "error: unknown command '7'\n"],
-  ])('is wrong usage for a name that is not known: %j', async (names, message) => {
-    const { code, stdout, stderr } = await runInProcess(['help', ...names]);
-    expect([code, stdout, stderr]).toEqual([2, '', message]);
-  });
-});
-
-test.each([
-  ['acount', 'list'],
-  ['account', 'lst'],
-  ['account', 'list', '--jsn'],
-])('a misspelt command or option is answered with one of a near name: fuel %s %s %s', async (...args) => {
-  const { code, stderr } = await runInProcess(args);
-  expect([code, stderr]).toEqual([
-    2,
-    expect.stringMatching(/^error: .*\n\(Did you mean (account|list|--json)\?\)$/m),
-  ]);
 });
 
 function everyCommand(command: Command): Command[] {

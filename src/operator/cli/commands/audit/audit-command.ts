@@ -16,6 +16,7 @@ export const addAuditCommand = command(
     name: 'audit',
     summary: 'list what happened, who did it and when, in the order of the log',
     example: 'fuel audit --key a1b2c3d4e5 --newest --limit 20',
+    lists: { what: 'events' },
     syntax: (it) =>
       it
         .option('--account <id>', 'only events of this account', readId)
@@ -66,7 +67,7 @@ export const addAuditCommand = command(
 async function requireActor(engines: Engines, actor: string, signal: AbortSignal): Promise<void> {
   for await (const _ of audit(engines.store(), { actor }, { follow: false, newest: true, signal })) return;
   signal.throwIfAborted();
-  throw new FuelError('REFUSED', `no event was recorded by ${actor}`);
+  throw new FuelError('REFUSED', `No event was recorded by ${actor}`);
 }
 
 function asText(line: AuditLine, how: Personal): string {

@@ -12,16 +12,11 @@ const STANDARD_INPUT = 0;
 
 export const addAuditVerifyCommand = command({
   name: 'verify',
-  summary:
-    'prove event by event that the log is what was sealed, and that it matches a checkpoint kept elsewhere',
+  summary: 'check the log against its seals and a checkpoint you kept',
   example: 'fuel audit verify --checkpoint checkpoint-2026-09-01.txt',
   syntax: (it) =>
     it
-      .option(
-        '--checkpoint <file>',
-        'a checkpoint that was kept elsewhere; - for standard input',
-        option.readText,
-      )
+      .option('--checkpoint <file>', 'a checkpoint you kept; - for standard input', option.readText)
       .option(
         '--since <n>',
         'begin at the newest seal of at most this size; everything before it counts as proven',

@@ -16,6 +16,7 @@ const find = command({
   summary:
     'list the transactions of a driver by id, or by a part of the name or number; this reads the whole log',
   example: 'fuel driver find "sam field" --account 7',
+  lists: { what: 'transactions of such a driver' },
   syntax: (it) =>
     it
       .argument('<who>', 'an id, or a part of the name or the mobile number', option.readSearch)
@@ -26,12 +27,9 @@ const find = command({
     const onProgress = (looked: number): void => out.progress(`events read ${looked}`);
     const options = { store: engines.store(), signal, onProgress };
     const parts = { view: engines.view(), queue: engines.queue() };
-    let found = 0;
     for await (const transaction of findDriver({ accountId: account, driver }, options)) {
-      await out.row(await driverAnswer(transaction, parts), 'transaction');
-      found += 1;
+      await out.row(await driverAnswer(transaction, parts), { id: 'transaction' });
     }
-    if (found === 0 && !signal.aborted) out.note('no transaction has such a driver');
     return signal.aborted ? 1 : 0;
   },
 });
@@ -71,7 +69,7 @@ const redact = command({
 
 export const addDriverCommands = noun({
   name: 'driver',
-  summary: 'drivers: find the transactions that name one, and remove the name',
+  summary: 'find the transactions of a driver, and remove the name from them',
   example: 'fuel driver find 77 --account 7',
   commands: [find, redact],
 });

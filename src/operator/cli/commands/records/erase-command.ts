@@ -25,14 +25,14 @@ export const erase = command({
   changes: true,
   async check(_, { file, yes }) {
     if (!yes && !(process.stdin.isTTY && process.stderr.isTTY))
-      throw option.usage('Erasing is permanent: without a terminal, confirm it with --yes.');
+      throw option.usage('Erasing is permanent. Without a terminal, confirm it with --yes');
     if (file !== undefined) await requireReadable(file);
   },
   async work(session, [given], { reason, file, yes }) {
     const { config, engines, clock, author, out, signal } = session;
     const listed = file === undefined ? [] : await idsIn(file, signal);
     const ids = [...new Set([...given, ...listed])];
-    if (ids.length === 0) throw option.usage('Name the ids of the transactions, or a --file of them.');
+    if (ids.length === 0) throw option.usage('Give the ids of the transactions, or a --file of them');
     if (!yes) await confirm(ids);
     const parts = { store: engines.store(), queue: engines.queue(), view: engines.view() };
     let last: Position = 0;
@@ -45,7 +45,7 @@ export const erase = command({
         out.progress(`erased ${erased.length} of ${ids.length}`);
       } catch (error) {
         if (!(error instanceof FuelError && error.code === 'REFUSED') || ids.length === 1) throw error;
-        out.note(`${error.code}: ${error.message}`);
+        out.note(error.message);
       }
     }
     const [coordination, subscriptions] = [engines.coordination(), engines.subscriptions()];
@@ -57,9 +57,9 @@ export const erase = command({
     const isWhole = remains.length === 0;
     for (const id of erased) {
       const document = { id, erased: true, ...(isWhole ? {} : { remains }) };
-      await out.line(document, `transaction ${id} was erased${isWhole ? '' : ', but not everywhere'}`);
+      await out.line(document, `Erased transaction ${id}${isWhole ? '' : ', but not everywhere'}`);
     }
-    if (signal.aborted) out.note('interrupted: run the same command again to continue');
+    if (signal.aborted) out.note('Interrupted: run the same command again to continue');
     for (const { file: path, reason: why } of remains) out.note(`${path}: may still contain it: ${why}`);
     out.note(COPIES_REMAIN);
     return isWhole && erased.length === ids.length ? 0 : 1;
@@ -71,7 +71,7 @@ async function idsIn(file: string, signal: AbortSignal): Promise<number[]> {
   for await (const block of lineBlocks(openInput(file, signal))) {
     for (const line of linesIn(block)) {
       if (!('text' in line) || !/^\d+$/.test(line.text))
-        throw option.usage(`Line ${line.number} of ${file} is not a transaction id.`);
+        throw option.usage(`Line ${line.number} of ${file} is not a transaction id`);
       ids.push(readId(line.text));
     }
   }
@@ -85,5 +85,5 @@ async function confirm(ids: readonly number[]): Promise<void> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await terminal.question(`This is permanent. Type ${what} to confirm: `);
   terminal.close();
-  if (answer.trim() !== String(expected)) throw new FuelError('REFUSED', `not erased: that is not ${what}`);
+  if (answer.trim() !== String(expected)) throw new FuelError('REFUSED', `Not erased: that is not ${what}`);
 }

@@ -41,14 +41,20 @@ export const importFile = command({
   },
 });
 
+/** The members of a line. */
+const IMPORT_COLUMNS = [
+  ...['id', 'at', 'ended_at', 'actor', 'source', 'recorded', 'unchanged', 'refused', 'accounts'],
+];
+
 const list = command({
   name: 'list',
   summary: 'list imports, newest first',
-  example: 'fuel import list --since 2026-09-01T00:00:00Z',
+  example: 'fuel import list --since 2026-09-01',
   syntax: (it) =>
     it
       .addOption(option.since('begun'))
       .option('--limit <n>', 'at most this many', option.readCount, DEFAULT_LIMIT),
+  lists: { what: 'imports', csv: () => IMPORT_COLUMNS },
   async work({ engines, clock, out }, _, { since, limit }) {
     let printed = 0;
     for await (const entry of listImports(engines.store(), { sinceMs: since, nowMs: clock.now() })) {
@@ -87,7 +93,7 @@ const voidAll = command({
     const entry = await requireImport(engines, id);
     if (entry.end === undefined)
       out.note(
-        `import ${id} has not ended: if it is still running, stop it first, or what it records later stays`,
+        `Import ${id} has not ended. If it is still running, stop it first: what it records later stays`,
       );
     return longWork(
       session,
@@ -99,7 +105,7 @@ const voidAll = command({
         const keys = [...pushedTo].sort(([, one], [, other]) => other - one);
         for (const [prefix, count] of keys)
           out.note(
-            `the receiver of key ${prefix} has ${count} of them and is not told: its customer has to pull`,
+            `Key ${prefix}'s receiver has ${count} of these and is not notified: ask the customer to pull`,
           );
         return counts;
       },
@@ -110,7 +116,7 @@ const voidAll = command({
 
 export const addImportCommands = noun({
   name: 'import',
-  summary: 'imports: who imported which file and when, and how to undo it',
+  summary: 'list imports: who imported which file and when; and undo them',
   example: 'fuel import list',
   commands: [list, show, voidAll],
 });
@@ -119,5 +125,5 @@ export const addImportCommands = noun({
 async function requireImport({ store }: Session['engines'], id: string): Promise<ImportEntry> {
   const entry = await findImport(store(), id);
   if (entry !== undefined) return entry;
-  throw new FuelError('REFUSED', `import ${id} is not known: fuel import list shows all imports`);
+  throw new FuelError('REFUSED', `No import ${id}. See \`fuel import list\``);
 }

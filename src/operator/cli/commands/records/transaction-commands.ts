@@ -5,6 +5,7 @@ import { EARLIEST_MS, LATEST_MS } from '../../../../domain/values/date-time.ts';
 import { listRows } from '../../../../pull/view/list-rows.ts';
 import type { Place } from '../../../../pull/view/transactions-view.ts';
 import { readId, readTime } from '../../../answers/filters.ts';
+import { unknownTransaction } from '../../../answers/names.ts';
 import {
   findTransaction,
   hasPlate,
@@ -23,6 +24,11 @@ import { importFile } from './import-commands.ts';
 const DEFAULT_LIMIT = 50;
 /** One command reads at most this many records. */
 const MAX_READ = 200_000;
+
+/** The members of a line. */
+export const TRANSACTION_COLUMNS = [
+  ...['id', 'account', 'status', 'created_at', 'corporate', 'number_plate', 'total_amount'],
+];
 
 const listSyntax = (it: Command) =>
   it
@@ -44,12 +50,13 @@ const list = command({
   name: 'list',
   summary:
     'list the transactions of an account that customers see, newest first; voided and cancelled ones are in fuel audit',
-  example: 'fuel transaction list --account 7 --plate "ABC 123" --from 2026-09-01T00:00:00Z',
+  example: 'fuel transaction list --account 7 --plate "ABC 123" --from 2026-09-01',
   syntax: listSyntax,
+  lists: { what: 'transactions', csv: () => TRANSACTION_COLUMNS },
   async work({ engines, out }, _, options) {
     const { account, from = EARLIEST_MS, to = LATEST_MS, corporate, plate, status, limit } = options;
     if (from > to) {
-      throw option.usage('--from is after --to: nothing can be between them.');
+      throw option.usage('--from must not be later than --to');
     }
     const view = engines.view();
     const query = {
@@ -69,12 +76,12 @@ const list = command({
     for await (const row of listRows(view, query, plate === undefined ? limit : undefined)) {
       read += 1;
       if (isWanted(row)) {
-        await out.row(recordAnswer(account, row), 'transaction');
+        await out.row(recordAnswer(account, row), { id: 'transaction' });
         printed += 1;
       } else out.progress(`read ${read} records`);
       if (printed >= limit) return 0;
       if (read >= MAX_READ) {
-        out.note(`stopped after ${MAX_READ} records: continue with --after ${row.id}, or narrow the range`);
+        out.note(`Stopped after ${MAX_READ} records. Continue with --after ${row.id}, or narrow the range`);
         return 1;
       }
     }
@@ -94,13 +101,11 @@ const show = command({
     const found = await findTransaction(id, parts);
     const { isErased } = found;
     if (isMissing(found)) {
-      throw new FuelError('REFUSED', `transaction ${id} ${isErased ? 'was erased' : 'is not known'}`);
+      throw new FuelError('REFUSED', isErased ? `Transaction ${id} was erased` : unknownTransaction(id));
     }
     if (found.events.length === 0) {
-      const why = isErased ? 'it was erased' : 'it was never recorded';
-      out.note(
-        `no event calls for what is shown of transaction ${id}: ${why}; fuel verify says how to repair that`,
-      );
+      const why = isErased ? 'it was erased' : 'no event recorded it';
+      out.note(`The view shows transaction ${id}, but ${why}. Run \`fuel verify view --repair\``);
     }
     const shown = transactionShown(found, { personal: personal === true });
     out.answer(transactionAnswer(found), { id: 'transaction', shown });
@@ -109,7 +114,7 @@ const show = command({
 
 export const addTransactionCommands = noun({
   name: 'transaction',
-  summary: 'transactions and their events',
+  summary: 'import, list, show and erase transactions',
   example: 'fuel transaction import september.jsonl',
   commands: [importFile, list, show, erase],
 });
@@ -124,8 +129,8 @@ async function placeOf(
   if (row?.accountId === account) return row;
   throw new FuelError(
     'REFUSED',
-    `account ${account} shows no transaction ${after} to continue after: if it was voided meanwhile, continue with --to and ` +
-      'the time of the last line',
+    `Account ${account} shows no transaction ${after} to continue after. If it was voided, continue with --to and the time of ` +
+      'the last line',
   );
 }
 
@@ -139,6 +144,6 @@ async function requireKnownTo(
   if (await isShown(engines, { accountId: account, references: { corporate_id: corporate } })) return;
   throw new FuelError(
     'REFUSED',
-    `account ${account} has no corporate ${corporate}: fuel account show ${account}`,
+    `Account ${account} has no corporate ${corporate}. See \`fuel account show ${account}\``,
   );
 }
