@@ -146,7 +146,8 @@ async function faultOf(words: readonly string[]): Promise<string | undefined> {
     if (takesArguments(command)) command.action(did);
   }
   try {
-    await program.parseAsync(words, { from: 'user' });
+    const expanded = words.map((word) => (word === '$PREFIX' ? 'a1b2c3d4e5' : word));
+    await program.parseAsync(expanded, { from: 'user' });
   } catch (error) {
     if (!OPTIONS_OF_ALL.some((option) => words.includes(option))) return (error as Error).message;
     return undefined;
