@@ -41,10 +41,10 @@ export interface Presigner {
 }
 
 /**
- * Creates a presigner of URLs (for GET by default) for an S3-compatible store in path style:
+ * Creates a presigner of URLs for an S3-compatible store in path style:
  * `<endpoint>/<bucket>/<key>`. It does not call the store.
  */
-export function createPresigner(store: PhotoStore, method: 'GET' | 'HEAD' = 'GET'): Presigner {
+export function createPresigner(store: PhotoStore): Presigner {
   let last:
     | { readonly second: number; readonly validForSeconds: number; readonly issued: IssuedUrls }
     | undefined;
@@ -52,7 +52,7 @@ export function createPresigner(store: PhotoStore, method: 'GET' | 'HEAD' = 'GET
     at(issuedAtMs, validForSeconds) {
       const second = Math.floor(issuedAtMs / 1000);
       if (last?.second !== second || last.validForSeconds !== validForSeconds) {
-        const parts = urlParts(store, { method, second, validForSeconds });
+        const parts = urlParts(store, { second, validForSeconds });
         const presign = (objectKey: string): string => {
           const key = encodeKey(objectKey);
           return parts.start + key + parts.middle + parts.signature(key);
@@ -86,7 +86,7 @@ export function configuredPhotoStore(config: Config): PhotoStore {
  */
 function urlParts(
   { endpoint, region, bucket, accessKeyId, secretAccessKey }: PhotoStore,
-  issue: { readonly method: 'GET' | 'HEAD'; readonly second: number; readonly validForSeconds: number },
+  issue: { readonly second: number; readonly validForSeconds: number },
 ): UrlParts {
   const { origin, host, pathname } = new URL(endpoint);
   const path = `${pathname.replace(/\/+$/, '')}/${encodeKey(bucket)}/`;
@@ -96,7 +96,7 @@ function urlParts(
     `X-Amz-Algorithm=${ALGORITHM}` +
     `&X-Amz-Credential=${encodeURIComponent([accessKeyId, ...scope].join('/'))}` +
     `&X-Amz-Date=${stamp}&X-Amz-Expires=${issue.validForSeconds}&X-Amz-SignedHeaders=host`;
-  const canonicalStart = `${issue.method}\n${path}`;
+  const canonicalStart = `GET\n${path}`;
   const canonicalEnd = `\n${query}\nhost:${host}\n\nhost\nUNSIGNED-PAYLOAD`;
   const toSignStart = `${ALGORITHM}\n${stamp}\n${scope.join('/')}\n`;
   const signingKey = scope.reduce(

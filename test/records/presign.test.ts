@@ -1,4 +1,4 @@
-import { GetObjectCommand, HeadObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { GetObjectCommand, type HeadObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -97,13 +97,6 @@ describe('a presigned URL', () => {
       const url = presigner.at(issuedAtMs, 3600).presign(key);
       expect(sorted(url)).toEqual(sorted(await sdkUrl(endpoint, key)));
     }
-  });
-
-  test('of a HEAD equals the AWS SDK’s', async () => {
-    const endpoint = 'https://photos.example.com';
-    const presigner = createPresigner({ ...store, endpoint, bucket: 'fuel-photos' }, 'HEAD');
-    const url = presigner.at(issuedAtMs, 3600).presign('k');
-    expect(sorted(url)).toEqual(sorted(await sdkUrl(endpoint, 'k', issuedAtMs, HeadObjectCommand)));
   });
 
   test('expires a whole number of seconds after its issue, which is cut to whole seconds', () => {

@@ -19,7 +19,6 @@ export const eventStoreDb: Engine = {
   check: 'event-store',
   holds: 'events',
   oldestVersion: [23, 10],
-  clockStepMs: 2_000, // it tells whole seconds and reads its clock once a second
   erasesLater:
     'EventStoreDB keeps the erased bytes until a scavenge: see "Erasing" in docs/operations/customers.md',
   settings,

@@ -36,6 +36,7 @@ export const ACCOUNT_CHECKS: readonly Check[] = [
   {
     name: 'overdue',
     stores: 'required',
+    follows: ['consumers'],
     isConsequence: true,
     alerts: ['FuelDeliveriesLate', 'FuelReceiverSlow'],
     async find(facts) {

@@ -30,6 +30,8 @@ interface CheckBase {
   readonly stores?: 'required' | 'optional';
   /** True if other checks may fail only because it does. */
   readonly isCause?: boolean;
+  /** Checks without which this one can only fail too. Doctor does not make it if one of them fails. */
+  readonly follows?: readonly string[];
   /** True if it says nothing new while the disk is full or an engine does not answer. */
   readonly isConsequence?: boolean;
   /** The alerts about the same: one of them wakes somebody where somebody has to act. */
@@ -46,6 +48,8 @@ export interface SharedCheck extends CheckBase {
 
 export interface DoctorCheck extends CheckBase {
   readonly madeBy: 'doctor';
+  /** Says if the service uses what it checks. Otherwise doctor does not list it. */
+  readonly isInUse?: (facts: DoctorFacts) => boolean;
   find(facts: DoctorFacts): Finding | Promise<Finding>;
 }
 

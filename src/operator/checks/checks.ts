@@ -1,6 +1,5 @@
 import { textOf } from '../../base/config/setting.ts';
 import { MAKE_SPACE } from '../../base/disk/disk.ts';
-import { configuredPhotoStore } from '../../records/presign.ts';
 import type { Engine } from '../../service/engines/engine.ts';
 import { ACCOUNT_CHECKS } from './accounts.ts';
 import { act, type Check, type DoctorCheck, type Problem, right, wrong } from './check.ts';
@@ -8,10 +7,10 @@ import { checkCertificate, checkConfiguration } from './configuration.ts';
 import { checkDataDirectory, lookAtFiles } from './data-directory.ts';
 import type { Facts } from './facts.ts';
 import { FOLLOWER_CHECKS } from './followers.ts';
-import { checkClocks, checkEngine, checkMail, checkPhotos } from './servers.ts';
+import { checkEngine, checkMail } from './servers.ts';
 import { STORE_CHECKS } from './store.ts';
 
-export const SHOW_CONFIG = 'fuel config show';
+const SHOW_CONFIG = 'fuel config show';
 /** A process can't keep these up while the disk refuses commits or an engine does not answer. */
 const FOLLOWING = ['known_to_others', 'event_store_heard', 'subscription_connected'];
 
@@ -19,6 +18,7 @@ const MACHINE_CHECKS: readonly Check[] = [
   {
     name: 'configuration',
     madeBy: 'doctor',
+    isCause: true,
     remedy: SHOW_CONFIG,
     find: checkConfiguration,
   },
@@ -66,17 +66,6 @@ const MACHINE_CHECKS: readonly Check[] = [
     remedy: 'start the mail server, or correct FUEL_SMTP_URL',
     find: ({ config }) => checkMail(config.FUEL_SMTP_URL),
   },
-  {
-    name: 'photo-store',
-    madeBy: 'doctor',
-    settings: ['FUEL_IMAGES_ENDPOINT'],
-    remedy: 'correct FUEL_IMAGES_ENDPOINT',
-    find: ({ config, env, clock }) =>
-      checkPhotos(
-        textOf(env, 'FUEL_IMAGES_ENDPOINT') ? configuredPhotoStore(config) : undefined,
-        clock.now(),
-      ),
-  },
 ];
 
 /** All checks, in the order in which doctor lists them; with one for each kind of server. */
@@ -84,34 +73,24 @@ export function checksOf(servers: readonly Engine[]): readonly Check[] {
   return [
     ...MACHINE_CHECKS,
     ...servers.map(serverCheck),
-    {
-      name: 'clocks',
-      madeBy: 'doctor',
-      settings: servers.map(({ setting }) => setting),
-      remedy: 'chronyc tracking, on every machine',
-      find: checkClocks,
-    },
     ...STORE_CHECKS,
     ...FOLLOWER_CHECKS,
     ...ACCOUNT_CHECKS,
   ];
 }
 
-function serverCheck({ check, name, setting, title, holds, ports }: Engine): DoctorCheck {
+function serverCheck({ check, name, setting, title }: Engine): DoctorCheck {
   return {
     name: check,
     madeBy: 'doctor',
     isCause: true,
     settings: [setting],
     remedy: `start ${title}, or correct ${setting}`,
+    isInUse: ({ env, engines }) =>
+      engines.remote.some((engine) => engine.name === name) || Boolean(textOf(env, setting)),
     find({ engines }) {
       const used = engines.remote.find((engine) => engine.name === name);
-      if (used) return checkEngine(used);
-      const other = engines.remote.find(({ serves }) => serves.some((port) => ports.includes(port)));
-      const { node, sqlite } = process.versions;
-      return right(
-        other ? `not selected: ${other.title} is` : `${holds}: embedded, SQLite ${sqlite} of Node ${node}`,
-      );
+      return used === undefined ? right('not selected: another engine is') : checkEngine(used);
     },
   };
 }

@@ -5,8 +5,8 @@ import { reasonOf } from '../../base/errors.ts';
 import { orLate } from '../../base/pause.ts';
 import { registry as REGISTRY } from '../../engines/engines.ts';
 import type { Engines } from '../../service/engines/engines.ts';
-import { type Check, type DoctorFacts, type Finding, findingOf, notChecked, wrong } from './check.ts';
-import { checksOf, SHOW_CONFIG } from './checks.ts';
+import { type Check, type DoctorFacts, type Finding, findingOf, notChecked, right, wrong } from './check.ts';
+import { checksOf } from './checks.ts';
 import { asOwnerOf } from './data-directory.ts';
 import { type FactSources, type Facts, factReads } from './facts.ts';
 
@@ -34,7 +34,9 @@ export async function examine(
   const { config, faulty, secrets } = registry.inspectConfig(env);
   const engines = await registry.openEngines(config, clock);
   const facts = { env, registry, ...factsOnce({ config, clock, engines }) };
-  const checks = checksOf(registry.servers).filter(({ madeBy }) => madeBy !== 'overview');
+  const checks = checksOf(registry.servers).filter(
+    (check) => check.madeBy !== 'overview' && (!('isInUse' in check) || check.isInUse?.(facts) !== false),
+  );
   const settingsOfStores = [...registry.servers.map(({ setting }) => setting), 'FUEL_ENVIRONMENT'];
   const causes = checks.filter(({ isCause }) => isCause).map(({ name }) => name);
   const repairFirst = `first repair what the checks ${causes.slice(0, -1).join(', ')} and ${causes.at(-1)} name`;
@@ -42,22 +44,24 @@ export async function examine(
     const { stores, settings = [], remedy = repairFirst } = check;
     const missing = [...(stores ? settingsOfStores : []), ...settings].filter((name) => faulty.has(name));
     return missing.length > 0
-      ? wrong(`not checked: ${missing.join(', ')} is not valid`, SHOW_CONFIG)
+      ? right(`not checked: ${missing.join(', ')} is not valid`)
       : within(LIMIT_MS, remedy, () => findingOf(check, facts));
   };
   try {
     const made = await Promise.all(
       checks.map(async (check) => ({ check, line: lineOf(check.name, await make(check)) })),
     );
-    const failedCauses = made
-      .filter(({ check, line }) => check.isCause && !line.ok)
-      .map(({ check }) => check.name);
-    return made.map(({ check, line }) =>
-      // The check failed because of another problem, so it is no second one.
-      line.do === repairFirst && failedCauses.length > 0
-        ? lineOf(check.name, notChecked(failedCauses))
-        : withoutSecrets(line, secrets),
-    );
+    const failed = made.filter(({ line }) => !line.ok).map(({ check }) => check);
+    const failedCauses = failed.filter(({ isCause }) => isCause).map(({ name }) => name);
+    const causesOf = ({ follows = [] }: Check, { do: remedy }: CheckLine): readonly string[] =>
+      remedy === repairFirst
+        ? failedCauses
+        : failed.map(({ name }) => name).filter((name) => follows.includes(name));
+    return made.map(({ check, line }) => {
+      // A check that failed because of another problem is no second one.
+      const because = line.ok ? [] : causesOf(check, line);
+      return because.length > 0 ? lineOf(check.name, notChecked(because)) : withoutSecrets(line, secrets);
+    });
   } finally {
     await engines.close();
   }

@@ -40,6 +40,7 @@ export const FOLLOWER_CHECKS: readonly Check[] = [
   {
     name: 'lag',
     stores: 'required',
+    follows: ['consumers'],
     isConsequence: true,
     alerts: ['FuelFollowerBehind', 'FuelFollowerSlow'],
     async find(facts) {

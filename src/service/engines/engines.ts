@@ -33,8 +33,6 @@ export interface ServerKind {
   readonly holds: string;
   /** The oldest supported version, major and minor. */
   readonly oldestVersion: readonly [number, number];
-  /** How far its clock may be behind because it only advances in steps. */
-  readonly clockStepMs?: number;
   /** A note for `fuel transaction erase` about what the server keeps for some time. */
   readonly erasesLater?: string;
 }
@@ -43,8 +41,6 @@ export interface EngineDescription {
   /** The name that the server gives itself, if its setting accepts several kinds. */
   readonly name?: string;
   readonly version: string;
-  /** The time of its clock in milliseconds since the epoch. */
-  readonly clockMs: number;
 }
 
 /** A server, connected on first use. */

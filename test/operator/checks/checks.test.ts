@@ -123,7 +123,8 @@ describe('what doctor says', () => {
     const some = followers({ transactions: idle, deliveries: idle });
     expect(await doctorSays('consumers', { followers: some })).toEqual({
       ok: false,
-      detail: 'no running process has the role projector, which works on transactions; ' +
+      detail:
+        'no running process has the role projector, which works on transactions; ' +
         'no running process has the role webhooks, which works on deliveries',
       do: 'fuel serve --role projector; fuel serve --role webhooks',
     });

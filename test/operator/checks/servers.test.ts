@@ -1,34 +1,21 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
 import { eventStoreDb } from '../../../src/engines/eventstoredb/engine.ts';
 import { mongoDb } from '../../../src/engines/mongodb/engine.ts';
-import { checkClocks, checkEngine, checkMail, checkPhotos } from '../../../src/operator/checks/servers.ts';
+import { checkEngine, checkMail } from '../../../src/operator/checks/servers.ts';
 import type { Server, ServerKind } from '../../../src/service/engines/engines.ts';
 import { said } from '../../support/checks/facts.ts';
 import { startSmtpServer } from '../../support/service/smtp.ts';
 import { closedPort } from '../../support/tcp-server.ts';
 
-const NOW_MS = Date.parse('2026-09-01T12:00:00Z');
-
 interface Engine extends Partial<ServerKind> {
   readonly version?: string;
   /** The name that it gives itself. */
   readonly called?: string;
-  /** How far its clock is from this machine's. */
-  readonly skewMs?: number;
   readonly failing?: 'ping' | 'describe';
 }
 
-function engine({
-  version = '7.0.5',
-  called,
-  skewMs = 0,
-  failing,
-  ...kind
-}: Engine = {}): ServerKind & Server {
+function engine({ version = '7.0.5', called, failing, ...kind }: Engine = {}): ServerKind & Server {
   const away = new FuelError('STORE_UNAVAILABLE', 'it cannot be reached');
   return {
     ...mongoDb,
@@ -38,7 +25,7 @@ function engine({
     },
     describe: async () => {
       if (failing !== undefined) throw away;
-      return { version, clockMs: NOW_MS + skewMs, ...(called !== undefined && { name: called }) };
+      return { version, ...(called !== undefined && { name: called }) };
     },
   };
 }
@@ -66,50 +53,6 @@ describe('an engine', () => {
   });
 });
 
-describe('the clocks', () => {
-  const check = (...remote: readonly ReturnType<typeof engine>[]) =>
-    said(
-      checkClocks({
-        clock: { now: () => NOW_MS },
-        engines: { remote },
-      }),
-    );
-
-  test.each([
-    [2_000, 0, true],
-    [-2_000, 0, true],
-    [2_001, 0, false],
-    [-2_600, 0, false],
-    [-4_000, 2_000, true], // it is known only to its step
-    [-4_001, 2_000, false],
-    [2_001, 2_000, false],
-  ])(
-    'may differ by two seconds: %i ms of one that steps by %i ms is right: %s',
-    async (skewMs, clockStepMs, ok) => {
-      expect(await check(engine({ skewMs, clockStepMs }))).toMatchObject({ ok });
-    },
-  );
-
-  test('that differ are named, with how much they differ and what to do', async () => {
-    expect(await check(engine({ skewMs: -2_600 }))).toMatchObject({
-      detail: expect.stringContaining('MongoDB -2.6 s'),
-      do: expect.stringContaining('chrony'),
-    });
-  });
-
-  test('are named after the server that was found, and unknown if it does not answer', async () => {
-    expect(await check(engine({ called: 'KurrentDB' }), engine({ failing: 'describe' }))).toMatchObject({
-      ok: true,
-      detail: expect.stringContaining('KurrentDB 0.0 s, MongoDB unknown'),
-    });
-  });
-
-  test('are only that of this machine if everything is embedded', async () => {
-    const detail = 'the embedded stores use the clock of this machine';
-    expect(await check()).toMatchObject({ ok: true, detail });
-  });
-});
-
 describe('a mail server', () => {
   test('that takes connections is right, and gets no mail', async () => {
     const { url, mails } = await startSmtpServer();
@@ -127,47 +70,5 @@ describe('a mail server', () => {
   test('that is not set mails nobody', async () => {
     const detail = expect.stringContaining('nobody is mailed');
     expect(await said(checkMail(undefined))).toMatchObject({ ok: true, detail });
-  });
-});
-
-describe('a photo store', () => {
-  const TERMS = { region: 'us-east-1', bucket: 'photos', accessKeyId: 'AKIA', secretAccessKey: 'secret' };
-  const check = (endpoint: string) => said(checkPhotos({ ...TERMS, endpoint }, NOW_MS));
-
-  async function answering(status: number) {
-    const asked: string[] = [];
-    const server = createServer(({ method, url }, response) => {
-      asked.push(`${method} ${url}`);
-      response.writeHead(status).end();
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    onTestFinished(() => void server.close());
-    return { asked, finding: await check(`http://127.0.0.1:${(server.address() as AddressInfo).port}`) };
-  }
-
-  test.each([200, 404])('that accepts the signature is right: %s', async (status) => {
-    const { asked, finding } = await answering(status);
-    expect(finding).toMatchObject({ ok: true, do: null });
-    expect(asked).toEqual([expect.stringMatching(/^HEAD \/photos\/fuel-doctor\?X-Amz-/)]);
-  });
-
-  test.each([
-    [403, 'refuses the signature', 'FUEL_IMAGES_SECRET_ACCESS_KEY'],
-    [401, 'refuses the signature', 'FUEL_IMAGES_SECRET_ACCESS_KEY'],
-    [301, 'answers with 301', 'FUEL_IMAGES_REGION'],
-    [500, 'answers with 500', 'FUEL_IMAGES_ENDPOINT'],
-  ])('that answers with %s is wrong', async (status, detail, remedy) => {
-    const { finding } = await answering(status);
-    expect(finding).toMatchObject({
-      ok: false,
-      detail: expect.stringContaining(detail),
-      do: expect.stringContaining(remedy),
-    });
-  });
-
-  test('that this machine cannot reach is not checked, because the service never connects to it; nor is the sample store', async () => {
-    const { ok, detail } = await check(`http://127.0.0.1:${await closedPort()}`);
-    expect([ok, detail]).toEqual([true, expect.stringMatching(/not checked.*browsers.*ECONNREFUSED/)]);
-    expect(await said(checkPhotos(undefined, NOW_MS))).toMatchObject({ ok: true });
   });
 });

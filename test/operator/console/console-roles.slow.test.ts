@@ -38,7 +38,11 @@ describe('the console of processes with one role each', () => {
     ['/deliveries?account=x', 400, 'account: must be an integer'],
     ['/deliveries?key=svc_test_a_b', 400, 'must be a key&#39;s prefix, the 10 characters'],
     ['/deliveries?since=yesterday', 400, 'since: must be a time with an offset'],
-    ['/deliveries?since=2026-09-02T00:00:00Z&until=2026-09-01T00:00:00Z', 400, '--since must not be later than --until'],
+    [
+      '/deliveries?since=2026-09-02T00:00:00Z&until=2026-09-01T00:00:00Z',
+      400,
+      '--since must not be later than --until',
+    ],
     ['/deliveries?account=5', 404, 'No account 5'],
     ['/deliveries?key=aaaaaaaaaa', 404, 'no key has the prefix aaaaaaaaaa'],
     ['/deliveries?transaction=5', 404, 'No transaction 5 was ever recorded'],

@@ -2,7 +2,6 @@ import serverFeatures from '@eventstore/db-client/generated/serverfeatures_grpc_
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import { internalsOf } from './client.ts';
 import type { EventStoreDbConnection } from './connection.ts';
-import { storeUnavailable } from './errors.ts';
 
 const TIMEOUT_MS = 3_000;
 const FIRST_KURRENTDB = 25;
@@ -11,8 +10,6 @@ export interface NodeInfo {
   /** EventStoreDB is called KurrentDB since its version 25. */
   readonly name: 'EventStoreDB' | 'KurrentDB';
   readonly version: string;
-  /** The node's clock from the header `date` of its answer, cut to whole seconds. */
-  readonly clockMs: number;
 }
 
 /** Asks the node that the client is connected to. */
@@ -21,17 +18,12 @@ export function readNodeInfo(connection: EventStoreDbConnection): Promise<NodeIn
     const driver = internalsOf(connection.client);
     return await driver.execute(serverFeatures.ServerFeaturesClient, 'describe', (client) => {
       const { promise, resolve, reject } = Promise.withResolvers<NodeInfo>();
-      let clockMs = Number.NaN;
       const [metadata, options] = driver.callArguments({ requiresLeader: false });
-      const call = client.getSupportedMethods(new sharedPb.Empty(), metadata, options, (error, answer) => {
+      client.getSupportedMethods(new sharedPb.Empty(), metadata, options, (error, answer) => {
         if (error !== null) return reject(error);
-        if (Number.isNaN(clockMs)) return reject(storeUnavailable('the node does not tell the time'));
         const version = answer.getEventStoreServerVersion();
         const name = Number.parseInt(version, 10) >= FIRST_KURRENTDB ? 'KurrentDB' : 'EventStoreDB';
-        resolve({ name, version, clockMs });
-      });
-      call.on('metadata', (header) => {
-        clockMs = Date.parse(String(header.get('date')[0]));
+        resolve({ name, version });
       });
       return promise;
     });

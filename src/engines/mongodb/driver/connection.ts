@@ -92,12 +92,11 @@ export class MongoConnection {
     if (hello.isWritablePrimary !== true) throw noWrites();
   }
 
-  /** Returns the version and the clock of the server that takes writes. Rejects like `ping`. */
-  async describe(): Promise<{ readonly version: string; readonly clockMs: number }> {
+  /** Returns the version of the server that takes writes. Rejects like `ping`. */
+  async describe(): Promise<{ readonly version: string }> {
     const describing = this.use(async (db) => {
       const { version } = await db.command({ buildInfo: 1 });
-      const { localTime } = await db.command({ hello: 1 });
-      return { version: String(version), clockMs: (localTime as Date).getTime() };
+      return { version: String(version) };
     });
     return inTime(TITLE, SELECTION_MS, describing);
   }

@@ -4,7 +4,7 @@ import { inTime } from '../../tables/server-store.ts';
 import { toKnownError, whileConnecting } from './errors.ts';
 import { type Run, Session } from './session.ts';
 import { type Limits, sessionConfig } from './settings.ts';
-import { inMs, types } from './values.ts';
+import { types } from './values.ts';
 
 export const TITLE = 'PostgreSQL';
 /** The limit for getting a connection. It is short, so that a page request is answered within 2 s in any case. */
@@ -66,11 +66,11 @@ export class PostgresConnection {
     if (answer?.read_only !== 'off') throw noWrites();
   }
 
-  /** Returns the version and the clock of the server. Rejects like `use`. */
-  async describe(): Promise<{ readonly version: string; readonly clockMs: number }> {
-    const sql = `SELECT current_setting('server_version') AS version, ${inMs('clock_timestamp()')} AS now`;
-    const [{ version, now } = {}] = await this.use(ANSWER_MS, (run) => run({ sql }));
-    return { version: String(version).split(' ')[0] ?? '', clockMs: Number(now) };
+  /** Returns the version of the server. Rejects like `use`. */
+  async describe(): Promise<{ readonly version: string }> {
+    const sql = `SELECT current_setting('server_version') AS version`;
+    const [{ version } = {}] = await this.use(ANSWER_MS, (run) => run({ sql }));
+    return { version: String(version).split(' ')[0] ?? '' };
   }
 
   /** Ends the statements that are under way. */
