@@ -31,7 +31,7 @@ it.skipIf(onServers)(
     const { port } = new URL(shown.base_url);
     const second = await fuelProcess(['mock', '--port', port], options);
     expect([second.code, second.stdout]).toEqual([1, '']);
-    expect(second.stderr).toMatch(/^fuel: can't listen on 127\.0\.0\.1:\d+/);
+    expect(second.stderr).toMatch(/^fuel: Can't listen on 127\.0\.0\.1:\d+/);
 
     mock.child.kill('SIGINT');
     expect(await mock.result).toMatchObject({ code: 0, stderr: '' });

@@ -162,7 +162,7 @@ describe('a secret that can’t be written', () => {
       const issued = await run(dataDir, ['key', 'issue', '7'], output);
       expect(issued.code).toBe(1);
       const prefix =
-        /the key ([a-z0-9]{10}) was issued, but could not be written/.exec(issued.stderr)?.[1] ?? '';
+        /The key ([a-z0-9]{10}) was issued, but could not be written/.exec(issued.stderr)?.[1] ?? '';
       expect(issued.stderr).toContain(`is lost: switch it off (fuel key off ${prefix}) and issue another`);
       expect(issued.stderr).not.toContain('unexpected');
       const set = await run(
@@ -184,7 +184,7 @@ describe('a secret that can’t be written', () => {
       const { code, stderr } = await run(dataDir, args, full);
       closeSync(full);
       expect(code).toBe(1);
-      expect(stderr).toMatch(/^fuel: standard output cannot be written: .*ENOSPC.*\n$/);
+      expect(stderr).toMatch(/^fuel: Standard output cannot be written\. .*ENOSPC.*\n$/);
     },
   );
 

@@ -36,7 +36,7 @@ describe('the console of processes with one role each', () => {
     ['/webhooks/aaaaaaaaaa', 404, 'There is no such page'],
     ['/deliveries?state=odd', 400, 'state: must be one of pending'],
     ['/deliveries?account=x', 400, 'account: must be an integer'],
-    ['/deliveries?key=svc_test_a_b', 400, 'must be a key&#39;s prefix, the 10 characters'],
+    ['/deliveries?key=svc_test_a_b', 400, 'prefix, the 10 characters after svc_live_'],
     ['/deliveries?since=yesterday', 400, 'since: must be a time with an offset'],
     [
       '/deliveries?since=2026-09-02T00:00:00Z&until=2026-09-01T00:00:00Z',
@@ -44,7 +44,7 @@ describe('the console of processes with one role each', () => {
       '--since must not be later than --until',
     ],
     ['/deliveries?account=5', 404, 'No account 5'],
-    ['/deliveries?key=aaaaaaaaaa', 404, 'no key has the prefix aaaaaaaaaa'],
+    ['/deliveries?key=aaaaaaaaaa', 404, 'No key aaaaaaaaaa'],
     ['/deliveries?transaction=5', 404, 'No transaction 5 was ever recorded'],
     ['/deliveries?after=nothing', 404, 'there is no delivery nothing to continue after'],
     ['/deliveries/nothing', 404, 'There is no such delivery'],

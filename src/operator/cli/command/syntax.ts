@@ -23,7 +23,8 @@ export function makeStrict(command: CommandUnknownOpts): void {
   }
 }
 
-function refuseWrong(of: Argument | Option, subject: string): void {
+/** Refuses an empty value and a word that is no choice, and names the subject before each fault that the parser finds. */
+export function refuseWrong(of: Argument | Option, subject: string): void {
   const { argChoices, variadic } = of;
   const parse = (of.parseArg ?? (variadic ? collect : String)) as Parse;
   of.parseArg = (<T>(text: string, previous: T) => {

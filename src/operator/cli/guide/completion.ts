@@ -1,5 +1,5 @@
 import { Argument, type CommandUnknownOpts, type Option } from '@commander-js/extra-typings';
-import { makeStrict } from '../command/syntax.ts';
+import { refuseWrong } from '../command/syntax.ts';
 
 /** Tells the shell to offer file names, which it knows itself. */
 const FILE = '<file>';
@@ -53,7 +53,8 @@ export function addCompletionCommand(program: CommandUnknownOpts): void {
       const lines = words.length === 0 ? [SCRIPTS[shell]] : offersFor(program, words);
       process.stdout.write(lines.map((text) => `${text}\n`).join(''));
     }) as CommandUnknownOpts;
-  makeStrict(completion);
+  // The words are typed so far, so the last one may be empty.
+  for (const argument of completion.registeredArguments.slice(0, 1)) refuseWrong(argument, '<shell>');
 }
 
 /** The completions of the last of these words, which come after the program's name. */

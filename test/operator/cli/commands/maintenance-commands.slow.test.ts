@@ -52,7 +52,7 @@ describe('fuel projection', () => {
     expect(event).toEqual({
       ...{ follower: 'transactions', stream: 'transaction-3', revision: 0, type: 'TransactionGuessed' },
     });
-    expect(cellsOf((await fuel('projection', 'parked')).stdout)[1]).toEqual([
+    expect(cellsOf((await fuel('projection', 'parked', '--personal')).stdout)[1]).toEqual([
       ...['transactions', String(position), 'transaction-3', '0', 'TransactionGuessed'],
       ...[reason, parked_at],
     ]);
@@ -64,7 +64,7 @@ describe('fuel projection', () => {
     expect((await fuel(...retry, '--all')).stdout).toBe('Retried       1\nStill parked  1\n');
     expect(await fuel(...retry, '99')).toMatchObject({
       code: 1,
-      stderr: 'fuel: no event is parked at position 99: fuel projection parked lists all parked events\n',
+      stderr: 'fuel: No event is parked at position 99. See `fuel projection parked`\n',
     });
   });
 });
@@ -199,7 +199,7 @@ describe('fuel verify deliveries', () => {
     for (const args of [[], ['--repair']]) {
       expect(await fuel('verify', 'deliveries', ...args)).toMatchObject({
         code: 1,
-        stderr: expect.stringMatching(/^fuel: the delivery log lost is gone, .*--resend-unknown/),
+        stderr: expect.stringMatching(/^fuel: The delivery log lost is gone, .*--resend-unknown/),
       });
     }
     for (const range of [
