@@ -1,4 +1,5 @@
 import { type Collection, type Document, MongoClient } from 'mongodb';
+import { cutRecord } from '../../projections/record.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { Random } from '../../src/customers/sample/random.ts';
 import { sampleAccount } from '../../src/customers/sample/sample-directory.ts';
@@ -134,7 +135,10 @@ export async function preparePages(view: TransactionsView): Promise<readonly Pre
     let query: PageQuery = { ...read.query, accountId };
     for (let before = 0; before <= depth; before++) {
       const { rows, hasMore } = await view.page(query);
-      const photos = rows.flatMap(({ pump, odometer }) => [pump ?? [], odometer ?? []].flat());
+      const photos = rows.flatMap(({ record }) => {
+        const { pump, odometer } = cutRecord(record, { mobileNumber: true });
+        return [pump ?? [], odometer ?? []].flat();
+      });
       if (photos.length < 2 * PAGE_RECORDS) break;
       full = { query, photos };
       if (!hasMore) break;

@@ -1,5 +1,5 @@
 import { type Infer, nullable, optional, type } from 'superstruct';
-import { dateTime, decimal, id, integer, nothing, objectKey, text } from './values/primitives.ts';
+import { dateTime, decimal2, decimal6, id, integer, nothing, objectKey, text } from './values/primitives.ts';
 
 const namedRef = type({ id, name: text });
 
@@ -11,10 +11,10 @@ const recordFields = {
   correction_reference_id: nullable(id),
   corporate: namedRef,
   corporate_group: nullable(namedRef),
-  fuel: type({ type: namedRef, liters: decimal(2), price_per_liter: decimal(2), amount: decimal(2) }),
+  fuel: type({ type: namedRef, liters: decimal2, price_per_liter: decimal2, amount: decimal2 }),
   odometer_reading: nullable(integer),
   distance_traveled: nullable(integer),
-  fuel_consumption: nullable(decimal(2)),
+  fuel_consumption: nullable(decimal2),
   vehicle: type({
     id,
     code: nullable(text),
@@ -26,7 +26,7 @@ const recordFields = {
     department: nullable(namedRef),
   }),
   driver: type({ id, name: text, mobile_number: optional(nullable(text)) }),
-  fees: type({ total_fees: decimal(2), total_vat: decimal(2), total_amount: decimal(6) }),
+  fees: type({ total_fees: decimal2, total_vat: decimal2, total_amount: decimal6 }),
   images: type({ pump: nullable(objectKey), odometer: nullable(objectKey) }),
 };
 

@@ -1,9 +1,9 @@
+import { type RecordTerms, recordText } from '../../projections/record.ts';
 import type { Caller } from '../accounts/caller.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Account, type AccountKey, accessOf } from '../domain/account.ts';
 import { formatDateTime } from '../domain/values/date-time.ts';
 import type { Presigner } from '../records/presign.ts';
-import { type RecordTerms, recordText } from '../records/record.ts';
 import { answer, goodAnswer, type RefusalCode, refuse, type Step } from './answers.ts';
 import type { ApiMetrics } from './api-metrics.ts';
 import type { Cursors } from './cursor.ts';
@@ -92,7 +92,7 @@ function bodyOf(page: ViewPage, query: ListQuery, access: Access, options: Trans
  */
 export function pageBody(rows: readonly PageRow[], terms: RecordTerms, pagination: string): Buffer {
   const parts = rows.map((row, index) =>
-    Buffer.from(`${index === 0 ? '{"data":[' : ','}${recordText(row, terms)}`),
+    Buffer.from(`${index === 0 ? '{"data":[' : ','}${recordText(row.record, terms)}`),
   );
   return Buffer.concat([
     ...parts,

@@ -1,7 +1,6 @@
 import {
   idOfChange,
   projectTransaction,
-  RecordFault,
   type RowState,
   stateAfter,
   type TransactionChange,
@@ -9,6 +8,7 @@ import {
 } from '../../projections/transactions.ts';
 import { reasonOf } from '../base/errors.ts';
 import { isTransactionEventType, transactionIdOf, transactionStream } from '../domain/transaction-events.ts';
+import { RecordFault } from '../domain/values/printed.ts';
 import { decode } from '../event-store/codec.ts';
 import type { EventStore } from '../event-store/event-store.ts';
 import { readInParts } from '../event-store/reads.ts';

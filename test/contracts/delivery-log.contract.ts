@@ -153,7 +153,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       const claimed = await claimOne(1_000);
       const healths = await queue.report([failed(claimed, 1_000)]);
       const before = await queue.find(one.id);
-      Object.assign(claimed.record, { head: 'changed' });
+      Object.assign(claimed, { record: 'changed' });
       for (const health of healths.values()) (health.lastAnswers as string[]).push('changed');
       ((await queue.health('unknown')).lastAnswers as string[]).push('changed');
       Object.assign((await queue.find(one.id)) ?? {}, { state: 'changed' });

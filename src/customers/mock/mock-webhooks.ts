@@ -70,7 +70,7 @@ function good(
   { prefix, presigner, ...terms }: WebhookTerms,
   alter = (recordText: string) => recordText,
 ): SendRequest[] {
-  return rows.map(({ id, status, createdAtMs, ...record }) => {
+  return rows.map(({ id, status, createdAtMs, record }) => {
     const recordText = alter(pushedRecordText(record, presigner, terms.atMs));
     const envelope = { id: deliveryId(prefix, id), type: WEBHOOK_TYPES[status], createdAtMs, recordText };
     return webhookRequest({ ...terms, envelope });

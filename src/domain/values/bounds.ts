@@ -19,9 +19,9 @@ export function textFault(text: string): string | undefined {
 
 const RELATIVE = /(?:^|\/)\.\.?(?:\/|$)/;
 
-/** Returns what is wrong with the key of a photo. Clients would resolve `.` and `..` in the signed path. */
-export function objectKeyFault(key: string): string | undefined {
-  return RELATIVE.test(key) ? 'must have no segment . or ..' : textFault(key);
+/** True for a path with a segment `.` or `..`, which clients would resolve in a signed URL. */
+export function isRelative(path: string): boolean {
+  return RELATIVE.test(path);
 }
 
 /**

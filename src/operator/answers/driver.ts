@@ -22,7 +22,7 @@ export async function driverAnswer(
     name: first?.data.driver.name ?? null,
     mobile_number: first?.data.driver.mobile_number ?? null,
     /** True if customers see the name. */
-    shown: row != null && namesDriver(row),
+    shown: row != null && namesDriver(row.record),
     deliveries: deliveries.length,
   };
 }

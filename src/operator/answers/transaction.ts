@@ -1,4 +1,3 @@
-import type { RenderedRecord } from '../../../projections/record.ts';
 import type { TransactionRow } from '../../../projections/transactions.ts';
 import { transactionStream, type VisibleStatus } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
@@ -14,8 +13,8 @@ import { type NoAccess, noAccess } from './access.ts';
 import { type AccountOf, deliveryAnswer, withHeldReasons } from './delivery.ts';
 import { dataText, effectsOf, HIDDEN, type Personal, timelineOf, timelineShown } from './timeline.ts';
 
-/** The part of a record's text that a list shows. */
-interface Head {
+/** The part of a record that a list shows. */
+interface Shown {
   readonly status: VisibleStatus;
   readonly corporate: { readonly id: number };
   readonly vehicle: { readonly number_plate: string | null };
@@ -24,9 +23,9 @@ interface Head {
 /** A transaction that customers see, in a list. */
 export function recordAnswer(
   account: number,
-  { id, createdAtMs, head, fees }: Pick<PageRow | TransactionRow, 'id' | 'createdAtMs' | 'head' | 'fees'>,
+  { id, createdAtMs, record }: Pick<PageRow | TransactionRow, 'id' | 'createdAtMs' | 'record'>,
 ) {
-  const { status, corporate, vehicle } = JSON.parse(`${head}}}`) as Head;
+  const { status, corporate, vehicle } = JSON.parse(record) as Shown;
   return {
     id,
     account,
@@ -35,7 +34,7 @@ export function recordAnswer(
     corporate: corporate.id,
     number_plate: vehicle.number_plate,
     /** The text as printed, with all its decimals. */
-    total_amount: /"total_amount":([^,}]+)/.exec(fees)?.[1] ?? '',
+    total_amount: /"total_amount":([^,}]+)/.exec(record)?.[1] ?? '',
   };
 }
 
@@ -115,7 +114,7 @@ interface Seen {
 /** Includes the record if there are no events that show it. */
 function seenOf({ row, noAccess: refused, events }: FoundTransaction): Seen {
   if (row === undefined) return { visible: false };
-  const record = events.length === 0 && { record: archivedText(row) };
+  const record = events.length === 0 && { record: row.record };
   if (refused === null) return { visible: true, ...record };
   const { reason, answered } = refused;
   return { visible: false, no_access: reason, ...(answered && { answered }), ...record };
@@ -168,10 +167,4 @@ function appliedText({ events, isErased, viewPosition }: FoundTransaction): stri
   return last.position > viewPosition
     ? `not applied yet: the view is at ${viewPosition} of the log, the newest event at ${last.position}`
     : 'all of its events were applied';
-}
-
-/** Returns a record's text with the photos' names instead of URLs, which only a request makes. */
-function archivedText({ head, mobileNumber, fees, pump, odometer }: RenderedRecord): string {
-  const mobile = mobileNumber === null ? '' : `,"mobile_number":${mobileNumber}`;
-  return `${head}${mobile}},"fees":${fees},"images":${JSON.stringify({ pump, odometer })}}`;
 }

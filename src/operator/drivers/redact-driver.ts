@@ -176,14 +176,14 @@ async function rewriteStream(id: number, { query, naming }: Redacting, store: Ev
 
 async function isNamedInRow(id: number, view: Pick<TransactionsView, 'find'>): Promise<boolean> {
   const row = (await view.find([id])).get(id)?.shown;
-  return row != null && namesDriver(row);
+  return row != null && namesDriver(row.record);
 }
 
 async function countRows(ids: readonly number[], { view }: RedactionOptions): Promise<number> {
   let rows = 0;
   for (const part of partsOf(ids))
     for (const { shown } of (await view.find(part)).values())
-      if (shown !== null && namesDriver(shown)) rows += 1;
+      if (shown !== null && namesDriver(shown.record)) rows += 1;
   return rows;
 }
 

@@ -1,9 +1,4 @@
-import {
-  idOfChange,
-  projectTransaction,
-  RecordFault,
-  stateAfter,
-} from '../../../projections/transactions.ts';
+import { idOfChange, projectTransaction, stateAfter } from '../../../projections/transactions.ts';
 import { faultsOf, schemaOf } from '../../domain/events.ts';
 import {
   isTransactionEventType,
@@ -12,6 +7,7 @@ import {
   transactionStream,
 } from '../../domain/transaction-events.ts';
 import { MAX_NESTING, shortened } from '../../domain/values/bounds.ts';
+import { RecordFault } from '../../domain/values/printed.ts';
 import { JsonText } from '../../event-store/new-event.ts';
 import { type LineText, type ParsedLine, parseJsonLine } from '../lines/lines.ts';
 

@@ -42,10 +42,6 @@ function isSame(one: TransactionRow, other: TransactionRow): boolean {
     one.status === other.status &&
     one.createdAtMs === other.createdAtMs &&
     REFERENCES.every((name) => one.references[name] === other.references[name]) &&
-    one.mobileNumber === other.mobileNumber &&
-    one.pump === other.pump &&
-    one.odometer === other.odometer &&
-    one.fees === other.fees &&
-    one.head === other.head
+    one.record === other.record
   );
 }

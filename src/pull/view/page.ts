@@ -1,6 +1,5 @@
 import { REFERENCES, type Reference } from '../../../projections/transactions.ts';
 import { FuelError } from '../../base/errors.ts';
-import { recordIn } from '../../records/record.ts';
 import type { Generation } from './generations.ts';
 import { indexOf, type Row } from './stores.ts';
 import type { PageQuery, ViewPage } from './transactions-view.ts';
@@ -33,10 +32,9 @@ export async function findPage(generation: Generation, query: PageQuery): Promis
     REFERENCES.flatMap((name) => (references[name] === undefined ? [] : [[name, references[name]]])),
   );
   const found = await findRows(generation, query, refers);
-  const shown = found.slice(0, limit).map(({ id, created_at, record }) => ({
-    ...{ id, createdAtMs: created_at ?? 0 },
-    ...recordIn(record ?? ''),
-  }));
+  const shown = found
+    .slice(0, limit)
+    .map(({ id, created_at, record }) => ({ id, createdAtMs: created_at ?? 0, record: record ?? '' }));
   return { rows: shown, hasMore: found.length > limit };
 }
 

@@ -7,7 +7,6 @@ import {
   type TransactionRow,
 } from '../../../projections/transactions.ts';
 import { VISIBLE_STATUSES, type VisibleStatus } from '../../domain/transaction-events.ts';
-import { recordIn, storedRecord } from '../../records/record.ts';
 import { type RowOf, type StorePlan, type TablePlan, tablePlan } from '../../tables/plan.ts';
 
 /** The limit for a call, except for those of a page. */
@@ -135,7 +134,7 @@ export function storedRow(
     status: shown?.status ?? null,
     created_at: shown?.createdAtMs ?? null,
     ...referencesBy((name) => shown?.references[name] ?? null, references),
-    record: shown === null ? null : storedRecord(shown),
+    record: shown?.record ?? null,
   };
 }
 
@@ -150,7 +149,7 @@ function shownIn(row: Row): TransactionRow | null {
   if (!isVisibleStatus(status))
     throw new Error(`the row of transaction ${id} has an unknown status: ${status}`);
   const references = referencesBy((name) => row[name] ?? null); // an older view lacks some
-  return { id, accountId, status, createdAtMs, references, ...recordIn(record) };
+  return { id, accountId, status, createdAtMs, references, record };
 }
 
 function isVisibleStatus(status: string): status is VisibleStatus {

@@ -1,4 +1,3 @@
-import type { RenderedRecord } from '../../../projections/record.ts';
 import type { Reference, RowState, TransactionRow } from '../../../projections/transactions.ts';
 import type { VisibleStatus } from '../../domain/transaction-events.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
@@ -27,7 +26,9 @@ export interface PageQuery {
 }
 
 /** A record as a page needs it. */
-export interface PageRow extends RenderedRecord, Place {}
+export interface PageRow extends Place {
+  readonly record: string;
+}
 
 export interface ViewPage {
   readonly rows: readonly PageRow[];

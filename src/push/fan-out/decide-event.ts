@@ -3,6 +3,7 @@ import {
   decideDeliveries,
   type OwedDelivery,
 } from '../../../projections/deliveries.ts';
+import { withoutMobileNumber } from '../../../projections/record.ts';
 import type { TransactionRow } from '../../../projections/transactions.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Environment } from '../../domain/account-events.ts';
@@ -44,7 +45,6 @@ export function newDelivery({
   readonly owed: OwedDelivery;
   readonly nowMs: number;
 }): NewDelivery {
-  const { head, fees, pump, odometer } = row;
   return {
     id: deliveryId(prefix, row.id),
     prefix,
@@ -54,6 +54,6 @@ export function newDelivery({
     createdAtMs: nowMs,
     position: firstPosition(event),
     occurredAtMs: occurredAtMs(event),
-    record: { head, mobileNumber: mobileNumber ? row.mobileNumber : null, fees, pump, odometer },
+    record: mobileNumber ? row.record : withoutMobileNumber(row.record),
   };
 }

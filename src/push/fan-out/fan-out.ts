@@ -77,7 +77,7 @@ export class FanOut {
       else if ('parkReason' in judged) results.push({ kind: 'park', event, reason: judged.parkReason });
       else if (judged.change.kind === 'show') {
         const { row } = judged.change;
-        shown.push({ event, row: this.#redacted.has(event.event) ? redactedRecord(row) : row });
+        shown.push({ event, row: this.#redacted.has(event.event) ? redacted(row) : row });
       } else {
         withdrawn.push(judged.change.id);
         results.push({ kind: 'ack', event });
@@ -123,6 +123,10 @@ export class FanOut {
     const nowMs = clock.now();
     return decided.owed.map((owed) => newDelivery({ event, row, owed, nowMs }));
   }
+}
+
+function redacted(row: TransactionRow): TransactionRow {
+  return { ...row, record: redactedRecord(row.record) };
 }
 
 function waitFor(event: GroupEvent, reason: string): FanOutResult {

@@ -1,11 +1,11 @@
-import { type RenderedRecord, redactedRecord } from '../../../projections/record.ts';
+import { NO_RECORD, redactedRecord } from '../../../projections/record.ts';
 import { DAY_MS } from '../../domain/values/date-time.ts';
 import { removeRows } from '../../tables/remove-rows.ts';
 import type { Selection, Tables } from '../../tables/tables.ts';
 import type { OwedKey } from '../queue/delivery.ts';
 import type { DeliveryQueue, QueueChange } from '../queue/delivery-queue.ts';
 import { reset, untimed } from '../queue/failure-streak.ts';
-import { NO_RECORD, redeliveryRefusal, withoutWords } from '../queue/next-state.ts';
+import { redeliveryRefusal, withoutWords } from '../queue/next-state.ts';
 import { blocksOf, changeEach, keysOf } from './changes.ts';
 import { changeStreaks } from './streaks.ts';
 import {
@@ -15,7 +15,6 @@ import {
   DELIVERIES,
   type DeliveryRow,
   owedOf,
-  recordOf,
   type StoredRow,
   stateOf,
   WITHDRAWALS,
@@ -33,7 +32,7 @@ export async function applyChange(tables: Tables, change: QueueChange, nowMs: nu
       return 0;
     case 'erase':
       await changeOpen(tables, { kind: 'withdraw', transactionIds: [change.transactionId] }, nowMs);
-      return rewriteRecords(tables, change.transactionId, eraseRecord);
+      return rewriteRecords(tables, change.transactionId, () => NO_RECORD);
     case 'redact':
       return rewriteRecords(tables, change.transactionId, redactedRecord);
     case 'purge':
@@ -97,7 +96,7 @@ function isAffected({ position, cycle }: DeliveryRow, change: OpenChange): boole
 async function rewriteRecords(
   tables: Tables,
   transactionId: number,
-  rewrite: (record: RenderedRecord) => RenderedRecord,
+  rewrite: (record: string) => string,
 ): Promise<number> {
   let count = 0;
   for (const selection of ofTransactions([transactionId])) {
@@ -109,23 +108,15 @@ async function rewriteRecords(
   return count;
 }
 
-function rewritten(
-  row: StoredRow,
-  rewrite: (record: RenderedRecord) => RenderedRecord,
-): Partial<StoredRow> | undefined {
-  const before = recordOf(row);
-  const record = rewrite(before);
-  if (record === before) return undefined;
+function rewritten(row: StoredRow, rewrite: (record: string) => string): Partial<StoredRow> | undefined {
+  const record = rewrite(row.record);
+  if (record === row.record) return undefined;
   const silent = attemptsOf(row).map((each) => ({ ...each, outcome: withoutWords(each.outcome) }));
   return {
-    record: JSON.stringify(record),
+    record,
     erased: record === NO_RECORD ? 1 : 0,
     attempts: silent.length === 0 ? null : JSON.stringify(silent),
   };
-}
-
-function eraseRecord(record: RenderedRecord): RenderedRecord {
-  return record.head === NO_RECORD.head ? record : NO_RECORD;
 }
 
 async function purge(tables: Tables, endedBeforeMs: number, limit: number): Promise<number> {

@@ -1,4 +1,4 @@
-import type { RenderedRecord } from '../../../projections/record.ts';
+import { assertRecord, NO_RECORD } from '../../../projections/record.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { TransactionWebhookType } from '../../domain/transaction-events.ts';
 import { type RowOf, type StorePlan, tablePlan } from '../../tables/plan.ts';
@@ -12,7 +12,7 @@ import {
   type NewDelivery,
   type OwedKey,
 } from '../queue/delivery.ts';
-import { type DeliveryProgress, NO_RECORD, nextState } from '../queue/next-state.ts';
+import { type DeliveryProgress, nextState } from '../queue/next-state.ts';
 
 /**
  * One row for each delivery. Only `changes.ts` and `claim.ts` change it, and write it if its version is as it was read.
@@ -34,7 +34,7 @@ export const DELIVERIES = tablePlan({
     sought_state: 'text?', // the state if operators look for it among millions of delivered ones
     erased: 'integer', // 1 once the record is empty
     version: 'integer',
-    record: 'text', // JSON
+    record: 'text',
     attempts: 'text?', // JSON
   },
   aside: ['record', 'attempts'],
@@ -110,8 +110,8 @@ export function newRow(delivery: NewDelivery, progress: DeliveryProgress, part: 
     ...{ prefix, account_id: accountId, transaction_id: transactionId, type, position },
     ...{ created_at: createdAtMs, recorded_at: occurredAtMs },
     ...toColumns(progress, accountId),
-    ...{ erased: record.head === NO_RECORD.head ? 1 : 0, version: 1 },
-    ...{ record: JSON.stringify(record), attempts: null },
+    ...{ erased: record === NO_RECORD ? 1 : 0, version: 1 },
+    ...{ record, attempts: null },
   };
 }
 
@@ -178,8 +178,10 @@ export function claimedOf(row: DeliveryRow & Pick<StoredRow, 'record'>, leaseTok
   };
 }
 
-export function recordOf({ record }: Pick<StoredRow, 'record'>): RenderedRecord {
-  return JSON.parse(record) as RenderedRecord;
+/** Throws for a record in the form of an earlier build: its delivery would otherwise end as one that can't be sent. */
+export function recordOf({ record }: Pick<StoredRow, 'record'>): string {
+  assertRecord(record);
+  return record;
 }
 
 export function attemptsOf({ attempts }: Pick<StoredRow, 'attempts'>): Attempt[] {

@@ -1,5 +1,6 @@
+import { NO_RECORD } from '../../../projections/record.ts';
 import { put, type Tables } from '../../tables/tables.ts';
-import { isOpen, NO_RECORD } from '../queue/next-state.ts';
+import { isOpen } from '../queue/next-state.ts';
 import { blocksOf, changeEach, keysOf } from './changes.ts';
 import {
   columnsAfter,
@@ -36,7 +37,7 @@ export async function endWithdrawn(
       const keys = keysOf(block.filter((row) => isOpen(progressOf(row))));
       await changeEach<DeliveryRow, StoredRow>(tables, { table: DELIVERIES, keys }, (row) => {
         const columns = columnsAfter(row, { kind: 'withdraw' }, row.created_at);
-        return columns && { ...columns, record: JSON.stringify(NO_RECORD), erased: 1 };
+        return columns && { ...columns, record: NO_RECORD, erased: 1 };
       });
     }
   }

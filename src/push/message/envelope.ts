@@ -1,12 +1,11 @@
 import { createHmac, hash } from 'node:crypto';
-import type { RenderedRecord } from '../../../projections/record.ts';
+import { recordText } from '../../../projections/record.ts';
 import type { MasterKeys } from '../../accounts/master-key.ts';
 import { FuelError } from '../../base/errors.ts';
 import type { AccountKey } from '../../domain/account.ts';
 import type { Ciphertext } from '../../domain/account-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { Presigner } from '../../records/presign.ts';
-import { recordText } from '../../records/record.ts';
 import type { ClaimedDelivery } from '../queue/delivery.ts';
 import type { SendRequest } from '../sender/sender.ts';
 
@@ -38,7 +37,7 @@ export function envelopeBody({ id, type, createdAtMs, recordText: record }: Enve
  * Makes a delivery's record as JSON text, with image URLs that are valid for 24 hours. It shows the mobile number if the
  * record has it: for keys that may not see it, it was left out when the delivery was created.
  */
-export function pushedRecordText(record: RenderedRecord, presigner: Presigner, atMs: number): string {
+export function pushedRecordText(record: string, presigner: Presigner, atMs: number): string {
   const { presign, expiresAtMs } = presigner.at(atMs, IMAGES_VALID_FOR_SECONDS);
   return recordText(record, { mobileNumber: true, presign, expiresAt: formatDateTime(expiresAtMs) });
 }

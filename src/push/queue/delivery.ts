@@ -1,4 +1,3 @@
-import type { RenderedRecord } from '../../../projections/record.ts';
 import type { TransactionWebhookType } from '../../domain/transaction-events.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
 
@@ -26,8 +25,11 @@ export interface NewDelivery extends OwedKey {
   readonly position: Position;
   /** When the event happened. */
   readonly occurredAtMs: number;
-  /** The record as of the event. It has the mobile number if the key could see it at that time. */
-  readonly record: RenderedRecord;
+  /**
+   * The record as of the event. It has the mobile number if the key could see it at that time. `NO_RECORD` once the transaction is
+   * erased, and in a delivery that was stored after the withdrawal of its transaction.
+   */
+  readonly record: string;
 }
 
 export interface Delivery extends NewDelivery {

@@ -1,17 +1,7 @@
-import type { RenderedRecord } from '../../../projections/record.ts';
 import type { Attempt, AttemptOutcome, DeliveryReport, DeliveryState, NewDelivery } from './delivery.ts';
 
 /** The reason that a delivery of a withdrawn transaction has. */
 const WITHDRAWN = 'the transaction was voided or cancelled';
-
-/** The record of an erased transaction, and of a delivery that is enqueued after the withdrawal of its transaction. */
-export const NO_RECORD: RenderedRecord = {
-  head: '',
-  mobileNumber: null,
-  fees: '',
-  pump: null,
-  odometer: null,
-};
 
 /** The fields of a delivery that change after it is stored. */
 export interface DeliveryProgress {

@@ -19,7 +19,7 @@ import { rowIn } from '../../support/transactions/row-in.ts';
 
 const CHANGES = ['append', 'erase', 'change', 'replace'];
 /** An event, a row and a delivery of the transaction each hold one of these texts. */
-const TEXTS = ['Sam Erased-Field', sampleRow({ id: 1 }).head, newDelivery(1).record.head];
+const TEXTS = ['Sam Erased-Field', sampleRow({ id: 1 }).record, newDelivery(1).record];
 
 /** The embedded stores with transaction 1: its event, its row and a delivery that is pending. */
 async function stores() {
@@ -52,7 +52,7 @@ async function stores() {
   const left = async () => ({
     events: (await store.readStream('transaction-1')).length,
     erased: await store.isErased('transaction-1'),
-    delivery: (await queue.find(newDelivery(1).id))?.record.head,
+    delivery: (await queue.find(newDelivery(1).id))?.record,
     state: (await queue.find(newDelivery(1).id))?.state,
     row: await rowIn(view, 1),
   });

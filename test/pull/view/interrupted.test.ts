@@ -13,7 +13,7 @@ import { interposed, replacing, Steps } from '../../support/interposed.ts';
 import { stoppedTime } from '../../support/steady-time.ts';
 import { alterServed } from '../../support/transactions/open-view.ts';
 import { WHOLE } from '../../support/transactions/opened-view.ts';
-import { hiding, showing } from '../../support/transactions/records.ts';
+import { hiding, sampleRecord, showing } from '../../support/transactions/records.ts';
 import { rowIn } from '../../support/transactions/row-in.ts';
 
 const WRITES = ['write', 'makeIndexes', 'destroy'] as const;
@@ -335,13 +335,12 @@ onEachTables((empty) => {
       corporate_id: null,
       record: null,
     };
-    const record = '{"id":1,"driver":{"id":1,"name":"x"\n{}\n\n\n';
     const shown = {
       status: 'CONFIRMED',
       created_at: 1_000,
       corporate_group_id: null,
       corporate_id: 31,
-      record,
+      record: sampleRecord({ id: 1 }),
     };
     expect(await stores.open(planOf(generation)).find(rows, { index: 'key', limit: 9 })).toEqual([
       { id: 1, account_id: 7, revision: 0, ...shown },

@@ -1,6 +1,13 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { openDeliveryLog } from '../../../src/push/log/open.ts';
-import { DELIVERY_STORE, WITHDRAWALS } from '../../../src/push/log/tables.ts';
+import {
+  ALL_COLUMNS,
+  DELIVERIES,
+  DELIVERY_STORE,
+  owedOf,
+  type StoredRow,
+  WITHDRAWALS,
+} from '../../../src/push/log/tables.ts';
 import type { ClaimedDelivery } from '../../../src/push/queue/delivery.ts';
 import type { DeliveryQueue } from '../../../src/push/queue/delivery-queue.ts';
 import { put } from '../../../src/tables/tables.ts';
@@ -116,13 +123,13 @@ test.each(['withdraw', 'erase'] as const)(
           await queue.report([delivered(claimed.a, AT)]); // with words of its receiver
         }
         for (const { id } of await listed(queue, { state: 'pending' }))
-          expect((await queue.find(id))?.record.head).not.toBe('');
+          expect((await queue.find(id))?.record).not.toBe('');
       });
       await OPERATIONS[name]?.(racing, await filled());
       const found = await queue.find(late.id);
       expect([at, found?.state]).toEqual([at, 'withdrawn']);
       const words = (await queue.find(claimed.a.id))?.attempts.map(({ outcome }) => outcome.answer?.headers);
-      if (name === 'erase') expect([at, found?.record.head, words]).toEqual([at, '', [{}]]);
+      if (name === 'erase') expect([at, found?.record, words]).toEqual([at, '', [{}]]);
       expect(await countByState(queue, { transactionIds: [1] })).toMatchObject({ pending: 0, held: 0 });
     }
   },
@@ -152,7 +159,7 @@ test('what a process stored and died before it looked for withdrawals is withdra
   await tables.write([put(WITHDRAWALS, { transaction_id: 3, made_at: 1 }, 'missing')]);
   const marked = newDelivery(3, { prefix: 'ffffffffff' });
   await overtaken(stores, async () => undefined).enqueue([marked]);
-  expect(await queue.find(marked.id)).toMatchObject({ state: 'withdrawn', record: { head: '' } });
+  expect(await queue.find(marked.id)).toMatchObject({ state: 'withdrawn', record: '' });
   await queue.enqueue([newDelivery(4, { prefix: 'ffffffffff' })]);
   await tables.write([put(WITHDRAWALS, { transaction_id: 4, made_at: 1 }, 'missing')]);
   expect(await claimFrom(queue, claimOptions(1_000))).toEqual([]);
@@ -243,4 +250,16 @@ test('a log has one name, however many ask first', async () => {
   const stores = new MemoryStores();
   const names = await Promise.all([1, 2, 3].map(() => openOn(stores).logId()));
   expect(new Set(names.map(({ id }) => id)).size).toBe(1);
+});
+
+test('a delivery whose record has the form of an earlier build is not claimed to be ended', async () => {
+  const stores = new MemoryStores();
+  const queue = openOn(stores);
+  const clock = new FakeClock();
+  await queue.enqueue([newDelivery(1)]);
+  const tables = stores.open(DELIVERY_STORE, clock);
+  const [row] = await tables.get(DELIVERIES, [owedOf(newDelivery(1))], ALL_COLUMNS);
+  await tables.write([put(DELIVERIES, { ...(row as StoredRow), record: '{"head":"{}","fees":"{}"}' })]);
+  await expect(queue.claim(claimOptions(AT))).rejects.toThrow(/does not read/);
+  expect((await listed(queue)).map(({ state }) => state)).toEqual(['pending']);
 });

@@ -1,12 +1,11 @@
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
-import type { RenderedRecord } from '../../../projections/record.ts';
+import { recordText, withoutMobileNumber } from '../../../projections/record.ts';
 import { projectTransaction } from '../../../projections/transactions.ts';
 import { standardSecret } from '../../../src/accounts/key-text.ts';
 import { envelopeBody, pushedRecordText, webhookRequest } from '../../../src/push/message/envelope.ts';
 import { createPresigner } from '../../../src/records/presign.ts';
-import { recordText } from '../../../src/records/record.ts';
 import { confirmedData } from '../../support/transactions/records.ts';
 
 const envelope = {
@@ -24,10 +23,10 @@ const presigner = createPresigner({
   secretAccessKey: 'S',
 });
 
-function record(): RenderedRecord {
+function record(): string {
   const change = projectTransaction('TransactionConfirmed', confirmedData(), 0);
   if (change.kind !== 'show') throw new Error('a confirmed transaction is shown');
-  return change.row;
+  return change.row.record;
 }
 
 describe('the body', () => {
@@ -62,7 +61,7 @@ describe('the record', () => {
   });
 
   test('has no mobile number where none was frozen in it', () => {
-    const text = pushedRecordText({ ...record(), mobileNumber: null }, presigner, atMs);
+    const text = pushedRecordText(withoutMobileNumber(record()), presigner, atMs);
     expect(JSON.parse(text).driver).toEqual({ id: 77, name: 'Sam Field' });
   });
 });

@@ -61,7 +61,7 @@ export function judgeDeliveries(judged: Judged): string[] {
       if (!model.erased.has(entry.owed.transactionId))
         faults.push(`a delivery of transaction ${entry.owed.transactionId}, which is not in the log`);
       else if (
-        entry.owed.record.head !== '' ||
+        entry.owed.record !== '' ||
         entry.attempts.some(({ outcome }) => (outcome.answer?.body ?? '') !== '')
       )
         faults.push(`the delivery of transaction ${entry.owed.transactionId} has what was erased`);

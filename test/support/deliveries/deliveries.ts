@@ -7,6 +7,7 @@ import type {
   NewDelivery,
 } from '../../../src/push/queue/delivery.ts';
 import type { ClaimOptions, DeliveryQueue } from '../../../src/push/queue/delivery-queue.ts';
+import { sampleRecord } from '../transactions/records.ts';
 
 const NAMESPACE = '5f0f9d0e-3c8e-4a53-9d0c-2f6f0a1d7b11';
 
@@ -23,13 +24,7 @@ export function newDelivery(n: number, overrides: Partial<NewDelivery> = {}): Ne
     createdAtMs: 1_000,
     position: n,
     occurredAtMs: 900,
-    record: {
-      head: `{"id":${n},"driver":{"id":1,"name":"x"`,
-      mobileNumber: null,
-      fees: '{}',
-      pump: `photos/${n}`,
-      odometer: null,
-    },
+    record: sampleRecord({ id: n, pump: `photos/${n}` }),
     ...overrides,
   };
 }

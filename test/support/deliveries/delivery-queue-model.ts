@@ -228,7 +228,7 @@ export class DeliveryQueueModel {
 }
 
 const WITHDRAWN = 'the transaction was voided or cancelled';
-const NO_RECORD = { head: '', mobileNumber: null, fees: '', pump: null, odometer: null };
+const NO_RECORD = '';
 
 function isDue({ dueAtMs }: Delivery, nowMs: number): boolean {
   return dueAtMs !== null && dueAtMs <= nowMs;
@@ -236,7 +236,7 @@ function isDue({ dueAtMs }: Delivery, nowMs: number): boolean {
 
 /** Returns the attempt as it is kept: a delivery without its record keeps nothing of the receiver's answer. */
 function kept(attempt: Attempt | null, { record }: Delivery): Attempt | null {
-  if (attempt === null || record.head !== '' || attempt.outcome.answer === null) return attempt;
+  if (attempt === null || record !== NO_RECORD || attempt.outcome.answer === null) return attempt;
   const answer = { status: attempt.outcome.answer.status, headers: {}, body: '' };
   return { ...attempt, outcome: { ...attempt.outcome, answer } };
 }

@@ -1,5 +1,5 @@
+import { recordText } from '../../../projections/record.ts';
 import { projectTransaction } from '../../../projections/transactions.ts';
-import { recordText } from '../../../src/records/record.ts';
 import { confirmedData } from './records.ts';
 
 /** Returns a confirmed transaction as both channels print it, with any member of its event replaced. */
@@ -12,5 +12,5 @@ export function printedRecord(
   const change = projectTransaction('TransactionConfirmed', data, 0);
   if (change.kind !== 'show') throw new Error(`transaction ${id} is not shown`);
   const presign = (key: string): string => `https://photos.example.com/${key}?until=${expiresAt}`;
-  return recordText(change.row, { mobileNumber: true, presign, expiresAt });
+  return recordText(change.row.record, { mobileNumber: true, presign, expiresAt });
 }

@@ -1,5 +1,4 @@
 import { projectTransaction, type TransactionRow } from '../../../projections/transactions.ts';
-import type { VisibleStatus } from '../../../src/domain/transaction-events.ts';
 import type { ViewChange } from '../../../src/records/project-event.ts';
 
 /** The data of a valid `TransactionConfirmed`, with any member replaced. */
@@ -39,18 +38,9 @@ export function externalData(overrides: Readonly<Record<string, unknown>> = {}):
   return confirmedData({ station: { name: 'Village Fuel' }, confirmed_at: null, ...overrides });
 }
 
-export interface SampleRow {
-  readonly id: number;
-  readonly accountId?: number;
-  readonly status?: VisibleStatus;
-  readonly createdAtMs?: number;
+export interface SampleRow extends Partial<Omit<TransactionRow, 'id'>>, SampleRecord {
   readonly corporateId?: number;
   readonly corporateGroupId?: number | null;
-  readonly head?: string;
-  readonly mobileNumber?: string | null;
-  readonly fees?: string;
-  readonly pump?: string | null;
-  readonly odometer?: string | null;
 }
 
 export function sampleRow({
@@ -58,18 +48,32 @@ export function sampleRow({
   corporateGroupId = null,
   ...sample
 }: SampleRow): TransactionRow {
+  const { driverName, mobileNumber, fees, pump, odometer, ...row } = sample;
   return {
     accountId: 7,
     status: 'CONFIRMED',
     createdAtMs: 1_000,
     references: { corporate_group_id: corporateGroupId, corporate_id: corporateId },
-    head: `{"id":${sample.id},"driver":{"id":1,"name":"x"`,
-    mobileNumber: null,
-    fees: '{}',
-    pump: null,
-    odometer: null,
-    ...sample,
+    record: sampleRecord(sample),
+    ...row,
   };
+}
+
+/** A record of few members. Names and numbers are JSON texts. */
+export interface SampleRecord {
+  readonly id: number;
+  readonly driverName?: string;
+  readonly mobileNumber?: string | null;
+  readonly fees?: string;
+  readonly pump?: string | null;
+  readonly odometer?: string | null;
+}
+
+export function sampleRecord(sample: SampleRecord): string {
+  const { id, driverName = '"x"', mobileNumber = null, fees = '{}', pump = null, odometer = null } = sample;
+  const mobile = mobileNumber === null ? '' : `,"mobile_number":${mobileNumber}`;
+  const images = JSON.stringify({ pump, odometer });
+  return `{"id":${id},"driver":{"id":1,"name":${driverName}${mobile}},"fees":${fees},"images":${images}}`;
 }
 
 /** The change of a transaction's first event. By default its position is its id. */

@@ -96,7 +96,7 @@ describe('fuel transaction show', () => {
     await append('transaction-1', [confirmed(1)]);
     await withEngines(async (engines) => {
       await engines.view().reset('store', 0);
-      await engines.view().replace(99, [showing({ id: 99, head: `{"id":99,"driver":{"name":${name}` })]);
+      await engines.view().replace(99, [showing({ id: 99, driverName: name })]);
     });
     const json = await fuel('transaction', 'show', '99', '--json');
     const said = expect.stringContaining('The view shows transaction 99, but no event recorded it');
