@@ -32,7 +32,7 @@ export interface TableServer<C extends ServerConnection> {
   /** Runs an operation that goes through the connection to the server. */
   readonly ask: (connection: C) => Promise<unknown>;
   readonly openTables: (plan: StorePlan, options: { readonly connection: C }) => Tables;
-  readonly createWindows: (options: { readonly connection: C; readonly clock?: Clock }) => RateWindows;
+  readonly createWindows: (options: { readonly connection: C; readonly steady?: Clock }) => RateWindows;
   /** Lets time pass on the server for its rate windows. */
   readonly pass: (connection: C, ms: number) => Promise<unknown>;
   /** Removes all rate windows from the server. */
@@ -156,7 +156,7 @@ export function tableServerContract<C extends ServerConnection>(server: TableSer
     const windowsIn = async (place = server.freshPlace()) => {
       const connection = connected(place);
       const clock = new FakeClock();
-      const windows = createWindows({ connection, clock });
+      const windows = createWindows({ connection, steady: clock });
       const pass = async (ms: number): Promise<void> => {
         clock.advance(ms);
         await server.pass(connection, ms);
