@@ -187,7 +187,7 @@ describe('the command line on a store that was moved', () => {
     ]) {
       const { code, stdout, stderr } = await fuel(...args);
       expect([args, code, stdout]).toEqual([args, 1, '']);
-      expect(stderr).toMatch(/STORE_MOVED: .*esdb:\/\/node:2113 and mongodb:\/\/mongo.*fuel store unmark/);
+      expect(stderr).toMatch(/esdb:\/\/node:2113 and mongodb:\/\/mongo.*fuel store unmark.*STORE_MOVED/);
     }
     expect([await eventsOf('account-7'), await eventsOf('operations')]).toEqual(before);
   });
