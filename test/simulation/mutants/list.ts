@@ -199,13 +199,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a rebuild that is served before it has caught up',
     file: 'src/pull/view/build/rebuild.ts',
-    from: "if (!batch.caughtUp || until.aborted) return 'next';",
-    to: "if (until.aborted) return 'next';",
+    from: 'if (!batch.caughtUp || until.aborted ||',
+    to: 'if (until.aborted ||',
   },
   {
     name: 'a projector that ignores that its view was replaced',
     file: 'src/pull/view/projector.ts',
-    from: "if (parked === 'reset') return 'restart';",
+    from: "if (parked === 'reset') return { restartBecause: 'the view was reset' };",
     to: "if (parked === 'reset') return 'next';",
   },
   {
