@@ -35,7 +35,7 @@ interface CutRecord {
 }
 
 export interface RecordTerms {
-  /** Whether the key shows drivers' mobile numbers. */
+  /** True if the key shows drivers' mobile numbers. */
   readonly mobileNumber: boolean;
   /** Returns the presigned URL of one object. */
   readonly presign: (objectKey: string) => string;

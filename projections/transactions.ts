@@ -57,7 +57,7 @@ export interface TransactionRow {
   readonly status: VisibleStatus;
   readonly createdAtMs: number;
   readonly references: References;
-  /** As `renderRecord` makes it. */
+  /** The record's text, as `renderRecord` makes it. */
   readonly record: string;
 }
 

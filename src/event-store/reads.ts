@@ -41,7 +41,7 @@ export async function* readToEnd(
  */
 const MAX_AHEAD_MS = (23 / 24) * DAY_MS;
 
-/** For each open store a time that was believed, and when that was on the steady clock. */
+/** The time that was last believed for each open store, and when that was on the steady clock. */
 const believed = new WeakMap<object, { readonly atMs: number; readonly readAtMs: number }>();
 
 /**

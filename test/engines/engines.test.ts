@@ -28,7 +28,6 @@ function toy(folder = temporaryFolder(), name = 'TOY'): Engine {
     title: 'Toy',
     setting: `${name}_URL`,
     check: 'toy-box',
-    holds: 'delivery log',
     oldestVersion: [1, 0],
     settings,
     ports: ['tables'],

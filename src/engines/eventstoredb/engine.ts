@@ -17,7 +17,6 @@ export const eventStoreDb: Engine = {
   title: 'EventStoreDB or KurrentDB',
   setting: 'EVENTSTORE_URL',
   check: 'event-store',
-  holds: 'events',
   oldestVersion: [23, 10],
   erasesLater:
     'EventStoreDB keeps the erased bytes until a scavenge: see "Erasing" in docs/operations/customers.md',

@@ -20,7 +20,6 @@ export const mongoDb: Engine = {
   title: 'MongoDB',
   setting: 'MONGODB_URL',
   check: 'mongodb',
-  holds: 'view and delivery log',
   oldestVersion: [6, 0],
   settings,
   ports: ['tables', 'rateWindows'],

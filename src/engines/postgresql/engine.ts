@@ -43,7 +43,6 @@ export const postgresql: Engine = {
   title: 'PostgreSQL',
   setting: 'POSTGRES_URL',
   check: 'postgresql',
-  holds: 'view and delivery log',
   oldestVersion: [14, 0],
   settings,
   ports: ['tables', 'rateWindows'],

@@ -1,7 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DIRECTORY_STORE } from '../../accounts/directory/rows/stored-rows.ts';
-import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import { assertOwn, faultOfOwner, ownFolder } from '../../base/config/own-files.ts';
 import { CONTROL_STORE } from '../../base/coordination/stored-coordination.ts';
@@ -136,12 +135,12 @@ export function assertRestored(folder: string): void {
 }
 
 /**
- * Returns the options to open an embedded file, and makes its folder. Throws `REFUSED` if others may use the files, or if
+ * Returns the path of an embedded file, and makes its folder. Throws `REFUSED` if others may use the files, or if
  * one was restored beside the log of a former file.
  */
-export function embeddedFile(config: Config, clock: Clock, name: string): { path: string; clock: Clock } {
+export function embeddedFile(config: Config, name: string): string {
   ownFolder(config.FUEL_DATA_DIR);
   for (const part of partsOf(config.FUEL_DATA_DIR, name)) assertOwn(part, 'file');
   assertRestored(config.FUEL_DATA_DIR);
-  return { path: join(config.FUEL_DATA_DIR, name), clock };
+  return join(config.FUEL_DATA_DIR, name);
 }

@@ -17,7 +17,7 @@ export function openEmbedded(opening: Opening): OpenedEngine & { readonly ports:
   const file = (name: string) => {
     const ofFile = `${name}.db`;
     if (onMissing === undefined || existsSync(join(config.FUEL_DATA_DIR, ofFile)))
-      return embeddedFile(config, clock, ofFile);
+      return { path: embeddedFile(config, ofFile), clock };
     onMissing(ofFile);
     return { path: IN_MEMORY, clock };
   };
@@ -37,5 +37,5 @@ export function openEmbedded(opening: Opening): OpenedEngine & { readonly ports:
 
 /** Opens the embedded event store itself, which has more methods than the port, for `fuel store copy`. */
 export function openEmbeddedEvents(config: Config, clock: Clock): SqliteEventStore {
-  return openSqliteEventStore(embeddedFile(config, clock, EMBEDDED_FILES.events));
+  return openSqliteEventStore({ path: embeddedFile(config, EMBEDDED_FILES.events), clock });
 }

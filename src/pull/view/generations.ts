@@ -18,7 +18,7 @@ export const REMOVED_AFTER_MS = 30_000;
 
 /** The part of a generation that is fixed when it is made. */
 export type Made = Pick<Checkpoint, 'generation' | 'storeId' | 'servesFrom' | 'rendering'>;
-/** What is known of a generation that is no longer served or built, and is to be removed. */
+/** A generation that is no longer served or built, and is to be removed. */
 export type Left = Pick<Made, 'generation' | 'rendering'>;
 
 /** The generations that there are. */
@@ -48,7 +48,7 @@ interface Look {
   readonly atMs: number;
   readonly withinMs: number | undefined;
   readonly reading: Promise<InUse>;
-  /** What it found, once that is known. */
+  /** The result of `reading`, once it is known. */
   found?: InUse;
 }
 

@@ -1,15 +1,13 @@
 import type { SendResult } from '../sender/sender.ts';
 import type { LaneAtHost } from './lane-at-host.ts';
 import { Neighbours } from './neighbours.ts';
-import { type Place, RequestLimit } from './request-limit.ts';
+import { MAX_AT_HOST, type Place, RequestLimit } from './request-limit.ts';
 
-/** The most attempts at one host, with those of lanes that are paced apart. */
-const MAX_UNDER_WAY = 128;
-/** The most of these, so that they leave room for the others. */
-const MAX_APART = MAX_UNDER_WAY / 4;
+/** The most attempts at one host of lanes that are paced apart, so that they leave room for the others. */
+const MAX_APART = MAX_AT_HOST / 4;
 /** This many connections may be opened at once however few are open. */
 const FIRST_CONNECTIONS = 8;
-/** How long a handshake may take, if the receiver makes one after the other. More opens connections sooner, less leaves more of the 500 ms to the answer. */
+/** The time that a handshake may take if the receiver makes one after the other. More opens connections sooner, less leaves more of the 500 ms to the answer. */
 const SAFE_CONNECT_MS = 200;
 const HANDSHAKES_OF_MEAN = 4;
 /** If this process is later than this with an attempt, more attempts would only make it later. */
@@ -54,7 +52,7 @@ export interface HostEnd {
 }
 
 /**
- * How many attempts one host may have under way. Webhooks of several keys may share the host and its limit. One that stands
+ * Limits the attempts under way at one host. Webhooks of several keys may share the host and its limit. One that stands
  * out among them is paced apart, by a limit of its own, until it no longer does.
  */
 export class HostPace {
@@ -100,7 +98,7 @@ export class HostPace {
       Math.max(FIRST_CONNECTIONS, open),
       Math.max(1, SAFE_CONNECT_MS / this.#handshakeMs),
     );
-    const most = Math.max(0, Math.min(Math.floor(open + opening) - all, MAX_UNDER_WAY - all));
+    const most = Math.max(0, Math.min(Math.floor(open + opening) - all, MAX_AT_HOST - all));
     if (own !== undefined) {
       const left = MAX_APART - this.#apart - taken.apart;
       return Math.max(0, Math.min(own.room(0, nowMs), left, most));

@@ -11,7 +11,7 @@ const WEIGHT_ALONE = 1 / 4;
 /** After this time without an answer a second request is sent. Earlier, a serial receiver that takes 400 ms would answer it too late; later, one that hangs keeps others of its host waiting. */
 const UNKNOWN_MS = 300;
 /** The most requests under way at one host. */
-const MAX_UNDER_WAY = 128;
+export const MAX_AT_HOST = 128;
 /** A number that the receiver has refused doubles in this time. Less is refused more often, more is slow where the receiver has grown. */
 const REFUSED_MS = 300_000;
 /** By this much `room` and `nextAtMs` may differ. Otherwise the moment that one tells may be too early for the other. */
@@ -47,7 +47,7 @@ export interface Place {
 export class RequestLimit {
   #value = 1;
   /** The most that the receiver has not refused. */
-  #most = MAX_UNDER_WAY;
+  #most = MAX_AT_HOST;
   #growsSinceMs = 0;
   /** When the request that is handled first began to be handled, at the latest: when the one before it ended, or when it started. */
   #firstSinceMs = LONG_AGO;
@@ -129,7 +129,7 @@ export class RequestLimit {
    * The receiver has not answered, or has said that it is overloaded. The lost request takes its place with it, so that one at
    * a time is left when all are lost. If the receiver has refused the number, `most` are not too many.
    */
-  lost({ number }: Place, nowMs: number, most = MAX_UNDER_WAY): void {
+  lost({ number }: Place, nowMs: number, most = MAX_AT_HOST): void {
     if (!this.#underWay.delete(number)) return; // it was overtaken
     this.#most = Math.max(1, Math.min(this.#most, most));
     this.#set(this.#value - 1, nowMs);
@@ -139,7 +139,7 @@ export class RequestLimit {
   forgive(): void {
     this.#mean = { ms: 0, answers: 0 };
     this.#bestMs = Infinity;
-    this.#most = MAX_UNDER_WAY;
+    this.#most = MAX_AT_HOST;
   }
 
   /** After a pause what a receiver could do is no longer known: it may have been replaced. */
@@ -160,7 +160,7 @@ export class RequestLimit {
 
   #set(value: number, nowMs: number): void {
     this.#firstSinceMs = nowMs;
-    this.#most = Math.min(this.#most, MAX_UNDER_WAY);
+    this.#most = Math.min(this.#most, MAX_AT_HOST);
     this.#value = Math.max(1, Math.min(value, this.#most));
   }
 }

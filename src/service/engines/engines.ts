@@ -29,8 +29,6 @@ export interface ServerKind {
   readonly setting: string;
   /** The name of its check in `fuel doctor`. */
   readonly check: string;
-  /** The things that the service keeps there. */
-  readonly holds: string;
   /** The oldest supported version, major and minor. */
   readonly oldestVersion: readonly [number, number];
   /** A note for `fuel transaction erase` about what the server keeps for some time. */

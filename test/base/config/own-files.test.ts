@@ -11,7 +11,6 @@ import {
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { findMasterKeys } from '../../../src/accounts/master-key.ts';
-import { systemClock } from '../../../src/base/clock.ts';
 import { faultOfOwner } from '../../../src/base/config/own-files.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { loadConfig } from '../../../src/engines/engines.ts';
@@ -123,7 +122,7 @@ describe('commands', () => {
   test('open no file in such a folder, and take no master key from it', () => {
     chmodSync(folder, 0o777);
     const config = loadConfig({ FUEL_DATA_DIR: folder, FUEL_ENVIRONMENT: 'staging' }, 'command');
-    expect(() => embeddedFile(config, systemClock, 'control.db')).toThrow(`chmod go= ${folder}`);
+    expect(() => embeddedFile(config, 'control.db')).toThrow(`chmod go= ${folder}`);
     expect(() => findMasterKeys(config)).toThrow(`chmod go= ${folder}`);
   });
 

@@ -14,7 +14,7 @@ const GATHERED_MS = 100;
 const PROGRESS_EVERY_MS = 100;
 const CLEAR_LINE = '\r\u001b[K';
 
-/** How a document of a list is shown. */
+/** What the text for people takes from a document of a list. */
 interface Row {
   readonly id?: Noun;
   readonly shown?: object;
@@ -31,7 +31,7 @@ export class Output {
   #progressAtMs = 0;
   #hasProgress = false;
 
-  /** With `csv`, a list is printed as CSV with these members. */
+  /** Lists are printed as CSV if `csv` names the members. */
   constructor(json: boolean, { csv }: { readonly csv?: readonly string[] | undefined } = {}) {
     this.json = json;
     this.#csv = csv;
