@@ -105,10 +105,6 @@ export function namesDriver(record: string): boolean {
   return redactedRecord(record) !== record;
 }
 
-export function isRedacted(record: string): boolean {
-  return record !== NO_RECORD && !namesDriver(record);
-}
-
 /** Returns the record without its driver, or an equal text if it does not name the driver. */
 export function redactedRecord(record: string): string {
   if (record === NO_RECORD) return record;

@@ -18,7 +18,6 @@ import {
   nullableText,
   text,
 } from '../src/domain/values/printed.ts';
-import { isRedacted, redactedRecord } from './record.ts';
 
 /**
  * The version of the rendered text. Raise it when the text changes: rows of another version are rebuilt from the
@@ -96,29 +95,6 @@ export interface RowState {
   readonly accountId: number;
   /** `null` for a tombstone. */
   readonly shown: TransactionRow | null;
-}
-
-/**
- * Says if a change applies to the row. A `stale` change has no effect, since the event or the same one was applied
- * before. An `illegal` event can't follow those before it, and is parked with the reason.
- */
-export function transition(
-  before: RowState | undefined,
-  change: TransactionChange,
-): 'apply' | 'stale' | { readonly illegal: string } {
-  if (before === undefined) return 'apply';
-  if (change.revision <= before.revision) return 'stale';
-  if (change.kind === 'erase') return 'apply';
-  const { accountId } = change.kind === 'show' ? change.row : change;
-  if (before.accountId !== accountId) return { illegal: `it belongs to account ${before.accountId}` };
-  if (change.kind === 'hide') return before.shown === null ? 'stale' : 'apply';
-  // An engine that can't change events records a redacted transaction again, at the end of its stream.
-  if (before.shown === null)
-    return isRedacted(change.row.record) ? 'stale' : { illegal: 'it was voided or cancelled before' };
-  if (before.shown.record === change.row.record) return 'stale';
-  return redactedRecord(before.shown.record) === change.row.record
-    ? 'apply'
-    : { illegal: 'it was recorded before, with other content' };
 }
 
 /** Returns the state of a transaction after a change. */

@@ -1,4 +1,4 @@
-import { type Decision, record, refused, unchanged } from './decision.ts';
+import { type Decision, type Refused, record, refused, type Unchanged, unchanged } from './decision.ts';
 import { isRecordingType, type RecordingType, type TransactionEvent } from './transaction-events.ts';
 import { sameJson } from './values/same-json.ts';
 
@@ -18,10 +18,46 @@ export type TransactionState =
 
 export const NO_TRANSACTION: TransactionState = { kind: 'none' };
 
+/** What an event does to a transaction: it leads to another state, changes nothing, or can't follow the events before it. */
+export type Judgement =
+  | { readonly kind: 'applied'; readonly state: Exclude<TransactionState, { kind: 'none' }> }
+  | Unchanged
+  | Refused;
+
 /**
- * Decides if an event may follow `state`: confirmed or external first, then voided or cancelled once, with the same
- * account. The same event again is `unchanged` (unknown fields count, the order of members does not). Anything else is
- * refused. The event must fit its schema.
+ * Judges an event of a transaction's stream by the state that the events before it have made: confirmed or external first,
+ * then voided or cancelled once, with the same account. The same event again is `unchanged` (unknown fields count, the order
+ * of members does not). A withdrawal is final even if it comes first. The event must fit its schema.
+ */
+export function judgeTransaction(state: TransactionState, event: TransactionEvent): Judgement {
+  if (state.kind === 'none') {
+    return isRecording(event)
+      ? { kind: 'applied', state: { kind: 'recorded', recording: event } }
+      : { kind: 'applied', state: { kind: 'withdrawn', recording: undefined, withdrawal: event } };
+  }
+  const { recording } = state;
+  if (isSame(recording, event) || (state.kind === 'withdrawn' && isSame(state.withdrawal, event)))
+    return unchanged;
+  // An engine that can't change events records a redacted transaction again, at the end of its stream.
+  if (isRecording(event) && isRedactionOf(recording, event)) {
+    return state.kind === 'withdrawn'
+      ? unchanged
+      : { kind: 'applied', state: { kind: 'recorded', recording: event } };
+  }
+  if (isRecording(event)) return refusedRecording(state);
+  if (state.kind === 'withdrawn') {
+    return refused(`it was ${doneBy(state.withdrawal)} already, and that is final`);
+  }
+  const accountId = state.recording.data.account_id;
+  if (accountId !== event.data.account_id) {
+    return refused(`it belongs to account ${accountId}, not ${event.data.account_id}: name its own account`);
+  }
+  return { kind: 'applied', state: { kind: 'withdrawn', recording: state.recording, withdrawal: event } };
+}
+
+/**
+ * Decides if an event may be recorded. Of what a stream may have, a command records neither the withdrawal of a transaction that
+ * was never recorded nor a redaction.
  */
 export function decideTransaction(
   event: TransactionEvent,
@@ -32,52 +68,39 @@ export function decideTransaction(
       ? record(event)
       : refused('it was never recorded: record it as confirmed or external first');
   }
-  if (isRecorded(state, event)) return unchanged;
-  if (isRecording(event)) return refusedRecording(state);
-  if (state.kind === 'withdrawn') {
-    return refused(`it was ${doneBy(state.withdrawal)} already, and that is final`);
-  }
-  const accountId = state.recording.data.account_id;
-  if (accountId !== event.data.account_id) {
-    return refused(`it belongs to account ${accountId}, not ${event.data.account_id}: name its own account`);
-  }
-  return record(event);
+  const judged = judgeTransaction(state, event);
+  if (judged.kind !== 'applied') return judged;
+  return isRecording(event) ? refusedRecording(state) : record(event);
 }
 
-/**
- * Returns the state after one more event. An event that `decideTransaction` would refuse changes nothing, as in the
- * view. A withdrawal is final even if it comes first.
- */
+/** Returns the state after one more event. One that is unchanged or refused changes nothing. */
 export function evolveTransaction(state: TransactionState, event: TransactionEvent): TransactionState {
-  if (isRecording(event)) return state.kind === 'none' ? { kind: 'recorded', recording: event } : state;
-  if (state.kind === 'withdrawn') return state;
-  if (state.kind === 'none') return { kind: 'withdrawn', recording: undefined, withdrawal: event };
-  if (state.recording.data.account_id !== event.data.account_id) return state;
-  return { kind: 'withdrawn', recording: state.recording, withdrawal: event };
+  const judged = judgeTransaction(state, event);
+  return judged.kind === 'applied' ? judged.state : state;
 }
 
 function isRecording(event: TransactionEvent): event is Recording {
   return isRecordingType(event.type);
 }
 
-function isRecorded(state: Exclude<TransactionState, { kind: 'none' }>, event: TransactionEvent): boolean {
-  if (same(state.recording, event)) return true;
-  return state.kind === 'withdrawn' && same(state.withdrawal, event);
+/** True if the event is the recorded one, or was before its driver was redacted. */
+function isSame(recorded: TransactionEvent | undefined, event: TransactionEvent): boolean {
+  if (recorded?.type !== event.type) return false;
+  return sameJson(recorded.data, event.data) || isRedactionOf(event, recorded);
 }
 
-/** True if the event is the recorded one, or was before its driver was redacted. */
-function same(recorded: TransactionEvent | undefined, event: TransactionEvent): boolean {
-  if (recorded?.type !== event.type) return false;
-  if (sameJson(recorded.data, event.data)) return true;
+/** True if one event is the other without its driver. */
+function isRedactionOf(other: TransactionEvent | undefined, event: TransactionEvent): boolean {
   return (
-    isRecording(recorded) &&
+    other?.type === event.type &&
+    isRecording(other) &&
     isRecording(event) &&
-    isWithoutDriver(recorded.data) &&
-    sameJson(recorded.data, withoutDriver(event.data))
+    isWithoutDriver(event.data) &&
+    sameJson(event.data, withoutDriver(other.data))
   );
 }
 
-function refusedRecording(state: Exclude<TransactionState, { kind: 'none' }>): Decision<TransactionEvent> {
+function refusedRecording(state: Exclude<TransactionState, { kind: 'none' }>): Refused {
   if (state.kind === 'withdrawn') {
     return refused(`it was ${doneBy(state.withdrawal)}, and that is final: give a new transaction a new id`);
   }

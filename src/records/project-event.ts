@@ -4,10 +4,15 @@ import {
   type RowState,
   stateAfter,
   type TransactionChange,
-  transition,
 } from '../../projections/transactions.ts';
 import { reasonOf } from '../base/errors.ts';
-import { isTransactionEventType, transactionIdOf, transactionStream } from '../domain/transaction-events.ts';
+import { judgeTransaction, NO_TRANSACTION, type TransactionState } from '../domain/transaction.ts';
+import {
+  isTransactionEventType,
+  type TransactionEvent,
+  transactionIdOf,
+  transactionStream,
+} from '../domain/transaction-events.ts';
 import { RecordFault } from '../domain/values/printed.ts';
 import { decode } from '../event-store/codec.ts';
 import type { EventStore } from '../event-store/event-store.ts';
@@ -36,7 +41,11 @@ export type ViewChange =
       readonly parkReason: string;
     };
 
-export function projectEvent(event: RecordedEvent): ViewChange {
+/** The change of an event, with the event as it is judged; there is none of an erasure, which may follow any event. */
+export type Projected = ViewChange & { readonly judged?: TransactionEvent };
+
+/** Returns the change of an event, whatever the events before it are. */
+export function projectEvent(event: RecordedEvent): Projected {
   const { position, stream, type, revision } = event;
   const parked = (reason: string): ViewChange => toPark(event, reason);
   if (isErasure(event)) {
@@ -53,7 +62,8 @@ export function projectEvent(event: RecordedEvent): ViewChange {
     const id = idOfChange(change);
     // A row is guarded by the revision of its own stream, so another stream's event must not change it.
     if (stream !== transactionStream(id)) return parked(`transaction_id ${id} does not belong in ${stream}`);
-    return { position, stream, type, change };
+    const judged = { type: decoded.type, data: decoded.data } as TransactionEvent;
+    return { position, stream, type, change, judged };
   } catch (error) {
     // One event must not block the others, whatever is wrong with it.
     return parked(error instanceof RecordFault ? error.message : reasonOf(error));
@@ -121,7 +131,7 @@ function judgedIn(
 ): [RecordedEvent, ViewChange | undefined][] {
   const own = new Map(events.map((event) => [event.revision, event]));
   const others = history.filter(({ revision }) => !own.has(revision));
-  const fold = new RowFold();
+  const fold = new TransactionFold();
   return [...others, ...events]
     .sort((a, b) => a.revision - b.revision)
     .map((event) => {
@@ -141,22 +151,33 @@ export type Effect =
   | { readonly kind: 'shown' | 'hidden' | 'no change' }
   | { readonly kind: 'parked'; readonly reason: string };
 
-/** Folds the events of one transaction into its row. An event that can't follow those before it is parked and changes nothing. */
-export class RowFold {
-  #state: RowState | undefined;
+/**
+ * Folds the events of one transaction into its state and its row, for import, view, fan-out and verification alike. An event that
+ * does not fit, or can't follow those before it, is parked and changes nothing.
+ */
+export class TransactionFold {
+  #state: TransactionState = NO_TRANSACTION;
+  #row: RowState | undefined;
 
-  /** `undefined` before the first event that was applied. */
-  get state(): RowState | undefined {
+  get state(): TransactionState {
     return this.#state;
   }
 
-  apply(projected: ViewChange): Effect {
+  /** `undefined` before the first event that was applied. */
+  get row(): RowState | undefined {
+    return this.#row;
+  }
+
+  apply(projected: Projected): Effect {
     if ('parkReason' in projected) return { kind: 'parked', reason: projected.parkReason };
-    const { change } = projected;
-    const verdict = transition(this.#state, change);
-    if (verdict === 'stale') return { kind: 'no change' };
-    if (verdict !== 'apply') return { kind: 'parked', reason: verdict.illegal };
-    this.#state = stateAfter(change);
+    const { change, judged } = projected;
+    if (judged !== undefined) {
+      const judgement = judgeTransaction(this.#state, judged);
+      if (judgement.kind === 'unchanged') return { kind: 'no change' };
+      if (judgement.kind === 'refused') return { kind: 'parked', reason: judgement.reason };
+      this.#state = judgement.state;
+    }
+    this.#row = stateAfter(change);
     return { kind: change.kind === 'show' ? 'shown' : 'hidden' };
   }
 }

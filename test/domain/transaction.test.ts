@@ -1,7 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decideTransaction, evolveTransaction, NO_TRANSACTION } from '../../src/domain/transaction.ts';
+import {
+  decideTransaction,
+  evolveTransaction,
+  judgeTransaction,
+  NO_TRANSACTION,
+} from '../../src/domain/transaction.ts';
 import type { TransactionEvent } from '../../src/domain/transaction-events.ts';
 import { sameJson } from '../../src/domain/values/same-json.ts';
 import { recordsThatDifferInOneField } from '../support/transactions/record-fields.ts';
@@ -42,6 +47,13 @@ describe('a transaction', () => {
     expect(decideTransaction(otherReason, stateAfter(confirmed(), voided))).toEqual(
       refused(/was voided already/),
     );
+  });
+
+  test('is not redacted by a command, but by an event of its stream', () => {
+    const redacted = confirmed({ driver: { id: 77, name: 'REDACTED', mobile_number: null } });
+    expect(decideTransaction(redacted, stateAfter(confirmed()))).toEqual(refused(/recorded before/));
+    expect(stateAfter(confirmed(), redacted)).toEqual({ kind: 'recorded', recording: redacted });
+    expect(judgeTransaction(stateAfter(confirmed(), voided), redacted)).toEqual({ kind: 'unchanged' });
   });
 
   test('is withdrawn by its own account only', () => {

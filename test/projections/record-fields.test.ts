@@ -1,14 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import {
-  projectTransaction,
-  type RowState,
-  type TransactionRow,
-  transition,
-} from '../../projections/transactions.ts';
+import { projectTransaction, type TransactionRow } from '../../projections/transactions.ts';
 import type { TransactionEventType } from '../../src/domain/transaction-events.ts';
 import { RecordFault } from '../../src/domain/values/printed.ts';
 import { withValue } from '../support/transactions/mutations.ts';
-import { recordsThatDifferInOneField } from '../support/transactions/record-fields.ts';
 import { confirmedData, externalData } from '../support/transactions/records.ts';
 
 type Data = Readonly<Record<string, unknown>>;
@@ -213,40 +207,5 @@ describe('a field of a withdrawal', () => {
         new RegExp(`^${timeField}: must be an ISO 8601 date-time that exists`),
       );
     }
-  });
-});
-
-describe('a record that is recorded again', () => {
-  const recordedBefore = (): RowState => ({
-    revision: 0,
-    accountId: 7,
-    shown: rowOf('TransactionConfirmed', confirmedData()),
-  });
-  const again = (data: Data) =>
-    transition(recordedBefore(), projectTransaction('TransactionConfirmed', data, 1));
-  const others = recordsThatDifferInOneField().filter(
-    ({ field }) => !['transaction_id', 'account_id'].includes(field),
-  );
-
-  test('is stale when it is the same', () => {
-    expect(again(confirmedData())).toBe('stale');
-  });
-
-  test.each(others)('with another $field is illegal', ({ data }) => {
-    expect(again(data)).toEqual({ illegal: 'it was recorded before, with other content' });
-  });
-
-  test('without the mobile number, or without a photo, is illegal', () => {
-    for (const path of ['driver.mobile_number', 'images.pump']) {
-      expect(again(changed(path, null))).toEqual({ illegal: expect.stringContaining('other content') });
-    }
-  });
-
-  test('for another account, or as external, is illegal', () => {
-    expect(again(confirmedData({ account_id: 8 }))).toEqual({ illegal: 'it belongs to account 7' });
-    const external = projectTransaction('ExternalTransactionRecorded', externalData(), 1);
-    expect(transition(recordedBefore(), external)).toEqual({
-      illegal: expect.stringContaining('other content'),
-    });
   });
 });

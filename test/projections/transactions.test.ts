@@ -4,11 +4,9 @@ import { describe, expect, it } from 'vitest';
 import {
   idOfChange,
   projectTransaction,
-  type RowState,
   stateAfter,
   type TransactionChange,
   type TransactionRow,
-  transition,
 } from '../../projections/transactions.ts';
 import { RecordFault } from '../../src/domain/values/printed.ts';
 import { confirmedData, externalData } from '../support/transactions/records.ts';
@@ -185,73 +183,17 @@ describe('a change', () => {
       { transaction_id: 501, account_id: accountId, voided_at: '2026-09-04T10:00:00Z' },
       revision,
     );
-  const shown = (revision: number): RowState => ({ revision, accountId: 7, shown: show(revision).row });
-  const hidden = (revision: number): RowState => ({ revision, accountId: 7, shown: null });
-
-  it('applies to a transaction that does not exist yet', () => {
-    expect(transition(undefined, show(0))).toBe('apply');
-    expect(transition(undefined, hide(1))).toBe('apply');
-  });
-
-  it('that hides applies to a transaction that is shown', () => {
-    expect(transition(shown(0), hide(1))).toBe('apply');
-  });
-
-  it('is stale when it was applied before, so that twice is once', () => {
-    expect(transition(shown(0), show(0))).toBe('stale');
-    expect(transition(hidden(1), hide(1))).toBe('stale');
-    expect(transition(hidden(1), show(0))).toBe('stale');
-  });
-
-  it('is stale when the same event is recorded again', () => {
-    expect(transition(shown(0), show(1))).toBe('stale');
-    expect(transition(hidden(1), hide(2))).toBe('stale');
-  });
-
-  it('is illegal when the transaction was recorded before with other content', () => {
-    const other = show(1, { odometer_reading: 1 });
-    expect(transition(shown(0), other)).toEqual({ illegal: expect.stringContaining('recorded before') });
-  });
-
-  it('is illegal when it shows what was voided or cancelled', () => {
-    expect(transition(hidden(1), show(2))).toEqual({ illegal: expect.stringContaining('voided') });
-  });
-
-  it('that erases applies to any state, and needs no account', () => {
-    const erase = (revision: number): TransactionChange => ({ kind: 'erase', revision, id: 501 });
-    expect(transition(undefined, erase(0))).toBe('apply');
-    expect(transition(shown(0), erase(1))).toBe('apply');
-    expect(transition(hidden(1), erase(2))).toBe('apply');
-    expect(transition(shown(1), erase(1))).toBe('stale');
-  });
-
-  it('returns the state by which the next one is decided', () => {
+  it('leads to a row', () => {
     const { row } = show(3);
     expect(stateAfter(show(3))).toEqual({ revision: 3, accountId: 7, shown: row });
     expect(stateAfter(hide(4, 8))).toEqual({ revision: 4, accountId: 8, shown: null });
     const erased = stateAfter({ kind: 'erase', revision: 5, id: 501 });
     expect(erased).toEqual({ revision: 5, accountId: 0, shown: null });
-    expect(transition(erased, show(6))).toEqual({ illegal: expect.any(String) });
   });
 
   it('names the transaction that it is about', () => {
     expect(idOfChange(show(0))).toBe(501);
     expect(idOfChange(hide(0))).toBe(501);
     expect(idOfChange({ kind: 'erase', revision: 0, id: 501 })).toBe(501);
-  });
-
-  it('that hides is illegal in the name of another account', () => {
-    expect(transition(shown(0), hide(1, 8))).toEqual({ illegal: 'it belongs to account 7' });
-  });
-
-  it('leaves the same rows when the whole history is applied twice', () => {
-    const history = [show(0), hide(1)];
-    const apply = (state: RowState | undefined, change: TransactionChange): RowState | undefined =>
-      transition(state, change) === 'apply'
-        ? { revision: change.revision, accountId: 7, shown: change.kind === 'show' ? change.row : null }
-        : state;
-    const once = history.reduce<RowState | undefined>(apply, undefined);
-    expect(once).toEqual(hidden(1));
-    expect([...history, ...history].reduce<RowState | undefined>(apply, undefined)).toEqual(once);
   });
 });

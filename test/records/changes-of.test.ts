@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import type { RecordedEvent } from '../../src/event-store/recorded-event.ts';
 import { changesIn, changesOf, type ViewChange } from '../../src/records/project-event.ts';
 import { openPushStores } from '../support/deliveries/push-stores.ts';
-import { confirmed, type EventLine, voided } from '../support/transactions/e2e-samples.ts';
+import { cancelled, confirmed, type EventLine, voided } from '../support/transactions/e2e-samples.ts';
 
 /** A store with these events of transaction 1, and what was read from it. */
 async function recorded(...events: readonly EventLine[]) {
@@ -19,11 +19,17 @@ const outcomes = (changes: readonly ViewChange[]) =>
   );
 
 test('an event is judged by those before it in its stream, whichever of them are in the batch', async () => {
-  const { stream, judge } = await recorded(confirmed(1), voided(1), confirmed(1), voided(1));
+  const { stream, judge } = await recorded(
+    confirmed(1),
+    voided(1),
+    confirmed(1),
+    voided(1),
+    confirmed(1, { odometer_reading: 7 }),
+  );
   const all = [
     [0, 'show'],
     [1, 'hide'],
-    [2, 'it was voided or cancelled before'],
+    [4, 'it was voided, and that is final: give a new transaction a new id'],
   ];
   expect(outcomes(await judge(stream))).toEqual(all);
   expect(outcomes(await judge(stream.slice(1)))).toEqual(all.slice(1));
@@ -41,8 +47,8 @@ test('a transaction recorded again with other content, or voided for another acc
   );
   expect(outcomes(await judge(stream))).toEqual([
     [0, 'show'],
-    [2, 'it was recorded before, with other content'],
-    [3, 'it belongs to account 7'],
+    [2, expect.stringContaining('it was recorded before as TransactionConfirmed with other content')],
+    [3, 'it belongs to account 7, not 8: name its own account'],
   ]);
 });
 
@@ -77,4 +83,42 @@ test('a stream is read only if the batch lacks earlier events of it, and once', 
   for (const part of [stream.slice(1), stream.slice(2), stream.toSpliced(1, 1)])
     expect(outcomes(await judge(part)).at(-1)).toEqual([2, 'hide']);
   expect(read.mock.calls).toEqual(Array.from({ length: 3 }, () => [['transaction-1']]));
+});
+
+test('an event that a command would be refused is parked with that reason, and one that was unchanged is nothing', async () => {
+  const { stream, judge } = await recorded(
+    confirmed(1),
+    confirmed(1, { unknown: 1 }),
+    voided(1),
+    voided(1),
+    cancelled(1),
+  );
+  expect(outcomes(await judge(stream))).toEqual([
+    [0, 'show'],
+    [1, expect.stringContaining('with other content')],
+    [2, 'hide'],
+    [4, 'it was voided already, and that is final'],
+  ]);
+});
+
+test('a transaction that is voided before it is recorded is never shown', async () => {
+  const { stream, judge } = await recorded(voided(1), confirmed(1));
+  expect(outcomes(await judge(stream))).toEqual([
+    [0, 'hide'],
+    [1, 'it was voided, and that is final: give a new transaction a new id'],
+  ]);
+});
+
+test('a record without its driver replaces the one that names it, once, and not if that is withdrawn', async () => {
+  const redacted = confirmed(1, { driver: { id: 77, name: 'REDACTED', mobile_number: null } });
+  const shown = await recorded(confirmed(1), redacted, redacted, confirmed(1));
+  expect(outcomes(await shown.judge(shown.stream))).toEqual([
+    [0, 'show'],
+    [1, 'show'],
+  ]);
+  const withdrawn = await recorded(confirmed(1), voided(1), redacted, voided(1));
+  expect(outcomes(await withdrawn.judge(withdrawn.stream))).toEqual([
+    [0, 'show'],
+    [1, 'hide'],
+  ]);
 });

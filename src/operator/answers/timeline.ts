@@ -1,7 +1,7 @@
 import { membersOf, occurredAt, printableData } from '../../event-store/codec.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import type { Delivery } from '../../push/queue/delivery.ts';
-import { type Effect, projectEvent, RowFold } from '../../records/project-event.ts';
+import { type Effect, projectEvent, TransactionFold } from '../../records/project-event.ts';
 import { attemptAnswer, attemptName, deliveryAnswer, outcomeText } from './delivery.ts';
 
 export interface AppliedEvent {
@@ -11,7 +11,7 @@ export interface AppliedEvent {
 
 /** Returns a transaction's events in order, with the effect of each. */
 export function effectsOf(events: readonly RecordedEvent[]): AppliedEvent[] {
-  const fold = new RowFold();
+  const fold = new TransactionFold();
   return events.map((event) => ({ event, effect: fold.apply(projectEvent(event)) }));
 }
 

@@ -1,14 +1,10 @@
 import { availableParallelism } from 'node:os';
 import { record } from '../../domain/decision.ts';
-import {
-  decideTransaction,
-  evolveTransaction,
-  NO_TRANSACTION,
-  type TransactionState,
-} from '../../domain/transaction.ts';
+import { decideTransaction, evolveTransaction, type TransactionState } from '../../domain/transaction.ts';
 import { isRecordingType, type TransactionEvent } from '../../domain/transaction-events.ts';
 import { decode } from '../../event-store/codec.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
+import { projectEvent, TransactionFold } from '../../records/project-event.ts';
 import { lineBlocks, type NumberedLine, parseLines } from '../lines/lines.ts';
 import {
   type LineCounts,
@@ -67,14 +63,14 @@ function deciderAfter(history: readonly RecordedEvent[]): LineDecider<ImportedEv
   };
 }
 
+/** As in the view, an event that was parked changes nothing. But an event that only a newer version can read permits no decision. */
 export function transactionAfter(history: readonly RecordedEvent[]): TransactionState | 'unreadable' {
-  let state: TransactionState = NO_TRANSACTION;
+  const fold = new TransactionFold();
   for (const event of history) {
-    const decoded = decode(event);
-    if (!decoded.ok) return 'unreadable';
-    state = evolveTransaction(state, { type: decoded.type, data: decoded.data } as TransactionEvent);
+    const { kind } = fold.apply(projectEvent(event));
+    if (kind === 'parked' && !decode(event).ok) return 'unreadable';
   }
-  return state;
+  return fold.state;
 }
 
 /** Yields the lines of an import. After the first mebibyte they are parsed in a thread, if the machine has a core for it. */

@@ -1,5 +1,5 @@
 import { REFERENCES, type RowState, type TransactionRow } from '../../../projections/transactions.ts';
-import { RowFold, type ViewChange } from '../../records/project-event.ts';
+import { type Projected, TransactionFold } from '../../records/project-event.ts';
 
 /** The view lacks a record, shows one that it should not show, or shows one with other content. */
 export type DifferenceKind = 'missing' | 'surplus' | 'differing';
@@ -18,10 +18,10 @@ export function differenceFromEvents(
 }
 
 /** Folds a transaction's events into a row; `undefined` if none of them can be applied. */
-export function foldRow(changes: readonly ViewChange[]): RowState | undefined {
-  const fold = new RowFold();
-  for (const change of changes) fold.apply(change);
-  return fold.state;
+export function foldRow(events: readonly Projected[]): RowState | undefined {
+  const fold = new TransactionFold();
+  for (const event of events) fold.apply(event);
+  return fold.row;
 }
 
 /** Returns how the shown row differs from the expected one; `undefined` if it does not. */

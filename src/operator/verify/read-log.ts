@@ -5,7 +5,7 @@ import { damageOf } from '../../event-store/damage.ts';
 import type { Damage, EventStore } from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/reads.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
-import { projectEvent, type ViewChange } from '../../records/project-event.ts';
+import { type Projected, projectEvent } from '../../records/project-event.ts';
 
 /** The events of a block take some milliseconds. The garbage of a small block is dropped before it would be copied. */
 const BLOCK = 100;
@@ -15,7 +15,7 @@ const AHEAD = 8;
 /** An event and what it does to the view. Deliveries are decided by the same. */
 export interface ProjectedEvent {
   readonly event: RecordedEvent;
-  readonly projected: ViewChange;
+  readonly projected: Projected;
 }
 
 /** Judges the log block by block. It gets the blocks in order, and later ones before it is done with earlier ones. */

@@ -8,7 +8,7 @@ import { readInParts } from '../../event-store/reads.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { listPages } from '../../pull/view/list-rows.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
-import { projectEvent, type ViewChange } from '../../records/project-event.ts';
+import { type Projected, projectEvent } from '../../records/project-event.ts';
 import { type DifferenceKind, differenceFromEvents, foldRow } from './compare-row.ts';
 import { IdSet } from './id-set.ts';
 import { type Comparison, PART, type Side, SideJudge, type SideOptions } from './judge.ts';
@@ -43,7 +43,7 @@ export interface ViewAgreement {
 
 /** The transactions of a block that are asked for: those that begin in it with their changes, and the others. */
 interface BlockStreams {
-  readonly whole: ReadonlyMap<number, readonly ViewChange[]>;
+  readonly whole: ReadonlyMap<number, readonly Projected[]>;
   readonly partial: ReadonlySet<number>;
 }
 
@@ -113,9 +113,9 @@ class ViewSide implements Side<ViewAgreement> {
   }
 
   #streamsOf(block: readonly ProjectedEvent[]): BlockStreams {
-    const whole = new Map<number, ViewChange[]>();
+    const whole = new Map<number, Projected[]>();
     const partial = new Set<number>();
-    const begun = new Map<number, ViewChange[]>();
+    const begun = new Map<number, Projected[]>();
     for (const { event, projected } of block) {
       const id = transactionIdOf(event.stream);
       if (id === undefined || (isRewritten(event) && this.known.has(id))) continue;

@@ -120,6 +120,16 @@ describe('an import', () => {
     expect(await typesOf(1)).toHaveLength(2);
   });
 
+  test('records the right event after one that was parked because it does not fit, as the view shows it', async () => {
+    const { append, run, typesOf } = startImports();
+    const foreign = { type: 'KeySwitchedOff', data: { prefix: 'aaaaaaaaaa' } };
+    await append('transaction-1', confirmed(1, { created_at: 'yesterday' }), confirmed(2), foreign);
+    expect((await run([voided(1)])).refused).toEqual([[1, expect.stringContaining('it was never recorded')]]);
+    expect((await run([confirmed(1), voided(1)])).counts).toEqual({ recorded: 2, unchanged: 0, refused: 0 });
+    expect((await typesOf(1)).slice(3)).toEqual(['TransactionConfirmed', 'TransactionVoided']);
+    expect((await run([confirmed(1), voided(1)])).counts).toEqual({ recorded: 0, unchanged: 2, refused: 0 });
+  });
+
   test('counts and reports what is no event, with the number of its line', async () => {
     const { run } = startImports();
     const text = `\nbroken\n${linesOf([confirmed(1)])}\n[]`;

@@ -102,9 +102,9 @@ test('a repeated record is passed over; one with other content, and a void of an
   const foreign = { transaction_id: 501, account_id: 8, voided_at: at(m), reason: null };
   const voided = await m.record('transaction-501', { type: 'TransactionVoided', data: foreign });
   expect(await m.fan(other, same, first, voided)).toMatchObject([
-    { kind: 'park', reason: 'it was recorded before, with other content' },
+    { kind: 'park', reason: expect.stringContaining('with other content') },
     { kind: 'ack' },
-    { kind: 'park', reason: 'it belongs to account 7' },
+    { kind: 'park', reason: expect.stringContaining('it belongs to account 7') },
     { kind: 'ack' },
   ]);
   expect(await find(m, 501)).toBeUndefined();
