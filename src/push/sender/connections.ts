@@ -1,14 +1,12 @@
 import type { TLSSocket } from 'node:tls';
-import type { Clock } from '../../base/clock.ts';
 import type { Target } from '../targets/target.ts';
 
 const KEEP_IDLE_MS = 4_000;
 /** A connection is closed this long before the receiver would close it. */
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 const KEEP_ALIVE_TIMEOUT = /timeout\s*=\s*"?(\d{1,9})/i;
-const MAX_IDLE = 1_024;
-/** This is as many as can be in use: several webhooks may share a receiver, and handshakes are expensive. */
-const MAX_IDLE_PER_ORIGIN = 512;
+/** While more are open, none is kept after its answer. A third of them can be in use. */
+const MAX_OPEN = 1_536;
 
 /** The exchange that uses a connection. */
 export interface ConnectionListener {
@@ -29,8 +27,6 @@ export interface ReceiverConnection {
   used: boolean;
   /** How long it may stay idle, by the receiver's last answer; 0 if not at all. */
   keepIdleMs: number;
-  /** `undefined` while it has never been idle. */
-  idleSinceMs: number | undefined;
 }
 
 /** Makes a connection from a socket whose handshake is complete. */
@@ -42,7 +38,6 @@ export function receiverConnection(target: Target, address: string, socket: TLSS
     listener: undefined,
     used: false,
     keepIdleMs: KEEP_IDLE_MS,
-    idleSinceMs: undefined,
   };
   const close = (error?: Error): void => {
     connection.listener?.onClosed(error);
@@ -69,83 +64,70 @@ export function keepIdleMs(keepAlive: string | undefined): number {
 
 /** The connections to all receivers: how many are open, and those that are idle and can be used again. */
 export class Connections {
-  readonly #steady: Clock;
   /** The idle connections to each receiver, the longest idle first. */
   readonly #idle = new Map<string, ReceiverConnection[]>();
-  /** All idle connections, the longest idle first. */
-  readonly #all = new Set<ReceiverConnection>();
-  readonly #open = new Map<string, number>();
+  readonly #openByOrigin = new Map<string, number>();
+  #open = 0;
   #isClosed = false;
-
-  constructor(steady: Clock) {
-    this.#steady = steady;
-  }
 
   /** Hands out the idle connection to one of the addresses that was used last. */
   take(origin: string, addresses: readonly string[]): ReceiverConnection | undefined {
-    const nowMs = this.#steady.now();
-    for (const connection of (this.#idle.get(origin) ?? []).toReversed()) {
-      const idleMs = nowMs - (connection.idleSinceMs ?? nowMs);
-      if (connection.socket.destroyed || idleMs >= connection.keepIdleMs) this.#drop(connection);
-      else if (addresses.includes(connection.address)) {
-        this.#remove(connection);
-        return connection;
-      }
-    }
-    return undefined;
+    const idle = this.#idle.get(origin) ?? [];
+    const connection = idle.findLast(
+      ({ address, socket }) => !socket.destroyed && addresses.includes(address),
+    );
+    if (connection !== undefined) this.#remove(connection);
+    return connection;
   }
 
-  /** Whether there is an idle connection to this receiver, even one that is too old. */
+  /** Whether there is an idle connection to this receiver. */
   hasIdle(origin: string): boolean {
     return this.#idle.has(origin);
   }
 
-  /** Keeps a connection whose answer is complete. If there are too many, the longest idle one is closed. */
+  /** Keeps a connection whose answer is complete, unless too many are open. Its socket closes it when it has been idle for too long. */
   give(connection: ReceiverConnection): void {
-    if (this.#isClosed || connection.keepIdleMs === 0) connection.socket.destroy();
-    if (connection.socket.destroyed) return;
-    if (connection.idleSinceMs === undefined) connection.socket.once('close', () => this.#remove(connection));
-    connection.idleSinceMs = this.#steady.now();
-    const same = this.#idle.get(connection.origin) ?? [];
-    this.#idle.set(connection.origin, same);
-    same.push(connection);
-    this.#all.add(connection);
-    if (same.length > MAX_IDLE_PER_ORIGIN) this.#drop(same[0]);
-    if (this.#all.size > MAX_IDLE) this.#drop(this.#all.values().next().value);
+    const { origin, socket, keepIdleMs: idleMs } = connection;
+    socket.setTimeout(idleMs);
+    if (this.#isClosed || idleMs === 0 || this.#open > MAX_OPEN) socket.destroy();
+    if (socket.destroyed) return;
+    const idle = this.#idle.get(origin) ?? [];
+    this.#idle.set(origin, idle);
+    idle.push(connection);
   }
 
   /** Counts a new connection as open until it is closed. */
-  opened({ origin, socket }: ReceiverConnection): void {
-    this.#open.set(origin, this.open(origin) + 1);
+  opened(connection: ReceiverConnection): void {
+    const { origin, socket } = connection;
+    this.#count(origin, 1);
     socket.once('close', () => {
-      const left = this.open(origin) - 1;
-      if (left > 0) this.#open.set(origin, left);
-      else this.#open.delete(origin);
+      this.#remove(connection);
+      this.#count(origin, -1);
     });
   }
 
   /** The number of open connections to this receiver, idle or in use. */
   open(origin: string): number {
-    return this.#open.get(origin) ?? 0;
+    return this.#openByOrigin.get(origin) ?? 0;
   }
 
   /** Closes all idle connections, and those that are given later. */
   close(): void {
     this.#isClosed = true;
-    for (const connection of this.#all) this.#drop(connection);
+    for (const { socket } of [...this.#idle.values()].flat()) socket.destroy();
   }
 
-  #drop(connection: ReceiverConnection | undefined): void {
-    if (connection === undefined) return;
-    this.#remove(connection);
-    connection.socket.destroy();
+  #count(origin: string, change: 1 | -1): void {
+    this.#open += change;
+    const open = this.open(origin) + change;
+    if (open > 0) this.#openByOrigin.set(origin, open);
+    else this.#openByOrigin.delete(origin);
   }
 
   #remove(connection: ReceiverConnection): void {
-    if (!this.#all.delete(connection)) return;
-    const same = this.#idle.get(connection.origin) ?? [];
-    const index = same.lastIndexOf(connection);
-    if (index >= 0) same.splice(index, 1);
-    if (same.length === 0) this.#idle.delete(connection.origin);
+    const idle = this.#idle.get(connection.origin) ?? [];
+    const index = idle.lastIndexOf(connection);
+    if (index >= 0) idle.splice(index, 1);
+    if (idle.length === 0) this.#idle.delete(connection.origin);
   }
 }

@@ -86,9 +86,7 @@ export class Exchange implements ConnectionListener {
   }
 
   #complete(): void {
-    const idleMs = this.#reader.reusable ? keepIdleMs(this.#reader.header('keep-alive')) : 0;
-    this.#connection.keepIdleMs = idleMs;
-    this.#connection.socket.setTimeout(idleMs);
+    this.#connection.keepIdleMs = this.#reader.reusable ? keepIdleMs(this.#reader.header('keep-alive')) : 0;
     this.#judge('the answer has no status');
   }
 

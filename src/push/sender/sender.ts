@@ -87,7 +87,7 @@ export function createSender(options: SenderOptions): Sender {
   const parts: Parts = {
     allowPrivate,
     names: createNameLookup({ resolve, steady }),
-    connections: new Connections(steady),
+    connections: new Connections(),
     secureContext: trustedAuthorities(extraCa),
     gate: new StartGate(),
     sessions: new LRUCache({ max: MAX_SESSIONS, ttl: SESSION_KEPT_MS, perf: steady }),

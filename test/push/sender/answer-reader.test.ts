@@ -28,70 +28,8 @@ function outcomeOf(parts: readonly string[]) {
 }
 
 const OK = 'HTTP/1.1 200 OK\r\n';
-const CHUNKS = '2\r\nok\r\n0\r\n\r\n';
-
-describe('an answer is complete, and its connection reusable', () => {
-  test.each([
-    ['after a length', `${OK}Content-Length: 2\r\n\r\nok`],
-    ['after a length between spaces', `${OK}Content-Length: \t 2  \r\n\r\nok`],
-    ['after a last chunk', `${OK}Transfer-Encoding: chunked\r\n\r\n${CHUNKS}`],
-    [
-      'after chunks with extensions and trailers',
-      `${OK}Transfer-Encoding: Chunked\r\n\r\n2;a="b"\r\nok\r\n00\r\nX: y\r\n\r\n`,
-    ],
-    ['after a body in two encodings', `${OK}Transfer-Encoding: gzip, chunked\r\n\r\n${CHUNKS}`],
-    ['without a reason', 'HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok'],
-    ['with lines that end in a line feed alone', 'HTTP/1.1 200 OK\nContent-Length: 2\n\nok'],
-    ['after an empty line', `\r\n${OK}Content-Length: 2\r\n\r\nok`],
-    ['with a header that is continued', `${OK}X: a\r\n b\r\nContent-Length: 2\r\n\r\nok`],
-    [
-      'of HTTP/1.0 that stays open',
-      'HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 2\r\n\r\nok',
-    ],
-    ['after 100 Continue', `HTTP/1.1 100 Continue\r\n\r\n${OK}Content-Length: 2\r\n\r\nok`],
-    [
-      'after two with headers',
-      `HTTP/1.1 100\r\nContent-Length: 9\r\n\r\nHTTP/1.1 102 P\r\nX: y\r\n\r\n${OK}Content-Length: 2\r\n\r\nok`,
-    ],
-    [
-      'although it offers an upgrade',
-      `${OK}Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nok`,
-    ],
-  ])('%s', (_, text) => {
-    expect(reading(text)).toMatchObject({ isComplete: true, reusable: true, status: 200, body: 'ok' });
-  });
-
-  test.each([204, 205, 304])('at the empty line where its status is %i', (status) => {
-    const text = `HTTP/1.1 ${status} None\r\n\r\n`;
-    expect(reading(text)).toMatchObject({ isComplete: true, reusable: true, status, body: '' });
-  });
-});
 
 describe('an answer is complete, and its connection not reusable', () => {
-  test.each([
-    ['two lengths that are equal', 'Content-Length: 2\r\nContent-Length: 2', 'ok'],
-    ['a list of equal lengths', 'Content-Length: 2, 2', 'ok'],
-    ['a length beside chunks', 'Content-Length: 7\r\nTransfer-Encoding: chunked', CHUNKS],
-    ['a length that is none beside chunks', 'Transfer-Encoding: chunked\r\nContent-Length: x', CHUNKS],
-    ['more than its length', 'Content-Length: 2', 'ok, and more'],
-    ['an announced close', 'Content-Length: 2\r\nConnection: X, Close', 'ok'],
-  ])('with %s', (_, headers, body) => {
-    const read = reading(`${OK}${headers}\r\n\r\n${body}`);
-    expect(read).toMatchObject({ isComplete: true, reusable: false, status: 200, body: 'ok' });
-  });
-
-  test.each([204, 205, 304])('where status %i has no body but headers or bytes of one', (status) => {
-    for (const rest of [
-      'Content-Length: 2\r\n\r\n',
-      'Content-Length: 2\r\n\r\nok',
-      'Transfer-Encoding: chunked\r\n\r\n',
-      '\r\nok',
-    ]) {
-      const read = reading(`HTTP/1.1 ${status} None\r\n${rest}`);
-      expect(read).toMatchObject({ isComplete: true, reusable: false, status, body: '' });
-    }
-  });
-
   test('where its connection ends it', () => {
     for (const headers of ['', 'Transfer-Encoding: gzip\r\n', 'Transfer-Encoding: chunked, gzip\r\n']) {
       const read = reading(`${OK}${headers}\r\nok`);

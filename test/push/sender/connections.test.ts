@@ -8,7 +8,6 @@ import {
   type ReceiverConnection,
   receiverConnection,
 } from '../../../src/push/sender/connections.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
 
 const ADDRESS = '192.0.2.1';
 const secureContext = createSecureContext();
@@ -33,16 +32,18 @@ const connectionListeners = () => connection().socket.listenerCount('close');
 
 /** Kept connections, with a short way to take one. */
 function opened() {
-  const clock = new FakeClock();
-  const kept = new Connections(clock);
+  const kept = new Connections();
   const take = (receiver = 0, addresses = [ADDRESS]) => kept.take(originOf(receiver), addresses);
   /** Gives so many new ones, the first of which is then idle for longest. */
   const giveMany = (count: number, receiver = 0): ReceiverConnection[] => {
     const given = Array.from({ length: count }, () => connection(receiver));
-    for (const each of given) kept.give(each);
+    for (const each of given) {
+      kept.opened(each);
+      kept.give(each);
+    }
     return given;
   };
-  return { clock, kept, take, giveMany };
+  return { kept, take, giveMany };
 }
 
 describe('of idle connections', () => {
@@ -55,6 +56,7 @@ describe('of idle connections', () => {
   test('a receiver has one until the last is taken or closed, however often it was given back', () => {
     const { kept, take } = opened();
     const one = connection();
+    kept.opened(one);
     for (let times = 0; times < 3; times++) {
       expect(kept.hasIdle(originOf())).toBe(false);
       kept.give(one);
@@ -75,36 +77,26 @@ describe('of idle connections', () => {
     expect(take(0, [ADDRESS, '192.0.2.2'])).toBe(other);
   });
 
-  test('one whose idle time has ended is closed; the time starts again whenever one is given back', () => {
-    const { clock, kept, take, giveMany } = opened();
-    const [given] = giveMany(1);
-    for (let used = 0; used < 3; used++) {
-      clock.advance(3_999);
-      const taken = take();
-      expect(taken).toBe(given);
-      if (taken !== undefined) kept.give(taken);
-    }
-    clock.advance(4_000);
-    expect(take()).toBeUndefined();
-    expect(given?.socket.destroyed).toBe(true);
+  test('one is closed by its socket when its idle time has ended', () => {
+    const { kept, take } = opened();
+    const given = connection();
+    kept.opened(given);
+    kept.give(given);
+    expect(given.socket.timeout).toBe(4_000);
+    given.socket.emit('timeout');
+    expect([isClosed(given), take()]).toEqual([true, undefined]);
   });
 
-  test('512 are kept to one receiver, and one more closes the one that is idle for longest', () => {
+  test('none is kept while more than 1,536 are open, whoever’s they are', async () => {
     const { giveMany } = opened();
-    const [first, ...others] = giveMany(512);
-    expect(first?.socket.destroyed).toBe(false);
-    const [next] = giveMany(1);
-    expect(first?.socket.destroyed).toBe(true);
-    expect([...others, next].some((each) => each?.socket.destroyed)).toBe(false);
-  });
-
-  test('1,024 are kept in all, and one more closes the one that is idle for longest, whoever’s it is', () => {
-    const { giveMany } = opened();
-    const [first, ...others] = [...giveMany(1, 1), ...giveMany(511, 2), ...giveMany(512, 3)];
-    expect(first?.socket.destroyed).toBe(false);
+    const [first, ...others] = [...giveMany(1, 1), ...giveMany(511, 2), ...giveMany(1_024, 3)];
     const [next] = giveMany(1, 4);
-    expect(first?.socket.destroyed).toBe(true);
-    expect([...others, next].some((each) => each?.socket.destroyed)).toBe(false);
+    expect(next?.socket.destroyed).toBe(true);
+    expect([first, ...others].some((each) => each?.socket.destroyed)).toBe(false);
+    await Promise.all(
+      [first, next].flatMap((each) => each && [once(each.socket, 'close'), each.socket.destroy()]),
+    );
+    expect(giveMany(1, 4)[0]?.socket.destroyed).toBe(false);
   });
 
   test('one that closed while it was idle is not taken', () => {
@@ -112,14 +104,6 @@ describe('of idle connections', () => {
     const [first, second] = giveMany(2);
     second?.socket.destroy();
     expect([take(), take()]).toEqual([first, undefined]);
-  });
-
-  test('one that closed while it was idle takes no place', async () => {
-    const { giveMany } = opened();
-    const [first, ...others] = giveMany(512);
-    for (const { socket } of others) await Promise.all([once(socket, 'close'), socket.destroy()]);
-    giveMany(511);
-    expect(first?.socket.destroyed).toBe(false);
   });
 
   test('one that may not be idle at all is closed when it is given', () => {

@@ -84,7 +84,9 @@ class SimulatedSocket extends Duplex {
   readonly #host: string;
   readonly #owner: Owner | undefined = owners.getStore();
   #waiting = '';
+  /** Ends the connection at the receiver, and at this side, when it has been idle for too long. */
   #idle: Timer | undefined;
+  #ownIdle: Timer | undefined;
 
   constructor(timeline: Timeline, internet: Internet, options: { host: string; servername?: string }) {
     super();
@@ -103,7 +105,9 @@ class SimulatedSocket extends Duplex {
     return this;
   }
 
-  setTimeout(): this {
+  setTimeout(idleMs: number): this {
+    this.#timeline.clear(this.#ownIdle);
+    if (idleMs > 0) this.#ownIdle = this.#timeline.setFor(this.#owner, idleMs, () => this.emit('timeout'));
     return this;
   }
 
