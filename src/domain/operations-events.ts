@@ -67,11 +67,9 @@ export const operationsEvents = {
   NoticeSent: type({ account_id: id, event_id: string(), audience: enums(['customer', 'operator']) }),
   /**
    * In the stream `imports-<month>`, like `ImportEnded`. It precedes everything that the import records, which has the
-   * correlation id of this event.
+   * correlation id of this event; `ImportEnded` follows it.
    */
   ImportStarted: type({ import_id: string(), source: text }),
-  /** In the stream `import-<import id>`: the transactions of the next append, recorded before that append. */
-  ImportPlanned: type({ import_id: string(), transactions: array(id) }),
   /** Missing if the import was killed. `accounts` lists those of the recorded events, at most `MAX_IMPORT_ACCOUNTS`. */
   ImportEnded: type({
     import_id: string(),
@@ -92,9 +90,6 @@ export const SEALS_STREAM = 'seals';
 /** How many accounts an `ImportEnded` lists, so that the event stays small. */
 export const MAX_IMPORT_ACCOUNTS = 1_000;
 export const IMPORTS_STREAMS = 'imports-';
-export const IMPORT_PLAN_STREAMS = 'import-';
-/** The stream with the plans of one import. */
-export const importStream = (importId: string): string => `${IMPORT_PLAN_STREAMS}${importId}`;
 /** The stream of the imports that started in a month, such as `2026-09`. */
 export const importsStream = (month: string): string => `${IMPORTS_STREAMS}${month}`;
 export const NOTICES_STREAMS = 'notices-';

@@ -6,11 +6,12 @@ import { transactionAfter } from '../import/import-transactions.ts';
 import { NamedCorporates, type UnknownNames } from '../import/unknown-names.ts';
 import { some } from './names.ts';
 
-/** An import in a list. The counts are `null` if it was killed or is still running. */
+/** An import in a list. One that is still running has no end either, and so is `interrupted` until it has. */
 export function importAnswer({ id, started, source, end }: ImportEntry) {
   const { actor } = membersOf(started.metadata);
   return {
     id,
+    state: end === undefined ? 'interrupted' : 'ended',
     at: occurredAt(started),
     ended_at: end === undefined ? null : formatDateTime(end.endedAtMs),
     actor: typeof actor === 'string' ? actor : null,
@@ -31,7 +32,10 @@ interface OfAccount {
 }
 
 /** An import with what is left of it now, according to its events. */
-export async function importShown(store: Pick<EventStore, 'readStream' | 'readStreams'>, entry: ImportEntry) {
+export async function importShown(
+  store: Pick<EventStore, 'head' | 'subscribe' | 'readStream' | 'readStreams'>,
+  entry: ImportEntry,
+) {
   const byAccount = new Map<number, OfAccount>();
   const named = new NamedCorporates();
   for await (const { history } of recordedBy(store, entry)) {

@@ -1,7 +1,6 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { ACCOUNT_STREAMS, accountStream, isAccountEventType } from '../../domain/account-events.ts';
 import {
-  IMPORT_PLAN_STREAMS,
   IMPORTS_STREAMS,
   isOperationsEventType,
   NOTICES_STREAMS,
@@ -90,14 +89,13 @@ async function* candidates(
 }
 
 /**
- * The prefixes of the streams that may have matching events. A seal repeats the hashes of up to thousands of events and a
- * plan their ids, so both are read only if a type asks for them.
+ * The prefixes of the streams that may have matching events. A seal repeats the hashes of up to thousands of events, so seals are
+ * read only if the type asks for them.
  */
 function streamsOf({ prefix, types }: AuditFilter): string[] {
   const prefixes = [ACCOUNT_STREAMS, OPERATIONS_STREAM, IMPORTS_STREAMS, NOTICES_STREAMS];
   if (prefix === undefined && !areOfOtherStreams(types)) prefixes.push(TRANSACTION_STREAMS);
   if (types?.includes('LogSealed')) prefixes.push(SEALS_STREAM);
-  if (types?.includes('ImportPlanned')) prefixes.push(IMPORT_PLAN_STREAMS);
   return prefixes;
 }
 

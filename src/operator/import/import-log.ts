@@ -1,19 +1,18 @@
 import { world } from '../../base/world.ts';
 import {
-  importStream,
   importsStream,
   MAX_IMPORT_ACCOUNTS,
   OPERATIONS_STREAM,
   type OperationsEvent,
 } from '../../domain/operations-events.ts';
-import { transactionIdOf, transactionStream } from '../../domain/transaction-events.ts';
+import { TRANSACTION_STREAMS, transactionIdOf } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { membersOf, occurredAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { newEvent } from '../../event-store/new-event.ts';
 import { readOperation } from '../../event-store/operations.ts';
-import { readInParts } from '../../event-store/reads.ts';
-import type { RecordedEvent } from '../../event-store/recorded-event.ts';
+import { readInParts, readToEnd } from '../../event-store/reads.ts';
+import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import type { LineCounts } from '../lines/record-lines.ts';
 import { type ImportOptions, importTransactions } from './import-transactions.ts';
 
@@ -24,8 +23,8 @@ export interface RecordedImport {
 }
 
 /**
- * Imports and keeps a record of it: its start before anything else, the transactions of each append before that append, and its
- * end. So what it recorded can be told even if it is killed at any time.
+ * Imports and keeps a record of it: its start before everything else, and its end after everything else. So what it recorded can
+ * be found between the two, or after its start if it was killed.
  */
 export async function recordImport(
   options: Omit<ImportOptions, 'dryRun' | 'onAppend' | 'onRecorded'> & { readonly source: string },
@@ -34,25 +33,20 @@ export async function recordImport(
   const author = { ...options.author, correlationId: options.author.correlationId ?? world.randomUUID() };
   const importId = `${formatDateTime(clock.now()).slice(0, 10)}-${author.correlationId.slice(0, 8)}`;
   const month = importsStream(monthOf(importId));
-  const append = async (stream: string, event: OperationsEvent): Promise<void> => {
+  const append = async (event: OperationsEvent): Promise<void> => {
     const events = [newEvent(event, author, clock.now())];
-    await store.append([{ stream, expected: 'any', events }]);
+    await store.append([{ stream: month, expected: 'any', events }]);
   };
   let isStarted = false;
   const start = async (): Promise<void> => {
-    if (!isStarted) await append(month, { type: 'ImportStarted', data: { import_id: importId, source } });
+    if (!isStarted) await append({ type: 'ImportStarted', data: { import_id: importId, source } });
     isStarted = true;
   };
   const accounts = new Set<number>();
   const counts = await importTransactions({
     ...options,
     author,
-    async onAppend(streams) {
-      const transactions = streams.flatMap((stream) => transactionIdOf(stream) ?? []);
-      await start();
-      const data = { import_id: importId, transactions };
-      await append(importStream(importId), { type: 'ImportPlanned', data });
-    },
+    onAppend: start,
     async onRecorded({ accountId }) {
       if (accounts.size < MAX_IMPORT_ACCOUNTS) accounts.add(accountId);
     },
@@ -60,7 +54,7 @@ export async function recordImport(
   if (!isStarted && counts.refused === 0) return { counts, importId: undefined };
   await start();
   const end = { import_id: importId, ...counts, accounts: [...accounts].sort((a, b) => a - b) };
-  await append(month, { type: 'ImportEnded', data: end });
+  await append({ type: 'ImportEnded', data: end });
   return { counts, importId };
 }
 
@@ -70,7 +64,11 @@ export interface ImportEntry {
   readonly started: RecordedEvent;
   readonly source: string;
   readonly end:
-    | (LineCounts & { readonly accounts: readonly number[]; readonly endedAtMs: number })
+    | (LineCounts & {
+        readonly accounts: readonly number[];
+        readonly endedAtMs: number;
+        readonly position: Position;
+      })
     | undefined;
 }
 
@@ -108,20 +106,48 @@ export interface ImportedTransaction {
   readonly history: readonly RecordedEvent[];
 }
 
-/** Yields what an import recorded and has not been erased since. Only some of it is in memory at a time. */
+/**
+ * Yields what an import recorded and has not been erased since, found in the log by the import's correlation id. Only some of it
+ * is in memory at a time.
+ */
 export async function* recordedBy(
-  store: Pick<EventStore, 'readStream' | 'readStreams'>,
-  { id, started }: ImportEntry,
+  store: Pick<EventStore, 'head' | 'subscribe' | 'readStream' | 'readStreams'>,
+  entry: ImportEntry,
 ): AsyncGenerator<ImportedTransaction, void> {
   const correlationOf = (event: RecordedEvent): unknown => membersOf(event.metadata).correlation_id;
-  const plans = (await store.readStream(importStream(id))).flatMap((event) => {
-    const decoded = readOperation(event);
-    return decoded?.type === 'ImportPlanned' ? decoded.data.transactions : [];
-  });
-  const idOf = new Map(plans.map((transaction) => [transactionStream(transaction), transaction]));
-  for await (const [stream, history] of readInParts(store, [...idOf.keys()])) {
-    const events = history.filter((event) => correlationOf(event) === correlationOf(started));
-    if (events.length > 0) yield { id: idOf.get(stream) ?? 0, events, history };
+  const isOfImport = (event: RecordedEvent): boolean => correlationOf(event) === correlationOf(entry.started);
+  const seen = new Set<string>();
+  for await (const candidates of streamsSince(store, entry, isOfImport)) {
+    const fresh = [...new Set(candidates)].filter((stream) => !seen.has(stream));
+    for (const stream of fresh) seen.add(stream);
+    for await (const [stream, history] of readInParts(store, fresh)) {
+      const events = history.filter(isOfImport);
+      const id = transactionIdOf(stream);
+      if (events.length > 0 && id !== undefined) yield { id, events, history };
+    }
+  }
+}
+
+/**
+ * Yields the streams that may hold events of an import, some more than once: those in the log between its start and its end, and
+ * those that were redacted later, since an engine may have moved their events behind the end.
+ */
+async function* streamsSince(
+  store: Pick<EventStore, 'head' | 'subscribe' | 'readStream'>,
+  { started, end }: ImportEntry,
+  isOfImport: (event: RecordedEvent) => boolean,
+): AsyncGenerator<string[], void> {
+  const until = end?.position ?? (await store.head());
+  for await (const { events, position } of readToEnd(store, {
+    prefixes: [TRANSACTION_STREAMS],
+    after: started.position,
+  })) {
+    yield events.filter(isOfImport).map(({ stream }) => stream);
+    if (position >= until) break;
+  }
+  for (const event of await store.readStream(OPERATIONS_STREAM)) {
+    const operation = event.position > started.position ? readOperation(event) : undefined;
+    if (operation?.type === 'DriverRedacted') yield operation.data.leaves.map(({ stream }) => stream);
   }
 }
 
@@ -135,7 +161,7 @@ async function importsOf(store: Pick<EventStore, 'readStream'>, month: string): 
       entries.set(id, { id, source, started: event, end: undefined });
     } else if (decoded?.type === 'ImportEnded') {
       const entry = entries.get(decoded.data.import_id);
-      const end = { ...decoded.data, endedAtMs: occurredAtMs(event) };
+      const end = { ...decoded.data, endedAtMs: occurredAtMs(event), position: event.position };
       if (entry !== undefined) entries.set(entry.id, { ...entry, end });
     }
   }

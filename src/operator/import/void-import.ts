@@ -19,7 +19,7 @@ import { transactionAfter, UNREADABLE } from './import-transactions.ts';
 const IDS_PER_READ = 500;
 
 export interface VoidImportOptions {
-  readonly store: Pick<EventStore, 'readStream' | 'readStreams' | 'append'>;
+  readonly store: Pick<EventStore, 'head' | 'subscribe' | 'readStream' | 'readStreams' | 'append'>;
   readonly queue: Pick<DeliveryReads, 'page' | 'get'>;
   readonly author: Author;
   readonly clock: Clock;

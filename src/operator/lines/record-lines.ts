@@ -36,7 +36,7 @@ export interface RecordLinesOptions<T, E extends RecordableEvent> {
   /** A batch ends with the line that reaches this length of text. */
   readonly batchCharacters: number;
   /** Called right before each append. */
-  readonly onAppend?: (streams: readonly string[]) => Promise<void>;
+  readonly onAppend?: () => Promise<void>;
   readonly onRefused: (lineNumber: number, reason: string) => void;
   /** Called with each line that caused events, once they are recorded. */
   readonly onRecorded?: (content: T, events: readonly E[]) => Promise<void>;
@@ -150,7 +150,7 @@ class LineRecorder<T, E extends RecordableEvent> {
   async #append(appends: readonly Append[]): Promise<readonly AppendResult[]> {
     const { store, dryRun, onAppend } = this.#options;
     if (dryRun) return appends.map(() => ({ kind: 'appended', revision: 0, position: 0 }));
-    if (appends.length > 0) await onAppend?.(appends.map(({ stream }) => stream));
+    if (appends.length > 0) await onAppend?.();
     return store.append(appends);
   }
 

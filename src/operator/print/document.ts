@@ -71,6 +71,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   'no access': 'warn',
   failing: 'warn',
   held: 'warn',
+  interrupted: 'warn',
   failed: 'bad',
   disabled: 'bad',
   parked: 'bad',

@@ -1,11 +1,16 @@
 import { describe, expect, test } from 'vitest';
+import type { DomainEvent } from '../../../src/domain/events.ts';
+import { membersOf } from '../../../src/event-store/codec.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
+import { newEvent } from '../../../src/event-store/new-event.ts';
+import { importAnswer } from '../../../src/operator/answers/import.ts';
 import {
   findImport,
   listImports,
   recordedBy,
   recordImport,
 } from '../../../src/operator/import/import-log.ts';
+import { replacing } from '../../support/interposed.ts';
 import { cancelled, confirmed, linesOf, minutely, voided } from '../../support/transactions/e2e-samples.ts';
 import { endingAfter, IMPORT_AUTHOR, importAll, startImports } from '../../support/transactions/importing.ts';
 
@@ -65,11 +70,11 @@ describe('an import that is recorded', () => {
 
   test('ended between any two of its appends, leaves no transaction that none of its imports names', async () => {
     const lines = linesOf([...minutely(1_001), voided(5)]);
-    for (let appends = 0; appends < 7; appends++) {
+    for (let appends = 0; appends < 5; appends++) {
       const { store, clock, append } = startImports();
       await append('operations', { type: 'StoreNamed', data: { store_id: 'a' } });
       const killed = importAll({ store: endingAfter(appends, store), clock, lines });
-      if (appends < 6) await expect(killed).rejects.toThrow('ended');
+      if (appends < 4) await expect(killed).rejects.toThrow('ended');
       else await killed;
       await importAll({ store, clock, lines });
       const recorded = (await recordedByEach(store, clock.now())).flat();
@@ -78,6 +83,71 @@ describe('an import that is recorded', () => {
         new Set([...minutely(1_001).map((_, n) => `transaction-${n + 1}@0`), 'transaction-5@1']),
       );
     }
+  });
+
+  test('that was killed has no end, and is read up to the end of the log', async () => {
+    const { store, clock, append } = startImports();
+    await append('operations', { type: 'StoreNamed', data: { store_id: 'a' } });
+    await expect(
+      importAll({ store: endingAfter(2, store), clock, lines: linesOf(minutely(1_001)) }),
+    ).rejects.toThrow('ended');
+    await importAll({ store, clock, lines: linesOf(minutely(1_001)), source: 'again' });
+    const [again, killed] = await all(listImports(store, { nowMs: clock.now() }));
+    expect(killed).toMatchObject({ source: 'lines.jsonl', end: undefined });
+    expect(killed && importAnswer(killed)).toMatchObject({ state: 'interrupted', recorded: null });
+    expect(again && importAnswer(again)).toMatchObject({ state: 'ended', recorded: 1 });
+    expect(killed && (await all(recordedBy(store, killed)))).toHaveLength(1_000);
+  });
+
+  test('reads nothing that was recorded after its end', async () => {
+    const { store, clock } = startImports();
+    const { importId = '' } = await importAll({ store, clock, lines: linesOf([confirmed(1)]) });
+    await importAll({ store, clock, lines: linesOf(minutely(3_000).slice(1)) });
+    const read: number[] = [];
+    const watched = replacing(store, {
+      async *subscribe(options) {
+        for await (const batch of store.subscribe(options)) {
+          read.push(batch.events.length);
+          yield batch;
+        }
+      },
+    });
+    const entry = await findImport(store, importId);
+    expect(entry && (await all(recordedBy(watched, entry))).map(({ id }) => id)).toEqual([1]);
+    expect(read).toHaveLength(1);
+  });
+
+  test('is known by an event that a redaction has moved behind its end', async () => {
+    const { store, clock, append } = startImports();
+    const { importId = '' } = await importAll({ store, clock, lines: linesOf([cancelled(9_999)]) });
+    const entry = await findImport(store, importId);
+    if (entry === undefined) throw new Error('there is no import');
+    const leaf = { index: 3, stream: 'transaction-1', revision: 1, leaf: 'a' };
+    const about = { driver_id: 77, account_id: 7, reason: 'asked', leaves: [leaf] };
+    await append('operations', { type: 'DriverRedacted', data: about });
+    expect(await all(recordedBy(store, entry))).toEqual([]);
+    const author = {
+      ...IMPORT_AUTHOR,
+      correlationId: String(membersOf(entry.started.metadata).correlation_id),
+    };
+    const moved = newEvent(confirmed(1) as DomainEvent, author, clock.now());
+    await store.append([{ stream: 'transaction-1', expected: 'any', events: [moved] }]);
+    expect((await all(recordedBy(store, entry))).map(({ id }) => id)).toEqual([1]);
+  });
+
+  test('of an earlier version is known by its start and its end, and its plans are ignored', async () => {
+    const { store, clock } = startImports();
+    const { importId = '' } = await importAll({ store, clock, lines: linesOf([confirmed(1), confirmed(2)]) });
+    const plan = {
+      id: crypto.randomUUID(),
+      type: 'ImportPlanned',
+      data: { import_id: importId, transactions: [9] },
+    };
+    await store.append([
+      { stream: `import-${importId}`, expected: 'any', events: [{ ...plan, metadata: {} as never }] },
+    ]);
+    const entry = await findImport(store, importId);
+    expect(entry && (await all(recordedBy(store, entry))).map(({ id }) => id)).toEqual([1, 2]);
   });
 
   test('that another import overtakes names only what it recorded itself', async () => {

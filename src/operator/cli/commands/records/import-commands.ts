@@ -43,7 +43,7 @@ export const importFile = command({
 
 /** The members of a line. */
 const IMPORT_COLUMNS = [
-  ...['id', 'at', 'ended_at', 'actor', 'source', 'recorded', 'unchanged', 'refused', 'accounts'],
+  ...['id', 'state', 'at', 'ended_at', 'actor', 'source', 'recorded', 'unchanged', 'refused', 'accounts'],
 ];
 
 const list = command({
@@ -93,7 +93,7 @@ const voidAll = command({
     const entry = await requireImport(engines, id);
     if (entry.end === undefined)
       out.note(
-        `Import ${id} has not ended. If it is still running, stop it first: what it records later stays`,
+        `Import ${id} was interrupted, or is still running. If so, stop it first: what it records later stays`,
       );
     return longWork(
       session,
