@@ -20,7 +20,7 @@ const OPERATIONS = readOperations();
 // These are records, so that the compiler names a missing member.
 const KINDS: Record<FailureKind, true> = {
   ...{ dns: true, forbidden: true, connect: true, tls: true },
-  ...{ timeout: true, protocol: true, status: true, cut: true, fault: true },
+  ...{ timeout: true, protocol: true, status: true, cut: true, proxy: true, fault: true },
 };
 const STATES: Record<DeliveryState, true> = {
   ...{ pending: true, held: true, delivered: true, failed: true, withdrawn: true },

@@ -45,6 +45,7 @@ const core = {
   FUEL_WEBHOOK_ALLOW_PRIVATE: setting('false', read.boolean),
   FUEL_WEBHOOK_RETRY_DELAYS: setting('30s,150s', retryDelays),
   FUEL_WEBHOOK_CA: optional(read.text),
+  FUEL_WEBHOOK_PROXY: secret(optional(read.proxy)),
   FUEL_DELIVERY_RETENTION_DAYS: setting('90', read.positiveInteger),
   FUEL_REQUEST_LOG_DAYS: setting('30', read.positiveInteger),
   FUEL_STOP_DELAY: setting('2s', read.duration),

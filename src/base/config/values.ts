@@ -115,6 +115,25 @@ export function urlWithoutCredentials(...protocols: readonly string[]): (text: s
   };
 }
 
+export interface ProxyAddress extends Address {
+  /** The value of the header `Proxy-Authorization`. */
+  readonly authorization?: string;
+}
+
+/** The URL of a forward proxy, such as `http://user:password@proxy:3128`. */
+export function proxy(value: string): ProxyAddress {
+  const { hostname, port, username, password, pathname, search, hash } = new URL(url('http:')(value));
+  if (`${pathname}${search}${hash}` !== '/') throw new Error('must have nothing after host and port');
+  const at = { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 80 : Number(port) };
+  if (username === '') return at;
+  try {
+    const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    return { ...at, authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
+  } catch {
+    throw new Error(ENCODE_CREDENTIALS);
+  }
+}
+
 export function positiveInteger(text: string): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(value) || value < 1)

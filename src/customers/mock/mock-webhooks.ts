@@ -7,7 +7,7 @@ import {
   type WebhookRequest,
   webhookRequest,
 } from '../../push/message/envelope.ts';
-import type { SendRequest } from '../../push/sender/sender.ts';
+import type { SendRequest } from '../../push/sender/timed-send.ts';
 import type { Presigner } from '../../records/presign.ts';
 
 interface WebhookTerms extends Omit<WebhookRequest, 'envelope'> {

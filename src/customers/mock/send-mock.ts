@@ -1,5 +1,5 @@
 import { Agent, request as send } from 'undici';
-import type { SendRequest } from '../../push/sender/sender.ts';
+import type { SendRequest } from '../../push/sender/timed-send.ts';
 import type { Expected } from './mock-webhooks.ts';
 
 const TIME_LIMIT_MS = 500; // as of the service's own sender

@@ -7,7 +7,7 @@ import { checkCertificate, checkConfiguration } from './configuration.ts';
 import { checkDataDirectory, lookAtFiles } from './data-directory.ts';
 import type { Facts } from './facts.ts';
 import { FOLLOWER_CHECKS } from './followers.ts';
-import { checkEngine, checkMail } from './servers.ts';
+import { checkEngine, checkMail, checkProxy } from './servers.ts';
 import { STORE_CHECKS } from './store.ts';
 
 const SHOW_CONFIG = 'fuel config show';
@@ -65,6 +65,16 @@ const MACHINE_CHECKS: readonly Check[] = [
     settings: ['FUEL_SMTP_URL'],
     remedy: 'start the mail server, or correct FUEL_SMTP_URL',
     find: ({ config }) => checkMail(config.FUEL_SMTP_URL),
+  },
+  {
+    name: 'webhook-proxy',
+    madeBy: 'doctor',
+    settings: ['FUEL_WEBHOOK_PROXY'],
+    alerts: ['FuelWebhookProxyFails'],
+    remedy: 'start the proxy, or correct FUEL_WEBHOOK_PROXY',
+    isInUse: ({ env }) => Boolean(textOf(env, 'FUEL_WEBHOOK_PROXY')),
+    find: ({ config: { FUEL_WEBHOOK_PROXY: proxy } }) =>
+      proxy === undefined ? right('') : checkProxy(proxy),
   },
 ];
 

@@ -1,5 +1,11 @@
+import { steadyClock } from '../../base/clock.ts';
+import type { ProxyAddress } from '../../base/config/values.ts';
 import { FuelError, isUnavailable } from '../../base/errors.ts';
+import { silentLog } from '../../base/log.ts';
 import { verifyMailServer } from '../../push/notices/mailer.ts';
+import { EgressProxy } from '../../push/sender/egress-proxy.ts';
+import { createNameLookup } from '../../push/sender/name-lookup.ts';
+import { resolveName } from '../../push/targets/resolve-name.ts';
 import type { Server, ServerKind } from '../../service/engines/engines.ts';
 import { type Finding, right, wrong } from './check.ts';
 
@@ -41,5 +47,17 @@ export async function checkMail(url: string | undefined): Promise<Finding> {
     return right(`${host} accepts mail`);
   } catch (error) {
     return wrong(`${host}: ${(error as Error).message}`, 'start the mail server, or correct FUEL_SMTP_URL');
+  }
+}
+
+/** Checks that the proxy for webhooks can be reached and accepts the given credentials. */
+export async function checkProxy(address: ProxyAddress): Promise<Finding> {
+  const names = createNameLookup({ resolve: resolveName });
+  const proxy = new EgressProxy({ ...address, names, steady: steadyClock, log: silentLog });
+  try {
+    await proxy.check();
+    return right(`${proxy.name} takes connections for webhooks`);
+  } catch (error) {
+    return wrong((error as Error).message, 'start the proxy, or correct FUEL_WEBHOOK_PROXY');
   }
 }

@@ -3,7 +3,8 @@ import type { MasterKeys } from '../../accounts/master-key.ts';
 import { FuelError } from '../../base/errors.ts';
 import { world } from '../../base/world.ts';
 import { webhookRequest } from '../../push/message/envelope.ts';
-import type { Sender, SendResult } from '../../push/sender/sender.ts';
+import type { Sender } from '../../push/sender/sender.ts';
+import type { SendResult } from '../../push/sender/timed-send.ts';
 
 export interface WebhookTestParts {
   readonly writer: AccountWriter;

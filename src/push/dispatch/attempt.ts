@@ -9,7 +9,8 @@ import type { AttemptEnd, Slot } from '../pace/pace.ts';
 import { retryAfterMs } from '../pace/retry-after.ts';
 import type { ClaimedDelivery, DeliveryReport } from '../queue/delivery.ts';
 import { answerOf } from '../queue/failure-streak.ts';
-import type { Sender, SendRequest } from '../sender/sender.ts';
+import type { Sender } from '../sender/sender.ts';
+import type { SendRequest } from '../sender/timed-send.ts';
 import type { Lease } from './lease.ts';
 
 /** Everything that judging, making and repeating attempts needs. */

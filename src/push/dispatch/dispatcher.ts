@@ -89,6 +89,7 @@ export class Dispatcher {
       },
       owns: (host) => owners.owns(host),
       openConnections: (host) => sender.openConnections(host),
+      proxyWaitMs: (host) => sender.proxyWaitMs(host),
     });
     const mayClaim = (): boolean =>
       this.#started && !this.#stopping.signal.aborted && !this.#reports.isBehind;

@@ -7,7 +7,7 @@ import type { Ciphertext } from '../../domain/account-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { Presigner } from '../../records/presign.ts';
 import type { ClaimedDelivery } from '../queue/delivery.ts';
-import type { SendRequest } from '../sender/sender.ts';
+import type { SendRequest } from '../sender/timed-send.ts';
 
 const API_VERSION = '2026-09-01';
 const USER_AGENT = `svc-webhooks/${API_VERSION}`;

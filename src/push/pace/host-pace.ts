@@ -1,4 +1,4 @@
-import type { SendResult } from '../sender/sender.ts';
+import type { SendResult } from '../sender/timed-send.ts';
 import type { LaneAtHost } from './lane-at-host.ts';
 import { Neighbours } from './neighbours.ts';
 import { MAX_AT_HOST, type Place, RequestLimit } from './request-limit.ts';

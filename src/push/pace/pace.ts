@@ -1,5 +1,5 @@
 import type { ClaimOptions } from '../queue/delivery-queue.ts';
-import type { SendResult } from '../sender/sender.ts';
+import type { SendResult } from '../sender/timed-send.ts';
 import { HostPace, type HostSlot, type RoomAsked } from './host-pace.ts';
 import { LaneAtHost } from './lane-at-host.ts';
 import { LaneRate } from './lane-rate.ts';
@@ -52,6 +52,8 @@ export interface PaceOptions {
   readonly owns: (host: string) => boolean;
   /** The number of open connections to a host whose handshake is complete, idle or in use. */
   readonly openConnections: (host: string) => number;
+  /** How long nothing may be sent to a host because the operator's proxy has failed. */
+  readonly proxyWaitMs: (host: string) => number;
 }
 
 interface Lane {
@@ -183,6 +185,7 @@ export class Pace {
   #room(lane: Lane, counts: Counts, asked: RoomAsked): number {
     const { host, atHost, rate, underWay, terms } = lane;
     if (lane.isBlocked || !this.#options.owns(host.name)) return 0;
+    if (this.#options.proxyWaitMs(host.name) > 0) return 0;
     const reputation = reputationOf(lane);
     const most = (reputation === 'failing' ? MAX_OF_FAILING_LANE : MAX_OF_LANE) - underWay;
     const byRate = rate.room(underWay, { perSecond: terms.perSecond, nowMs: asked.nowMs });
@@ -207,6 +210,8 @@ export class Pace {
   /** When the lane may get room without anything else happening. */
   #nextAtMs({ host, atHost, rate, terms }: Lane, nowMs: number): number {
     if (!this.#options.owns(host.name)) return nowMs + LOOK_MS;
+    const proxyMs = this.#options.proxyWaitMs(host.name);
+    if (proxyMs > 0) return nowMs + proxyMs;
     const rateAtMs = rate.nextAtMs(terms.perSecond, nowMs);
     return rateAtMs > nowMs ? rateAtMs : host.nextAtMs(atHost, nowMs);
   }

@@ -58,6 +58,8 @@ export type FailureKind =
   | 'protocol'
   | 'status'
   | 'cut'
+  /** A fault of the operator's proxy. It is shown by `fuel webhook test`, and not recorded. */
+  | 'proxy'
   /** A fault of this program, not of the receiver. */
   | 'fault';
 

@@ -1,11 +1,13 @@
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import type { SecureContext, TLSSocket } from 'node:tls';
 import type { LRUCache } from 'lru-cache';
 import { steadyClock } from '../../base/clock.ts';
+import type { Address } from '../../base/config/values.ts';
 import { world } from '../../base/world.ts';
 import type { FailureKind } from '../queue/delivery.ts';
 import { network } from '../targets/network.ts';
 import type { Target } from '../targets/target.ts';
+import { type EgressProxy, ProxyError } from './egress-proxy.ts';
 
 const MAX_ADDRESSES = 16;
 /** Within this time the connection to the last address is started, whatever the others do. */
@@ -47,9 +49,17 @@ interface ConnectOptions {
   readonly secureContext: SecureContext;
   /** TLS sessions by origin. Resuming one costs the receiver a fraction of a handshake. */
   readonly sessions: LRUCache<string, Buffer>;
+  /** The proxy to connect through; `undefined` to connect directly. */
+  readonly via?: Via | undefined;
   readonly signal: AbortSignal;
   /** Called when an address accepts the connection, and when it completes the handshake. */
   readonly onStep: () => void;
+}
+
+export interface Via {
+  readonly proxy: EgressProxy;
+  /** Hands out a connection to the proxy that is open already, once. */
+  readonly takeDialed: () => Socket | undefined;
 }
 
 export type Connected =
@@ -64,64 +74,92 @@ export type Connected =
 
 /**
  * Opens a TLS connection for the target's name to the address that completes its handshake first. The next address is
- * tried when the one before has failed or has had its head start. If all fail, the first failure is returned. When the
- * signal aborts, everything is closed, and the promise stays pending.
+ * tried when the one before has failed or has had its head start. If all fail, the first failure is returned; the promise
+ * rejects with it if it is a `ProxyError`. When the signal aborts, everything is closed, and the promise stays pending.
  */
 export function connectToAny(options: ConnectOptions): Promise<Connected> {
+  const { target, via, signal, onStep } = options;
   const waiting = options.addresses.slice(0, MAX_ADDRESSES);
   const headStartMs = Math.min(MAX_HEAD_START_MS, ALL_STARTED_WITHIN_MS / waiting.length);
   const open = new Set<TLSSocket>();
-  let firstFailure: Connected | undefined;
+  const ended = new AbortController();
+  let underWay = 0;
+  let firstError: Error | undefined;
   let headStart: NodeJS.Timeout | undefined;
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const closeAll = (): void => {
       world.clearTimeout(headStart);
       waiting.length = 0;
+      ended.abort();
       for (const socket of open) socket.destroy();
+    };
+    const failed = (error: Error): void => {
+      if (ended.signal.aborted) return;
+      underWay--;
+      firstError ??= error;
+      if (waiting.length > 0) startNext();
+      else if (underWay > 0) return;
+      else if (firstError instanceof ProxyError) reject(firstError);
+      else resolve({ ok: false, ...connectFailure(firstError) });
     };
     const startNext = (): void => {
       world.clearTimeout(headStart);
       const address = waiting.shift();
       if (address === undefined) return;
       if (waiting.length > 0) headStart = world.setTimeout(startNext, headStartMs);
-      const socket = openSocket(address, options);
-      open.add(socket);
+      underWay++;
       const startedAtMs = steadyClock.now();
       let roundTripMs = 0;
-      socket.once('connect', () => {
+      const accepted = (): void => {
         roundTripMs = steadyClock.now() - startedAtMs;
-        options.onStep();
-      });
-      socket.once('secureConnect', () => {
-        options.onStep();
-        open.delete(socket);
-        options.signal.removeEventListener('abort', closeAll);
-        closeAll();
-        resolve({ ok: true, socket, address, roundTripMs });
-      });
-      // This listener stays, because an error without a listener would end the process. The exchange reports later errors.
-      socket.on('error', (error) => {
-        if (!open.delete(socket)) return;
-        firstFailure ??= { ok: false, ...connectFailure(error) };
-        if (waiting.length > 0) startNext();
-        else if (open.size === 0) resolve(firstFailure);
-      });
+        onStep();
+      };
+      const shakeHands = (tunnel?: Socket): void => {
+        const socket = openSocket(address, options, tunnel);
+        open.add(socket);
+        if (tunnel === undefined) socket.once('connect', accepted);
+        socket.once('secureConnect', () => {
+          onStep();
+          open.delete(socket);
+          signal.removeEventListener('abort', closeAll);
+          closeAll();
+          resolve({ ok: true, socket, address, roundTripMs });
+        });
+        // This listener stays, because an error without a listener would end the process. The exchange reports later errors.
+        socket.on('error', (error) => {
+          if (open.delete(socket)) failed(error);
+        });
+      };
+      if (via === undefined) shakeHands();
+      else
+        openTunnel(via, { host: address, port: target.port }, ended.signal).then((tunnel) => {
+          accepted();
+          shakeHands(tunnel);
+        }, failed);
     };
-    options.signal.addEventListener('abort', closeAll, { once: true });
+    signal.addEventListener('abort', closeAll, { once: true });
     startNext();
   });
 }
 
-function openSocket(address: string, { target, secureContext, sessions }: ConnectOptions): TLSSocket {
+async function openTunnel(via: Via, to: Address, ended: AbortSignal): Promise<Socket> {
+  const dialed = via.takeDialed() ?? (await via.proxy.dial());
+  const tunnel = await via.proxy.tunnel(dialed, to, ended);
+  if (ended.aborted) tunnel.destroy();
+  ended.throwIfAborted();
+  return tunnel;
+}
+
+function openSocket(address: string, options: ConnectOptions, tunnel: Socket | undefined): TLSSocket {
+  const { target, secureContext, sessions } = options;
   const session = sessions.get(target.origin);
   const socket = network.connect({
     ...(session === undefined ? {} : { session }),
-    host: address,
-    port: target.port,
+    ...(tunnel === undefined ? { host: address, port: target.port } : { socket: tunnel }),
     secureContext,
     ALPNProtocols: ['http/1.1'],
     // The certificate must be for this name, or for the address if there is no name.
-    ...(isIP(target.host) === 0 ? { servername: target.host } : {}),
+    ...(isIP(target.host) === 0 ? { servername: target.host } : { host: address }),
   });
   socket.on('session', (ticket: Buffer) => sessions.set(target.origin, ticket));
   return socket.setNoDelay(true);

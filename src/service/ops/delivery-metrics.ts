@@ -48,16 +48,26 @@ export function deliveryMetrics(registry: Registry): DeliveryMetrics {
     help: 'Webhooks whose due deliveries wait for the receiver’s pace or its Retry-After.',
     registers,
   });
+  const proxyFailures = new Counter({
+    name: 'fuel_webhook_proxy_failures_total',
+    help: 'Attempts that were not made because the proxy of FUEL_WEBHOOK_PROXY failed or refused the receiver.',
+    labelNames: ['proxy'],
+    registers,
+  });
   attempts.inc({ outcome: 'delivered', kind: '' }, 0);
   for (const kind of ['secret', 'fault']) attempts.inc({ outcome: 'failed', kind }, 0); // shown before the first one
   return {
     over: (sender) => ({
       close: () => sender.close(),
       openConnections: (origin) => sender.openConnections(origin),
+      proxyWaitMs: (origin) => sender.proxyWaitMs(origin),
+      proxy: sender.proxy,
       async send(request) {
         inFlight.inc();
         try {
           const result = await sender.send(request);
+          const { ok } = result.outcome;
+          if (!ok && result.outcome.kind === 'proxy') proxyFailures.inc({ proxy: sender.proxy ?? '' });
           if (result.isWithheld) return result;
           if (result.outcome.ok) attempts.inc({ outcome: 'delivered', kind: '' });
           else attempts.inc({ outcome: 'failed', kind: result.outcome.kind });

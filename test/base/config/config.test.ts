@@ -59,6 +59,7 @@ test('with nothing set, every setting has its documented default', () => {
       'FUEL_OPERATOR_EMAIL',
       'FUEL_OPERATOR_LOGIN',
       'FUEL_WEBHOOK_CA',
+      'FUEL_WEBHOOK_PROXY',
     ],
     ...['EVENTSTORE_URL', 'MONGODB_URL', 'POSTGRES_URL'],
   ]);
@@ -80,6 +81,7 @@ describe('white space', () => {
     FUEL_TRUSTED_PROXIES: '10.0.0.0/8',
     FUEL_OPERATOR_LOGIN: 'sam',
     FUEL_WEBHOOK_CA: '/ca.pem',
+    FUEL_WEBHOOK_PROXY: 'http://proxy:3128',
     EVENTSTORE_URL: 'esdb://a:2113',
     MONGODB_URL: 'mongodb://a',
     MONGODB_DATABASE: 'fuel',

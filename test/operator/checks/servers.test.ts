@@ -1,10 +1,11 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
 import { eventStoreDb } from '../../../src/engines/eventstoredb/engine.ts';
 import { mongoDb } from '../../../src/engines/mongodb/engine.ts';
-import { checkEngine, checkMail } from '../../../src/operator/checks/servers.ts';
+import { checkEngine, checkMail, checkProxy } from '../../../src/operator/checks/servers.ts';
 import type { Server, ServerKind } from '../../../src/service/engines/engines.ts';
 import { said } from '../../support/checks/facts.ts';
+import { ConnectProxy } from '../../support/proxies/connect-proxy.ts';
 import { startSmtpServer } from '../../support/service/smtp.ts';
 import { closedPort } from '../../support/tcp-server.ts';
 
@@ -70,5 +71,36 @@ describe('a mail server', () => {
   test('that is not set mails nobody', async () => {
     const detail = expect.stringContaining('nobody is mailed');
     expect(await said(checkMail(undefined))).toMatchObject({ ok: true, detail });
+  });
+});
+
+describe('a proxy for webhooks', () => {
+  const started = async (credentials?: string) => {
+    const proxy = new ConnectProxy(credentials === undefined ? {} : { credentials });
+    onTestFinished(() => proxy.kill());
+    await proxy.start();
+    return proxy;
+  };
+  const at = (port: number) => ({ host: '127.0.0.1', port });
+
+  test('that answers is right, whatever it says of an address that nobody has', async () => {
+    const proxy = await started();
+    for (const answer of ['200 OK', '403 Forbidden', '503 Service Unavailable', '504 Gateway Timeout']) {
+      proxy.react = () => ({ answer });
+      expect(await said(checkProxy(at(proxy.port)))).toMatchObject({ ok: true });
+    }
+    proxy.react = () => 'silent';
+    expect(await said(checkProxy(at(proxy.port)))).toMatchObject({ ok: true });
+  });
+
+  test('that refuses the credentials, or cannot be reached, is wrong and named', async () => {
+    const [proxy, port] = [await started('fuel:right'), await closedPort()];
+    for (const [used, why] of [
+      [proxy.port, '407'],
+      [port, 'ECONNREFUSED'],
+    ] as const) {
+      const detail = expect.stringMatching(new RegExp(`127.0.0.1:${used} fails: .*${why}`));
+      expect(await said(checkProxy(at(used)))).toMatchObject({ ok: false, detail });
+    }
   });
 });

@@ -3,7 +3,7 @@ import { MasterKeys } from '../../../src/accounts/master-key.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { testWebhook } from '../../../src/operator/deliveries/test-webhook.ts';
 import { signature } from '../../../src/push/message/envelope.ts';
-import type { SendRequest } from '../../../src/push/sender/sender.ts';
+import type { SendRequest } from '../../../src/push/sender/timed-send.ts';
 import {
   KEY,
   keyIssued,

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { onKey, PREFIX } from '../../support/accounts/account-samples.ts';
 import { answered, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { settle } from '../../support/deliveries/fake-alarm-clock.ts';
+import { sentIn } from '../../support/deliveries/push.ts';
 import { deliveryOf, pushMachine, unavailable } from '../../support/deliveries/push-machine.ts';
 
 const SECOND_MS = 1_000;
@@ -33,6 +34,28 @@ test('while its store is unavailable it claims again after 100 ms, then less and
   outage.failing = '';
   await m.clock.advance(5 * SECOND_MS);
   expect(m.sender.sent).toHaveLength(1);
+});
+
+test('while the proxy fails nothing counts: deliveries stay due, and are sent when the wait is over', async () => {
+  const m = await pushMachine();
+  const untilMs = m.clock.now() + 4 * SECOND_MS;
+  const send = m.sender.send.bind(m.sender);
+  let withheld = 0;
+  m.sender.proxyWaitMs = () => (withheld === 0 ? 0 : Math.max(0, untilMs - m.clock.now()));
+  m.sender.send = async (request) => {
+    if (m.clock.now() >= untilMs) return send(request);
+    withheld += 1;
+    const outcome = { ok: false, kind: 'proxy', detail: 'the proxy fails', answer: null } as const;
+    return { ...sentIn(0, outcome), isWithheld: true };
+  };
+  await m.push(501);
+  await m.clock.advance(3 * SECOND_MS);
+  expect(withheld).toBe(1);
+  expect(await deliveryOf(m, 501)).toMatchObject({ state: 'pending', attempts: [], attemptsInCycle: 0 });
+  await m.push(502);
+  await m.clock.advance(2 * SECOND_MS);
+  expect(m.sender.sent[0]).toMatchObject({ attempt: 1, atMs: untilMs });
+  for (const id of [501, 502]) expect(await deliveryOf(m, id)).toMatchObject({ state: 'delivered' });
 });
 
 test('what comes while a call fails does not make it try again at once', async () => {

@@ -16,12 +16,15 @@ class Machine {
   perSecond = Infinity;
   connections = Infinity;
   foreign = '';
+  refused = '';
+  refusedUntilMs = 0;
 
   constructor(options: Partial<PaceOptions> = {}) {
     this.pace = new Pace({
       termsOf: (prefix) => ({ url: `https://${prefix.split('-')[0]}.example/`, perSecond: this.perSecond }),
       owns: (host) => host !== this.foreign,
       openConnections: () => this.connections,
+      proxyWaitMs: (host) => (host === this.refused ? this.refusedUntilMs - this.nowMs : 0),
       ...options,
     });
   }
@@ -123,6 +126,17 @@ describe('a lane', () => {
     const grant = m.pace.grant(0);
     expect([grant.laneCapacity('a'), grant.waitMs()]).toEqual([0, 1_000]);
     m.foreign = '';
+    expect(m.claim('a')).toHaveLength(1);
+  });
+
+  test('whose host the proxy does not reach gets nothing until the wait is over, and the others are served', () => {
+    const m = new Machine();
+    m.refused = 'https://a.example';
+    m.refusedUntilMs = 400;
+    const grant = m.pace.grant(0);
+    expect([grant.laneCapacity('a'), grant.waitMs()]).toEqual([0, 400]);
+    expect(m.claim('b')).toHaveLength(1);
+    m.nowMs = 400;
     expect(m.claim('a')).toHaveLength(1);
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { SendResult } from '../../../src/push/sender/sender.ts';
+import type { SendResult } from '../../../src/push/sender/timed-send.ts';
 import { areCollected } from '../../support/collected.ts';
 import { receiverTrust } from '../../support/deliveries/test-sender.ts';
 import {

@@ -87,7 +87,10 @@ test('the sender of the service is the one that its settings say', async () => {
   const file = join(temporaryFolder(), 'ca.pem');
   writeFileSync(file, first.cert);
   const configured = (allowPrivate: boolean, ca: string | undefined) =>
-    configuredSender({ FUEL_WEBHOOK_ALLOW_PRIVATE: allowPrivate, FUEL_WEBHOOK_CA: ca }, silentLog);
+    configuredSender(
+      { FUEL_WEBHOOK_ALLOW_PRIVATE: allowPrivate, FUEL_WEBHOOK_CA: ca, FUEL_WEBHOOK_PROXY: undefined },
+      silentLog,
+    );
   expect(await failureTo(first, configured(true, file))).toBeUndefined();
   expect(await failureTo(first, configured(true, undefined))).toBe('tls');
   expect(await failureTo(first, configured(false, file))).toBe('forbidden');

@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import type { Sender, SendResult } from '../../../src/push/sender/sender.ts';
+import type { Sender } from '../../../src/push/sender/sender.ts';
+import type { SendResult } from '../../../src/push/sender/timed-send.ts';
 import { deliveryMetrics } from '../../../src/service/ops/delivery-metrics.ts';
 
 function counted() {
@@ -37,6 +38,7 @@ test('an attempt is under way until it has ended, also where the sender fails', 
   const sender: Sender = {
     send: () => result.promise,
     openConnections: () => 3,
+    proxyWaitMs: () => 0,
     close: async () => {
       closed += 1;
     },

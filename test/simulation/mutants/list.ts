@@ -102,7 +102,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an attempt that waits for ten times as long',
-    file: 'src/push/sender/sender.ts',
+    file: 'src/push/sender/timed-send.ts',
     from: 'const TIME_LIMIT_MS = 500;',
     to: 'const TIME_LIMIT_MS = 5_000;',
   },

@@ -1,6 +1,6 @@
 import { Pace, type Slot } from '../../../src/push/pace/pace.ts';
 import type { AttemptOutcome } from '../../../src/push/queue/delivery.ts';
-import type { SendResult } from '../../../src/push/sender/sender.ts';
+import type { SendResult } from '../../../src/push/sender/timed-send.ts';
 import { answered, CUT, SUCCESS, TIMEOUT } from './deliveries.ts';
 import { type ReceiverPlan, SimulatedReceiver } from './simulated-receiver.ts';
 
@@ -89,6 +89,7 @@ export class PacedRun {
       termsOf: (prefix) => ({ url: lanes[prefix], perSecond }),
       owns: () => true,
       openConnections: (host) => this.#connectionsTo(host).length,
+      proxyWaitMs: () => 0,
     });
     for (const lane of Object.keys(lanes)) {
       if (options.areNew) this.#pace.enabled(lane, 0, 0);

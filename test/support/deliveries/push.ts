@@ -20,7 +20,8 @@ import { FanOut, type FanOutOptions } from '../../../src/push/fan-out/fan-out.ts
 import { createHealthEvents } from '../../../src/push/health/health-events.ts';
 import type { AttemptOutcome } from '../../../src/push/queue/delivery.ts';
 import type { DeliveryQueue } from '../../../src/push/queue/delivery-queue.ts';
-import type { Sender, SendRequest, SendResult } from '../../../src/push/sender/sender.ts';
+import type { Sender } from '../../../src/push/sender/sender.ts';
+import type { SendRequest, SendResult } from '../../../src/push/sender/timed-send.ts';
 import { keyIssued, opened, profileSet, webhookSet } from '../accounts/account-samples.ts';
 import { SUCCESS } from '../deliveries/deliveries.ts';
 import { queueInMemory } from '../deliveries/open-queue.ts';
@@ -74,6 +75,11 @@ class ScriptedSender implements Sender {
   /** Returns a number as if every request found an open connection. */
   openConnections(): number {
     return Infinity;
+  }
+
+  /** Sends without a proxy. */
+  proxyWaitMs(): number {
+    return 0;
   }
 
   async close(): Promise<void> {}

@@ -1,8 +1,9 @@
 import { beforeAll, onTestFinished } from 'vitest';
 import { silentLog } from '../../../src/base/log.ts';
 import type { AttemptOutcome } from '../../../src/push/queue/delivery.ts';
-import type { Sender, SendRequest } from '../../../src/push/sender/sender.ts';
+import type { Sender } from '../../../src/push/sender/sender.ts';
 import { createSender, type SenderOptions } from '../../../src/push/sender/sender.ts';
+import type { SendRequest } from '../../../src/push/sender/timed-send.ts';
 import { type ReceiverCertificate, receiverCertificate } from './tls-receiver.ts';
 
 /** Makes a certificate for the receivers of a test file, and senders that trust it. */

@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type TlsOptions } from 'node:tls';
 import { generate } from 'selfsigned';
 import { onTestFinished } from 'vitest';
-import type { SendRequest } from '../../../src/push/sender/sender.ts';
+import type { SendRequest } from '../../../src/push/sender/timed-send.ts';
 
 /** A certificate that is its own authority: a client that trusts `cert` trusts a receiver that uses it. */
 export interface ReceiverCertificate {
