@@ -60,7 +60,7 @@ const young = getHeapSpaceStatistics().find(({ space_name }) => space_name === '
 parentPort.postMessage(young.space_size / 2 ** 20);`;
 
 test('a thread has the young generation that it is given, also where the main thread has a small one', async () => {
-  setFlagsFromString('--max-semi-space-size=4'); // as bin/fuel does
+  setFlagsFromString('--max-semi-space-size=8'); // as bin/fuel does
   const { ended, messages } = thread(GROW_AND_REPORT);
   await ended;
   expect(messages[0]).toBeGreaterThan(12);
