@@ -3,6 +3,12 @@ import { defineConfig, type UserWorkspaceConfig } from 'vitest/config';
 import { SlowFirst } from './test/support/slow-first.ts';
 import { PATIENCE_MS } from './test/support/waiting.ts';
 
+const NODE = 24;
+if (Number.parseInt(process.versions.node, 10) < NODE)
+  throw new Error(
+    `the tests need Node ${NODE}, and this is ${process.version}. Use npx vitest or an npm script, which take the project's Node`,
+  );
+
 /** Tests that `npm test` leaves out, because they need MongoDB, many processes, or real time. */
 const NOT_QUICK = ['test/**/*.slow.test.ts', 'test/{crash,disks,e2e-long,soak}/**'];
 /** Tests with separate scripts: they kill engines for minutes, or make an hour of load. */
