@@ -18,11 +18,6 @@ export interface ProjectedEvent {
   readonly projected: Projected;
 }
 
-/** Judges the log block by block. It gets the blocks in order, and later ones before it is done with earlier ones. */
-export interface Judge {
-  judge(block: readonly ProjectedEvent[]): Promise<void>;
-}
-
 export interface ReadLogOptions {
   readonly store: EventStore;
   /** The position after which reading starts; 0 for the beginning. */
@@ -35,16 +30,17 @@ export interface ReadLogOptions {
 }
 
 /**
- * Reads the log once, in short steps, and hands the transactions' events to all judges. With `rest` it judges one block after
- * the other and rests in between. Returns the damaged events of all streams. Rejects with the signal's reason when that aborts.
+ * Reads the log once, in short steps, and hands the transactions' events to `judge`, in order, and later ones before it is done
+ * with earlier ones. With `rest` it judges one block after the other and rests in between. Returns the damaged events of all
+ * streams. Rejects with the signal's reason when that aborts.
  */
 export async function readLog(
-  judges: readonly Judge[],
   { store, after = 0, blockSize = BLOCK, signal, rest, onProgress }: ReadLogOptions,
+  judge: (block: readonly ProjectedEvent[]) => Promise<void>,
 ): Promise<readonly Damage[]> {
   const damage: Damage[] = [];
   const judging: Promise<void>[] = [];
-  const ahead = rest === undefined ? (AHEAD - 1) * judges.length : 0;
+  const ahead = rest === undefined ? AHEAD - 1 : 0;
   let events = 0;
   const log = { prefixes: [], after, batchSize: blockSize, signal };
   try {
@@ -52,11 +48,9 @@ export async function readLog(
       const block = batch.events
         .filter(({ stream }) => stream.startsWith(TRANSACTION_STREAMS))
         .map((event) => ({ event, projected: projectEvent(event) }));
-      for (const judge of block.length > 0 ? judges : []) {
-        const judged = judge.judge(block);
-        judged.catch(() => undefined); // it is awaited later; until then a failure must not count as unhandled
-        judging.push(judged);
-      }
+      const judged = judge(block);
+      judged.catch(() => undefined); // it is awaited later; until then a failure must not count as unhandled
+      judging.push(judged);
       for (const event of batch.events) {
         const found = damageOf(event);
         if (found !== undefined) damage.push(found);

@@ -3,17 +3,19 @@ import type { Clock } from '../../base/clock.ts';
 import { world } from '../../base/world.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import type { OperationsEvent } from '../../domain/operations-events.ts';
+import { isWithdrawalType } from '../../domain/transaction-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { batchesOf, jsonBytes } from '../../event-store/batch-bytes.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { recordOperations } from '../../event-store/operations.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
+import { type DecisionContext, decideAsOf, newDelivery } from '../../push/fan-out/decide-event.ts';
 import { owedOf } from '../../push/log/tables.ts';
 import type { NewDelivery } from '../../push/queue/delivery.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
-import { decideStreams } from './owed-deliveries.ts';
-import { isSame, type OwedDeliveryId } from './verify-deliveries.ts';
+import { wholeStreams } from './compare-log.ts';
+import { isSame, type OwedDeliveryId, recordingIn } from './verify-deliveries.ts';
 
 const BATCH = 100;
 
@@ -86,16 +88,23 @@ async function storedOf(batch: readonly NewDelivery[], queue: DeliveryQueue): Pr
 /** Decides the missing deliveries once more. Also returns the transactions that were voided or cancelled. */
 async function owedAmong(
   missing: readonly OwedDeliveryId[],
-  context: Parameters<typeof decideStreams>[1],
+  { store, ...context }: DecisionContext & Pick<RepairOptions, 'store'>,
 ): Promise<{ readonly owed: readonly NewDelivery[]; readonly withdrawn: ReadonlySet<number> }> {
   const wanted = new Set(missing.map(({ id }) => id));
   const transactionIds = new Set(missing.map(({ transactionId }) => transactionId));
-  const owed: NewDelivery[] = [];
+  const found: NewDelivery[] = [];
   const withdrawn = new Set<number>();
-  for await (const { transactionId, isWithdrawn, decision } of decideStreams([...transactionIds], context)) {
-    if (typeof decision === 'string') continue;
-    for (const delivery of decision) if (wanted.has(delivery.id)) owed.push(delivery);
-    if (isWithdrawn) withdrawn.add(transactionId);
+  for (const stream of await wholeStreams(store, [...transactionIds])) {
+    const recording = recordingIn(stream);
+    if (recording === undefined || recording === 'unreadable') continue;
+    const decision = await decideAsOf(recording.event, recording.row, context);
+    if ('unreadable' in decision) continue;
+    const nowMs = context.clock.now();
+    for (const owed of decision.owed) {
+      const delivery = newDelivery({ ...recording, owed, nowMs });
+      if (wanted.has(delivery.id)) found.push(delivery);
+    }
+    if (stream.events.some(({ event }) => isWithdrawalType(event.type))) withdrawn.add(stream.id);
   }
-  return { owed, withdrawn };
+  return { owed: found, withdrawn };
 }

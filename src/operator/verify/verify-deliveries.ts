@@ -2,27 +2,28 @@ import type { DeliveryDecision } from '../../../projections/deliveries.ts';
 import type { TransactionRow } from '../../../projections/transactions.ts';
 import { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { Clock } from '../../base/clock.ts';
+import { SerialWork } from '../../base/serial-work.ts';
 import { accountStream, type Environment } from '../../domain/account-events.ts';
-import { isRecordingType, transactionIdOf, transactionStream } from '../../domain/transaction-events.ts';
-import { isRewritten, occurredAtMs } from '../../event-store/codec.ts';
+import { transactionStream } from '../../domain/transaction-events.ts';
+import { occurredAtMs } from '../../event-store/codec.ts';
 import { DamagedStreams } from '../../event-store/damage.ts';
-import type { RecordedEvent } from '../../event-store/recorded-event.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import { isDamaged, type RecordedEvent } from '../../event-store/recorded-event.ts';
 import { AccountHistory } from '../../push/fan-out/account-history.ts';
 import { type DecisionContext, decideAsOf } from '../../push/fan-out/decide-event.ts';
 import { deliveryId } from '../../push/message/envelope.ts';
 import { DELIVERY_STATES, type DeliveryState, type DeliverySummary } from '../../push/queue/delivery.ts';
 import type { DeliveryPlace, DeliveryQueue } from '../../push/queue/delivery-queue.ts';
-import { judgeEvent } from '../../records/project-event.ts';
+import { TransactionFold } from '../../records/project-event.ts';
+import { type ReadUp, type Side, type TransactionStream, wholeStreams } from './compare-log.ts';
 import { IdSet } from './id-set.ts';
-import { type Comparison, type Side, SideJudge, type SideOptions } from './judge.ts';
-import { decideStreams } from './owed-deliveries.ts';
-import { isInRange, isOfAccount, type ProjectedEvent, type VerifyScope } from './read-log.ts';
+import { isInRange, isInScope, type VerifyScope } from './read-log.ts';
 
 const IDS = 5_000;
 const PAGE = 1_000;
-const DAMAGED = { unreadable: 'an event is damaged' };
 
-export interface DeliverySideOptions extends SideOptions {
+export interface DeliverySideOptions extends VerifyScope {
+  readonly store: EventStore;
   readonly queue: DeliveryQueue;
   readonly clock: Clock;
   readonly environment: Environment;
@@ -57,122 +58,138 @@ export interface DeliveryAgreement {
   readonly notJudged: number;
 }
 
-/**
- * Compares the delivery log with what the events call for, as the fan-out decides it. Each block takes one bulk read of
- * deliveries. Transactions that have been erased, or can't be read any more, are left out.
- */
-export function deliveryJudge(options: DeliverySideOptions): SideJudge<DeliveryAgreement> {
-  return new SideJudge(new DeliverySide(options), options);
+/** What is owed of a transaction, and how it is counted. */
+interface Decided {
+  readonly owed: readonly OwedDeliveryId[];
+  readonly notSent: DeliveryDecision['notSent'];
+  readonly isTooOld?: boolean;
 }
 
-class DeliverySide implements Side<DeliveryAgreement> {
-  /** The transactions whose deliveries were judged with a block, or must not be judged. */
-  readonly known = new IdSet();
+const NOTHING: Decided = { owed: [], notSent: [] };
+
+/**
+ * Compares the delivery log with what the events call for, as the fan-out decides it. Transactions that have been erased are left
+ * out, and so are those that can't be read any more, with what they depend on.
+ */
+export class DeliverySide implements Side {
+  /** The transactions that were counted. */
+  readonly #counted = new IdSet();
   readonly #options: DeliverySideOptions;
   readonly #context: DecisionContext;
   readonly #floorMs: number;
+  /** The history of an account is folded up to each event in turn, so blocks are decided one after the other. */
+  readonly #deciding = new SerialWork();
   readonly #states = Object.fromEntries(DELIVERY_STATES.map((state) => [state, 0])) as States;
   readonly #notOwed = new Map<string, number>();
-  readonly #damaged: DamagedStreams;
+  readonly #missing: OwedDeliveryId[] = [];
+  readonly #surplus: DeliverySummary[] = [];
+  #damaged = new DamagedStreams();
   #owed = 0;
   #notJudged = 0;
 
   constructor(options: DeliverySideOptions) {
     this.#options = options;
     const { store, clock, environment, retentionMs, logStartedAtMs } = options;
-    this.#damaged = new DamagedStreams(options.damage);
     const nowMs = clock.now(); // one moment for all decisions, however long the log is read
     this.#floorMs = Math.max(nowMs - retentionMs, logStartedAtMs);
     const history = new AccountHistory({ store, directory: new Directory() });
     this.#context = { history, clock: { now: () => nowMs }, environment, retentionMs };
   }
 
-  async begin(block: readonly ProjectedEvent[]): Promise<Comparison> {
-    const owedOf = new Map<number, readonly OwedDeliveryId[]>();
-    for (const { event, projected } of block) {
-      const id = transactionIdOf(event.stream);
-      if (id === undefined || (isRewritten(event) && this.known.has(id))) continue;
-      if (!this.#isJudged(event, id)) continue;
-      // Nearly all events are the first of their stream, which then need not be read.
-      const judged =
-        event.revision === 0
-          ? projected
-          : judgeEvent(event, await this.#options.store.readStream(event.stream));
-      if (judged === undefined || 'parkReason' in judged || judged.change.kind !== 'show') continue;
-      this.known.add(id);
-      const { row } = judged.change;
-      const decision = this.#isDamaged(id, row.accountId)
-        ? DAMAGED
-        : await decideAsOf(event, row, this.#context);
-      if ('unreadable' in decision) this.#notJudged += 1;
-      else owedOf.set(id, this.#count(row, decision));
-    }
-    return () => this.#compareAll(owedOf);
-  }
-
-  async #compareAll(owedOf: ReadonlyMap<number, readonly OwedDeliveryId[]>): Promise<readonly number[]> {
-    if (owedOf.size === 0) return [];
-    const logged = await this.#logged([...owedOf.keys()]);
-    const differing: number[] = [];
-    for (const [id, owed] of owedOf) {
-      const { found, missing, surplus } = this.#compare(owed, logged.get(id));
-      if (missing.length + surplus.length > 0) differing.push(id);
-      else for (const { state } of found) this.#states[state] += 1;
-    }
-    return differing;
-  }
-
-  async settle(parts: AsyncGenerator<readonly number[]>): Promise<DeliveryAgreement> {
-    const { store } = this.#options;
-    const differing: { missing: OwedDeliveryId[]; surplus: DeliverySummary[] } = { missing: [], surplus: [] };
-    for await (const part of parts) {
-      const logged = await this.#logged(part);
-      for await (const { transactionId: id, decision } of decideStreams(part, { store, ...this.#context })) {
-        if (decision === 'erased' || decision === 'unreadable') continue;
-        const { found, missing, surplus } = this.#compare(decision, logged.get(id));
-        for (const delivery of surplus) differing.surplus.push(delivery);
-        if (!this.known.has(id)) continue; // it was recorded after the log was read
-        for (const { id: delivery, prefix, accountId } of missing)
-          differing.missing.push({ id: delivery, prefix, transactionId: id, accountId });
-        for (const { state } of found) this.#states[state] += 1;
-      }
-    }
+  /** What was found, once all is compared. */
+  get agreement(): DeliveryAgreement {
+    const differing = { missing: this.#missing, surplus: this.#surplus };
     const counts = { owed: this.#owed, notOwed: this.#notOwed, notJudged: this.#notJudged };
     return { ...counts, states: this.#states, ...differing };
   }
 
-  #isJudged(event: RecordedEvent, id: number): boolean {
-    if (!isRecordingType(event.type) || !isOfAccount(event, this.#options)) return false;
-    const atMs = occurredAtMs(event);
-    const isAsked = isInRange(atMs, this.#options);
-    if (isAsked && atMs >= this.#floorMs) return true;
-    if (isAsked) this.#notJudged += 1;
-    this.known.add(id);
-    return false;
+  async find(ids: readonly number[]) {
+    const logged = await this.#logged(ids);
+    return (streams: readonly TransactionStream[]) =>
+      this.#deciding.run(async () => {
+        const differing: number[] = [];
+        for (const stream of streams) {
+          const { id } = stream;
+          if (this.#counted.has(id)) continue;
+          const decided = await this.#decide(stream);
+          if (decided === 'unreadable') {
+            differing.push(id);
+            continue;
+          }
+          const { found, missing, surplus } = this.#compare(decided.owed, logged.get(id));
+          if (missing.length + surplus.length > 0) differing.push(id);
+          else this.#count(id, decided, found);
+        }
+        return differing;
+      });
   }
 
-  #isDamaged(transactionId: number, accountId: number): boolean {
-    return this.#damaged.has(transactionStream(transactionId)) || this.#damaged.has(accountStream(accountId));
+  async settle(parts: AsyncIterable<readonly number[]>, { known, damaged }: ReadUp): Promise<void> {
+    this.#damaged = damaged;
+    for await (const part of parts) {
+      const logged = await this.#logged(part);
+      for (const stream of await wholeStreams(this.#options.store, part)) {
+        if (!this.#counted.has(stream.id)) await this.#settleOne(stream, logged.get(stream.id), known);
+      }
+    }
+  }
+
+  async #settleOne(
+    stream: TransactionStream,
+    logged: readonly DeliverySummary[] | undefined,
+    known: ReadUp['known'],
+  ): Promise<void> {
+    const { id, events } = stream;
+    if (events.length === 0 && (await this.#options.store.isErased(transactionStream(id)))) return;
+    const decided = await this.#decide(stream);
+    if (decided === 'unreadable' || this.#isDamaged(id, decided.owed[0]?.accountId)) {
+      if (events.some(({ event }) => isInScope(event, this.#options))) this.#notJudged += 1;
+      return;
+    }
+    const { found, missing, surplus } = this.#compare(decided.owed, logged);
+    for (const each of surplus) this.#surplus.push(each);
+    if (!known.has(id)) return; // it was recorded after the log was read
+    for (const each of missing) this.#missing.push(each);
+    this.#count(id, decided, found);
+  }
+
+  /** Decides what is owed of a transaction. It is not decided for one that is too old or not asked for. */
+  async #decide(stream: TransactionStream): Promise<Decided | 'unreadable'> {
+    const recording = recordingIn(stream);
+    if (recording === 'unreadable') return recording;
+    if (recording === undefined || !isInScope(recording.event, this.#options)) return NOTHING;
+    const { event, row } = recording;
+    if (occurredAtMs(event) < this.#floorMs) return { ...NOTHING, isTooOld: true };
+    const decision = await decideAsOf(event, row, this.#context);
+    if ('unreadable' in decision) return 'unreadable';
+    const owed = decision.owed.map(({ prefix }) => ({
+      id: deliveryId(prefix, row.id),
+      ...{ prefix, transactionId: row.id, accountId: row.accountId },
+    }));
+    return { owed, notSent: decision.notSent };
+  }
+
+  /** Counts a transaction, of which the log has the deliveries that were found. */
+  #count(id: number, { owed, notSent, isTooOld }: Decided, found: readonly DeliverySummary[]): void {
+    this.#counted.add(id);
+    this.#owed += owed.length;
+    if (isTooOld) this.#notJudged += 1;
+    for (const { state } of found) this.#states[state] += 1;
+    for (const { key, reason } of notSent) {
+      this.#notOwed.set(reason, (this.#notOwed.get(reason) ?? 0) + 1);
+      this.#options.onNotOwed?.(id, key, reason);
+    }
+  }
+
+  #isDamaged(transactionId: number, accountId: number | undefined): boolean {
+    if (this.#damaged.has(transactionStream(transactionId))) return true;
+    return accountId !== undefined && this.#damaged.has(accountStream(accountId));
   }
 
   #isJudgedDelivery({ transactionId, accountId, occurredAtMs: atMs }: DeliverySummary): boolean {
     if (this.#isDamaged(transactionId, accountId)) return false;
     if (this.#options.accountId !== undefined && accountId !== this.#options.accountId) return false;
     return atMs >= this.#floorMs && isInRange(atMs, this.#options);
-  }
-
-  /** Counts a decision, and returns the deliveries that are owed. */
-  #count({ id: transactionId, accountId }: TransactionRow, decision: DeliveryDecision): OwedDeliveryId[] {
-    const { owed, notSent } = decision;
-    this.#owed += owed.length;
-    for (const { key, reason } of notSent) {
-      this.#notOwed.set(reason, (this.#notOwed.get(reason) ?? 0) + 1);
-      this.#options.onNotOwed?.(transactionId, key, reason);
-    }
-    return owed.map(({ prefix }) => ({
-      id: deliveryId(prefix, transactionId),
-      ...{ prefix, transactionId, accountId },
-    }));
   }
 
   async #logged(transactionIds: readonly number[]): Promise<ReadonlyMap<number, DeliverySummary[]>> {
@@ -204,6 +221,25 @@ class DeliverySide implements Side<DeliveryAgreement> {
     for await (const page of pagesOf(queue, { accountId, sinceMs }))
       yield page.filter((each) => this.#isJudgedDelivery(each)).map((each) => each.transactionId);
   }
+}
+
+/**
+ * Returns the event that recorded a transaction, with the row that it made; `undefined` if there is none, and `unreadable` if it
+ * may be one that can't be read, or if a damaged one may have voided it.
+ */
+export function recordingIn({
+  events,
+}: TransactionStream):
+  | { readonly event: RecordedEvent; readonly row: TransactionRow }
+  | 'unreadable'
+  | undefined {
+  if (events.some(({ event }) => isDamaged(event))) return 'unreadable';
+  const fold = new TransactionFold();
+  for (const { event, projected } of events) {
+    if (fold.apply(projected).kind === 'shown' && fold.row?.shown != null)
+      return { event, row: fold.row.shown };
+  }
+  return events.some(({ projected }) => 'parkReason' in projected) ? 'unreadable' : undefined;
 }
 
 /** True for the same delivery. One with the same id but another key or account was changed in the store. */

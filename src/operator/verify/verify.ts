@@ -6,14 +6,14 @@ import type { Damage, EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { operationsOf } from '../../event-store/operations.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
-import { withoutParked } from '../../pull/view/parked-events.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
-import { readLog, type VerifyScope } from './read-log.ts';
+import { compareLog } from './compare-log.ts';
+import type { VerifyScope } from './read-log.ts';
 import { repairDeliveries } from './repair-deliveries.ts';
 import { repairView } from './repair-view.ts';
-import { type DeliveryAgreement, deliveryJudge } from './verify-deliveries.ts';
-import { type ViewAgreement, type ViewDifference, viewJudge } from './verify-view.ts';
+import { type DeliveryAgreement, DeliverySide } from './verify-deliveries.ts';
+import { type ViewAgreement, type ViewDifference, ViewSide } from './verify-view.ts';
 
 export interface VerifyOptions {
   readonly store: EventStore;
@@ -52,31 +52,32 @@ export interface Verified {
 
 /**
  * Compares the view and the deliveries with what the events call for, and repairs them if asked to. It can be interrupted
- * at any time and repeated. It keeps a bit for each transaction, and what differs. If an event is damaged, the log is read a
- * second time.
+ * at any time and repeated. It keeps a bit for each transaction, and what differs.
  */
 export async function verify(options: VerifyOptions): Promise<Verified> {
-  const { view, queue, repair } = options;
+  const { store, view, queue, sides, scope, part, repair } = options;
   const log = await findLog(options);
-  let judged = await judge(options, log.startedAtMs, []);
-  const damage = await withoutParked(judged.damage, view);
-  // What depends on a damaged event must not be judged, and is only known once the log was read.
-  if (damage.length > 0)
-    judged = await judge({ ...options, onNotOwed: () => undefined }, log.startedAtMs, damage);
-  const ofView = await judged.view?.finish();
+  const ofView = sides.includes('view')
+    ? new ViewSide({ store, ...scope, view: view(), pagesOf: part?.accountIds })
+    : undefined;
+  const ofDeliveries =
+    log.startedAtMs === undefined
+      ? undefined
+      : new DeliverySide({ ...options, ...scope, queue: queue(), logStartedAtMs: log.startedAtMs });
+  const compared = [ofView, ofDeliveries].filter((side) => side !== undefined);
+  const damage = await compareLog(compared, { ...options, ...scope, after: part?.after });
+  const rows = ofView?.agreement;
   const remaining =
-    ofView && repair
-      ? await repairView(ofView.differences, { ...options, view: view() })
-      : ofView?.differences;
-  const ofDeliveries = await judged.deliveries?.finish();
+    rows && repair ? await repairView(rows.differences, { ...options, view: view() }) : rows?.differences;
+  const deliveries = ofDeliveries?.agreement;
   const repaired =
-    ofDeliveries && repair && (ofDeliveries.missing.length > 0 || log.isLost)
-      ? await repairDeliveries(ofDeliveries.missing, { newLog: log.isLost }, { ...options, queue: queue() })
+    deliveries && repair && (deliveries.missing.length > 0 || log.isLost)
+      ? await repairDeliveries(deliveries.missing, { newLog: log.isLost }, { ...options, queue: queue() })
       : { stored: 0, sent: 0 };
   return {
     damage,
-    view: ofView && { ...ofView, remaining: remaining ?? [] },
-    deliveries: ofDeliveries && { ...ofDeliveries, ...repaired },
+    view: rows && { ...rows, remaining: remaining ?? [] },
+    deliveries: deliveries && { ...deliveries, ...repaired },
     isLogLost: log.isLost,
   };
 }
@@ -100,23 +101,4 @@ async function findLog({ store, queue, sides, lostLog, scope }: VerifyOptions) {
   if (lostLog === 'rebuild' && (accountId ?? sinceMs ?? untilMs) !== undefined)
     throw new FuelError('REFUSED', 'a lost delivery log is rebuilt as a whole: leave account and times out');
   return { isLost: true, startedAtMs: lostLog === 'rebuild' ? started.firstStartedAtMs : undefined };
-}
-
-async function judge(
-  { store, view, queue, sides, scope, part, ...options }: VerifyOptions,
-  logStartedAtMs: number | undefined,
-  damage: readonly Damage[],
-) {
-  const how = { store, ...scope, damage, settleMs: options.settleMs, rest: options.rest };
-  const ofView = sides.includes('view')
-    ? viewJudge({ ...how, view: view(), pagesOf: part?.accountIds })
-    : undefined;
-  const ofDeliveries =
-    logStartedAtMs === undefined
-      ? undefined
-      : deliveryJudge({ ...options, ...how, queue: queue(), logStartedAtMs });
-  const judges = [ofView, ofDeliveries].filter((each) => each !== undefined);
-  const { signal, rest, onProgress } = options;
-  const found = await readLog(judges, { store, after: part?.after, signal, rest, onProgress });
-  return { view: ofView, deliveries: ofDeliveries, damage: found };
 }

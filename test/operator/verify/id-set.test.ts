@@ -9,6 +9,7 @@ test('has exactly what was added, in whatever order that is added and asked for'
       const set = new IdSet();
       const known = new Set(added);
       for (const id of added) set.add(id);
+      expect([set.size, ...set]).toEqual([known.size, ...[...known].sort((a, b) => a - b)]);
       for (const id of [...asked, ...added, ...[...added].sort((a, b) => a - b), ...asked]) {
         expect([id, set.has(id)]).toEqual([id, known.has(id)]);
       }

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readLog } from '../../../src/operator/verify/read-log.ts';
+import { compareLog } from '../../../src/operator/verify/compare-log.ts';
 import { repairDeliveries } from '../../../src/operator/verify/repair-deliveries.ts';
 import { repairView } from '../../../src/operator/verify/repair-view.ts';
-import { deliveryJudge } from '../../../src/operator/verify/verify-deliveries.ts';
-import { viewJudge } from '../../../src/operator/verify/verify-view.ts';
+import { DeliverySide } from '../../../src/operator/verify/verify-deliveries.ts';
+import { ViewSide } from '../../../src/operator/verify/verify-view.ts';
 import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';
 import { deliveryId } from '../../../src/push/message/envelope.ts';
 import type { NewDelivery } from '../../../src/push/queue/delivery.ts';
@@ -63,10 +63,10 @@ async function findsExactly(open: Open, planned: Planned, blockSize: number): Pr
 
   const context = { store, queue, clock, environment: 'staging', retentionMs: 90 * DAY_MS } as const;
   const verify = async () => {
-    const rows = viewJudge({ store, view, settleMs: 0 });
-    const deliveries = deliveryJudge({ ...context, logStartedAtMs: 0, settleMs: 0 });
-    await readLog([rows, deliveries], { store, blockSize });
-    return { rows: await rows.finish(), deliveries: await deliveries.finish() };
+    const rows = new ViewSide({ store, view });
+    const deliveries = new DeliverySide({ ...context, logStartedAtMs: 0 });
+    await compareLog([rows, deliveries], { store, view: () => view, blockSize, settleMs: 0 });
+    return { rows: rows.agreement, deliveries: deliveries.agreement };
   };
   const rowFaults: string[] = [];
   const missing: string[] = [];

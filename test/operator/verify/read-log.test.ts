@@ -16,25 +16,23 @@ async function start() {
   return { store, judged, judge };
 }
 
-test('every judge gets each block after the start, one after the other, with a rest between them', async () => {
+test('each block after the start is judged, one after the other, with a rest between them', async () => {
   const { store, judged, judge } = await start();
   const progress: number[] = [];
   const onProgress = (events: number): void => void progress.push(events);
   const rest = async (): Promise<void> => void judged.push([]);
-  await readLog([{ judge }, { judge }], { store, after: 2, blockSize: 1, rest, onProgress });
-  expect(judged).toEqual([[3], [3], [], [4], [4], []]);
+  await readLog({ store, after: 2, blockSize: 1, rest, onProgress }, judge);
+  expect(judged).toEqual([[3], [], [4], []]);
   expect(progress).toEqual([1, 2]);
 });
 
 test('reading that was interrupted does not look like reading to the end', async () => {
   const { store, judged, judge } = await start();
   const stopping = new AbortController();
-  const stop = {
-    async judge() {
-      stopping.abort(new Error('asked to stop'));
-    },
-  };
-  const reading = readLog([{ judge }, stop], { store, blockSize: 1, signal: stopping.signal });
+  const reading = readLog({ store, blockSize: 1, signal: stopping.signal }, async (block) => {
+    await judge(block);
+    stopping.abort(new Error('asked to stop'));
+  });
   await expect(reading).rejects.toThrow('asked to stop');
   expect(judged).toEqual([[1]]);
 });
@@ -53,20 +51,19 @@ test('without a rest some blocks are judged at the same time, and all are done a
     counts.underWay -= 1;
     counts.done += 1;
   };
-  await readLog([{ judge }], { store, blockSize: 1 });
+  await readLog({ store, blockSize: 1 }, judge);
   expect(counts).toEqual({ underWay: 0, most: 8, done: 20 });
 });
 
 test('a judge that fails ends the reading, after the others are done', async () => {
   const { store } = await start();
   let underWay = 0;
-  const slow = async (): Promise<void> => {
+  const reading = readLog({ store, blockSize: 1 }, async ([first]) => {
+    if (first?.event.position === 2) throw new Error('the store is away');
     underWay += 1;
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await settle();
     underWay -= 1;
-  };
-  const failing = () => Promise.reject(new Error('the store is away'));
-  const reading = readLog([{ judge: slow }, { judge: failing }], { store, blockSize: 1 });
+  });
   await expect(reading).rejects.toThrow('the store is away');
   expect(underWay).toBe(0);
 });

@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import type { DomainEvent } from '../../../src/domain/events.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
+import { type RecordedEvent, Unreadable } from '../../../src/event-store/recorded-event.ts';
 import { deliveryId } from '../../../src/push/message/envelope.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { AFTER_URL, DAY_MS, range, startVerifying } from '../../support/agreement/verifying.ts';
 import { claimFrom, claimOptions, delivered, held } from '../../support/deliveries/deliveries.ts';
 import { listed } from '../../support/deliveries/listed.ts';
-import { interposed } from '../../support/interposed.ts';
-import { confirmed, external } from '../../support/transactions/e2e-samples.ts';
+import { interposed, replacing } from '../../support/interposed.ts';
+import { confirmed, external, voided } from '../../support/transactions/e2e-samples.ts';
 
 describe('verifying deliveries', () => {
   test('reports what is owed but not in the log; a repair stores it, due at once', async () => {
@@ -69,16 +70,42 @@ describe('verifying deliveries', () => {
     await confirm(2);
     const found = async (stream: string | undefined) => {
       const event = stream === undefined ? undefined : { stream, revision: 0 };
-      const damage = [{ position: 1, event, reason: 'x', isCertain: true }];
-      const { missing, surplus, notJudged } = await verify({ damage });
+      const { missing, surplus, notJudged } = await verify({ damaged: { event } });
       return [missing.length, surplus.length, notJudged];
     };
     expect(await found('transaction-5')).toEqual([1, 1, 0]);
     expect(await found('transaction-2')).toEqual([0, 1, 1]);
     expect(await found('transaction-99')).toEqual([1, 0, 0]);
-    expect(await found('account-7')).toEqual([0, 0, 2]);
-    expect(await found(undefined)).toEqual([0, 0, 2]);
+    // The delivery of transaction 1 is there, so that there is nothing to judge.
+    expect(await found('account-7')).toEqual([0, 0, 1]);
+    expect(await found(undefined)).toEqual([0, 0, 1]);
   });
+
+  test.each([1, 100])(
+    'judges nothing of a transaction with a damaged later event, which may have voided it, in blocks of %i',
+    async (blockSize) => {
+      const { append, verify, store } = await startVerifying();
+      await append('transaction-1', confirmed(1, AFTER_URL), voided(1));
+      const unreadable = (event: RecordedEvent): RecordedEvent =>
+        event.stream === 'transaction-1' && event.revision === 1
+          ? { ...event, data: new Unreadable('no text', { isDamage: true }) }
+          : event;
+      const damaged = replacing(store, {
+        readStreams: async (streams) =>
+          (await store.readStreams(streams)).map((events) => events.map(unreadable)),
+        async *subscribe(options) {
+          for await (const batch of store.subscribe(options))
+            yield { ...batch, events: batch.events.map(unreadable) };
+        },
+      });
+      expect(await verify({ blockSize })).toMatchObject({ owed: 1, missing: [{ transactionId: 1 }] });
+      expect(await verify({ blockSize, store: damaged })).toMatchObject({
+        owed: 0,
+        missing: [],
+        notJudged: 1,
+      });
+    },
+  );
 
   test('reports a delivery whose key or account was changed in the store as surplus, and the owed one as missing', async () => {
     const { queue, verify, repair, confirm, owed } = await startVerifying();

@@ -1,5 +1,4 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Damage } from '../../../src/event-store/event-store.ts';
 import { repairView } from '../../../src/operator/verify/repair-view.ts';
 import { projectEvent } from '../../../src/records/project-event.ts';
 import { type VerifyViewOptions, verifyView } from '../../support/agreement/verify.ts';
@@ -48,10 +47,9 @@ describe('verifying the view', () => {
     const { view, verify } = await start();
     await view.replace(1, []);
     await view.replace(2, []);
-    const damageOf = (event: Damage['event']) => [{ position: 1, event, reason: 'x', isCertain: true }];
-    const one = await verify({ damage: damageOf({ stream: 'transaction-1', revision: 0 }) });
+    const one = await verify({ damaged: { event: { stream: 'transaction-1', revision: 0 } } });
     expect(one.differences).toEqual([{ transactionId: 2, kind: 'missing' }]);
-    expect((await verify({ damage: damageOf(undefined) })).differences).toEqual([]);
+    expect((await verify({ damaged: { event: undefined } })).differences).toEqual([]);
   });
 
   test('reports a row that is hidden though nothing voided it', async () => {
