@@ -11,7 +11,7 @@ export function apiMetrics(registry: Registry) {
   return {
     requests: new Counter({
       name: 'fuel_http_requests_total',
-      help: 'Answered requests, by status and error code (empty for a page).',
+      help: 'Answered requests, by status and error code (empty for a page). 5xx must not grow.',
       labelNames: ['status', 'code'],
       registers,
     }),
@@ -24,13 +24,13 @@ export function apiMetrics(registry: Registry) {
     }),
     accessRefusals: new Counter({
       name: 'fuel_access_refusals_total',
-      help: 'Requests that an access check refused, by check (address, rate, key, integration, profile) and code.',
+      help: 'Requests that an access check refused, by check (address, rate, key, integration, profile) and code. Look at one that grows suddenly.',
       labelNames: ['check', 'code'],
       registers,
     }),
     requestsNotKept: new Counter({
       name: 'fuel_requests_not_kept_total',
-      help: 'Requests missing from fuel key requests, since their store was unavailable for long.',
+      help: 'Requests that fuel key requests does not list, because their store was unavailable for too long.',
       registers,
     }),
     pageRows: new Counter({
@@ -40,12 +40,12 @@ export function apiMetrics(registry: Registry) {
     }),
     edgeNotEnforced: new Counter({
       name: 'fuel_edge_not_enforced_total',
-      help: 'Requests without a valid token of the external gateway: the operator must correct the set-up.',
+      help: 'Requests without a valid token of the external gateway, whose set-up must be corrected.',
       registers,
     }),
     connectionsTurnedAway: new Counter({
       name: 'fuel_connections_turned_away_total',
-      help: 'Connections closed unanswered: peer_limit, network_limit, total_limit, handshake_rate, not_a_proxy.',
+      help: 'Connections that were closed unanswered, by reason: peer_limit, network_limit, total_limit, handshake_rate, not_a_proxy.',
       labelNames: ['reason'],
       registers,
     }),

@@ -3,9 +3,8 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse as parseYaml, stringify as yamlOf } from 'yaml';
-import { readDisk } from '../../src/base/disk/disk.ts';
-import { addDiskMetrics, addReadiness, createMetrics } from '../../src/service/ops/metrics.ts';
 import { SHARED } from '../../src/service/ops/shared-figures.ts';
+import { declaredMetrics } from '../../tools/doc-tables/doc-tables.ts';
 import { anchorsOf, readDocument } from '../support/documents.ts';
 import { folder } from '../support/service/commands.ts';
 
@@ -98,15 +97,7 @@ function promtool(...args: readonly string[]): void {
  * Returns the labels of each series by its name, which series are shared, and the names of the service's own metrics.
  */
 function known() {
-  const { registry, counted } = createMetrics();
-  addDiskMetrics(registry, () => readDisk('/'));
-  addReadiness(registry, async () => ({ ready: true }));
-  const metrics = [registry, counted].flatMap((each) => each.getMetricsAsArray()) as unknown as {
-    readonly name: string;
-    readonly help: string;
-    readonly labelNames: readonly string[];
-    readonly buckets?: readonly number[];
-  }[];
+  const metrics = declaredMetrics();
   const series = metrics.flatMap(({ name, labelNames, buckets }): [string, readonly string[]][] =>
     buckets === undefined
       ? [[name, labelNames]]

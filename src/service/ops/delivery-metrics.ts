@@ -23,7 +23,7 @@ export function deliveryMetrics(registry: Registry): DeliveryMetrics {
   const registers = [registry];
   const attempts = new Counter({
     name: ATTEMPTS,
-    help: 'Attempts of deliveries that ended, by outcome (delivered, failed) and kind of failure.',
+    help: 'Attempts of deliveries that ended, by outcome (delivered, failed) and kind of failure (docs/errors.md). The kind secret was not sent, because it could not be signed.',
     labelNames: ['outcome', 'kind'],
     registers,
   });
@@ -45,7 +45,7 @@ export function deliveryMetrics(registry: Registry): DeliveryMetrics {
   });
   const waiting = new Gauge({
     name: 'fuel_deliveries_waiting_lanes',
-    help: 'Webhooks whose due deliveries wait for the receiver’s pace or its Retry-After.',
+    help: 'Webhooks whose due deliveries wait for the receiver’s pace or its Retry-After. Receivers are slow if it stays above 0 for hours.',
     registers,
   });
   const proxyFailures = new Counter({

@@ -11,7 +11,7 @@ const READINGS_KEPT = 60;
 export function loopDelayMetric(registry: Registry): Gauge<'thread'> {
   return new Gauge({
     name: 'fuel_event_loop_delay_seconds',
-    help: 'The longest delay of the event loop in the last minute, by thread (main, projector, webhooks).',
+    help: 'The longest delay of the event loop in the last minute, by thread (main, projector, webhooks). It is sampled five times a second, so a delay below 0.2 may be missed.',
     labelNames: ['thread'],
     registers: [registry],
   });

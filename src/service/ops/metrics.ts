@@ -67,7 +67,7 @@ export function createMetrics() {
 function agreementRepairs(registry: Registry): Counter<'what'> {
   const repairs = new Counter({
     name: 'fuel_agreement_repairs_total',
-    help: 'Rows of the view, and deliveries, that the nightly verification repaired.',
+    help: 'Rows of the view, and deliveries, that the nightly verification repaired: something other than the service changed them, or the service has a fault.',
     labelNames: ['what'],
     registers: [registry],
   });
@@ -82,7 +82,7 @@ export function addReadiness(
 ): void {
   new Gauge({
     name: 'fuel_ready',
-    help: '1 while the process is ready, else 0.',
+    help: '1 while the process is ready, as /readyz says, else 0.',
     registers: [registry],
     async collect() {
       this.set((await readiness()).ready ? 1 : 0);
@@ -96,7 +96,7 @@ export function addReadiness(
 function certificateEnd(registry: Registry): Gauge {
   const gauge = new Gauge({
     name: 'fuel_certificate_end_timestamp_seconds',
-    help: 'When the certificate ends that the public listener shows.',
+    help: 'When the certificate of the public listener expires.',
     registers: [registry],
   });
   gauge.set(Number.NaN);
@@ -114,7 +114,11 @@ export function addDiskMetrics(registry: Registry, read: () => Promise<DiskState
         this.set(pick(await read()));
       },
     });
-  gauge('fuel_disk_free_bytes', 'Free on the disk of the data directory.', ({ freeBytes }) => freeBytes);
+  gauge(
+    'fuel_disk_free_bytes',
+    'Free space on the disk of the data directory, with embedded files.',
+    ({ freeBytes }) => freeBytes,
+  );
   gauge(
     'fuel_disk_refuses_commits',
     '1 while the disk of the data directory takes no commits, or has less than 1 MiB left; else 0.',

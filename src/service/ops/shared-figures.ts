@@ -48,35 +48,41 @@ type FollowerFigures = GroupStatus & { readonly lag: number; readonly head: numb
 const COUNTED = `counted up to ${MAX_BACKLOG_COUNTED}`;
 const OF_DIRECTORY: Figures<Directory['counts']> = {
   fuel_webhooks_disabled: ['webhooks of active keys that are switched off.', (of) => of.disabledWebhooks],
-  fuel_accounts_unreadable: ['accounts with an event that cannot be read.', (of) => of.unreadable],
+  fuel_accounts_unreadable: [
+    'accounts that are not served because one of their events can’t be read.',
+    (of) => of.unreadable,
+  ],
 };
 const OF_BACKLOG: Figures<Backlog & { readonly nowMs: number }> = {
   fuel_deliveries_pending: [`deliveries not ended and not held, ${COUNTED}.`, (of) => of.pending],
   fuel_deliveries_held: [`deliveries whose account has no access, ${COUNTED}.`, (of) => of.held],
   fuel_deliveries_oldest_due_seconds: [
-    'how long a delivery has been due.',
+    'how long the oldest due delivery has been due. A receiver is slow if it is above 3,600.',
     ({ nowMs, nextDueAtMs = nowMs }) => Math.max(0, (nowMs - nextDueAtMs) / 1000),
   ],
   fuel_webhooks_failing: [`webhooks with a failure streak, ${COUNTED}.`, (of) => of.failingLanes],
 };
 const OF_STUCK: Figures<{ readonly found: readonly StuckWebhook[]; readonly nowMs: number }> = {
   fuel_webhooks_stuck_seconds: [
-    'the longest time that a webhook which may be sent to has had a due delivery and no attempt.',
+    'the longest time that a webhook has had a due delivery and no attempt, although it is on, its account has access and its receiver has not asked to wait.',
     ({ found, nowMs }) =>
       Math.max(0, nowMs - (found.find(({ isCertain }) => isCertain)?.sinceMs ?? nowMs)) / 1000,
   ],
 };
 const OF_FOLLOWER: Figures<FollowerFigures> = {
   fuel_follower_lag_seconds: [
-    'age of the first event that a follower has not done (transactions, deliveries, notices).',
+    'age of the oldest event that a follower (transactions, deliveries, notices) has not processed.',
     (of) => of.lag,
   ],
-  fuel_follower_position: ['up to where a follower has done everything.', (of) => of.position],
+  fuel_follower_position: [
+    'the position up to which a follower has processed everything.',
+    (of) => of.position,
+  ],
   fuel_follower_parked_events: ['events that a follower parked.', (of) => of.parked],
 };
 const OF_VIEW: Figures<FollowerFigures> = {
-  fuel_event_store_position: ['where the log of events ends.', (of) => of.head],
-  fuel_view_position: ['up to where the transactions view has applied the log.', (of) => of.position],
+  fuel_event_store_position: ['the end of the event log.', (of) => of.head],
+  fuel_view_position: ['the position up to which the view has applied the log.', (of) => of.position],
 };
 
 /** Times in milliseconds; not a number where none is known. */
@@ -86,11 +92,11 @@ interface LastTimes {
 }
 const OF_TIMES: Figures<LastTimes> = {
   fuel_last_backup_timestamp_seconds: [
-    'when the embedded files were copied last, or the store began; NaN on engines.',
+    'when fuel store backup last copied the embedded files, or else when the store began; NaN on engines, which have their own backups.',
     (of) => of.backupAtMs / 1000,
   ],
   fuel_last_proof_timestamp_seconds: [
-    'when a nightly verification left no difference last, or the store began.',
+    'when a nightly verification last ended without differences, or else when the store began.',
     (of) => of.verifiedAtMs / 1000,
   ],
 };
