@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROLES, type Role } from '../../src/base/config/config.ts';
-import type { ClaimOptions } from '../../src/push/queue/delivery-queue.ts';
+import type { LeaseTerms } from '../../src/push/queue/delivery-queue.ts';
 import { Chance } from './core/chance.ts';
 import { History } from './core/history.ts';
 import { replaceWorld } from './core/simulated-world.ts';
@@ -62,8 +62,8 @@ export class Simulation {
   readonly processesChangedAtMs: number[] = [];
   readonly witness = new Witness(this);
   rates: FaultRates = NO_FAULTS;
-  /** Whether a claim stalls for certain. */
-  stallsClaim: (options: ClaimOptions) => boolean = () => false;
+  /** Whether a lease stalls for certain. */
+  stallsLease: (terms: LeaseTerms) => boolean = () => false;
   readonly outages = new Map<string, number>();
   /** When a clock was wrong by minutes or more, so that everything written then has wrong times. */
   readonly wrongTimes: { readonly fromMs: number; untilMs: number }[] = [];
@@ -104,7 +104,7 @@ export class Simulation {
       timeline: this.timeline,
       chance: this.chance.fork('gate'),
       rates: () => this.rates,
-      stallsClaim: (options) => this.stallsClaim(options),
+      stallsLease: (terms) => this.stallsLease(terms),
       isReachable: (process, store) => this.#isReachable(process, store),
       onFault: (process, what) => {
         this.faultsAtMs.push(this.timeline.nowMs);

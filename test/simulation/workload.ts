@@ -7,7 +7,7 @@ import { type Customer, Customers } from './parts/customers.ts';
 import { killInAttempt } from './parts/kills.ts';
 import { cancelled, confirmed, external, voided } from './parts/lines.ts';
 import { BAD_MOODS, GOOD_MOODS } from './parts/receivers.ts';
-import { stallClaim } from './parts/stalls.ts';
+import { stallLease } from './parts/stalls.ts';
 import { type Simulation, START_MS } from './simulation.ts';
 
 const DAY_MS = 86_400_000;
@@ -237,7 +237,7 @@ export class Workload {
 
   #stall(): Promise<void> {
     const customer = this.#aimed.pick(this.#customers.all);
-    return stallClaim(this.#of, customer, (count) => this.#burst(count, customer));
+    return stallLease(this.#of, customer, (count) => this.#burst(count, customer));
   }
 
   #receiverChanges(): void {

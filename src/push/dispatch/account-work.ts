@@ -16,8 +16,6 @@ type LaneChange = Ending | Enabling;
 interface AccountWorkOptions {
   readonly queue: Pick<DeliveryQueue, 'change' | 'heldAccounts'>;
   readonly directory: Pick<Directory, 'account'>;
-  /** Called after a lane was changed. */
-  readonly onChanged: (change: LaneChange) => void;
 }
 
 /**
@@ -45,7 +43,7 @@ export class AccountWork {
   /** Begins with the changes of `atStart`. */
   start(isOff: (prefix: string) => boolean): void {
     this.#isStarted = true;
-    for (const change of this.atStart(isOff)) this.add(change);
+    for (const change of this.atStart(isOff)) this.#changes.push(change);
   }
 
   /**
@@ -64,7 +62,7 @@ export class AccountWork {
     if (change?.kind === 'end lane') this.#ends.set(change.prefix, change);
     if (change?.kind === 'enabled') this.#enablings.set(change.prefix, change);
     if (!this.#isStarted) return false;
-    if (change !== undefined) this.add(change);
+    if (change !== undefined) this.#changes.push(change);
     const isAccess = event.type === 'IntegrationEnabled' || event.type === 'ChargingProfileSet';
     if (isAccess) this.checkAccess(event.data.account_id);
     return change !== undefined || isAccess;
@@ -74,10 +72,6 @@ export class AccountWork {
   endedSince(prefix: string, position: number): string | undefined {
     const { before = 0, reason } = this.#ends.get(prefix) ?? {};
     return before > position ? reason : undefined;
-  }
-
-  add(change: LaneChange): void {
-    this.#changes.push(change);
   }
 
   /** Notes that deliveries of the account were held, or that its access may have changed. */
@@ -97,11 +91,10 @@ export class AccountWork {
    * queue does; then the next call does the rest.
    */
   async run(nowMs: number): Promise<void> {
-    const { queue, onChanged } = this.#options;
+    const { queue } = this.#options;
     for (let next = this.#changes[0]; next !== undefined; next = this.#changes[0]) {
       await queue.change(next, nowMs);
       this.#changes.shift();
-      onChanged(next);
     }
     if (nowMs >= this.#lookAtMs || nowMs < this.#lookAtMs - LOOK_EVERY_MS) {
       for (const accountId of await queue.heldAccounts()) this.#accounts.add(accountId);

@@ -10,8 +10,23 @@ import { retryAfterMs } from '../pace/retry-after.ts';
 import type { ClaimedDelivery, DeliveryReport } from '../queue/delivery.ts';
 import { answerOf } from '../queue/failure-streak.ts';
 import type { Sender } from '../sender/sender.ts';
-import type { SendRequest } from '../sender/timed-send.ts';
+import type { SendRequest, SendResult } from '../sender/timed-send.ts';
 import type { Lease } from './lease.ts';
+
+/** What is counted of attempts. */
+export interface DeliveryMetrics {
+  /** Sets the number of webhooks whose due deliveries wait for their receivers. */
+  waitingLanes(count: number): void;
+  /** An attempt could not be signed. */
+  unsigned(): void;
+  /** An attempt begins. `attempted` follows, unless a fault ends the program. */
+  attempting(): void;
+  attempted(
+    delivery: Pick<ClaimedDelivery, 'cycle' | 'attemptNumber'>,
+    result: SendResult,
+    by: Pick<Sender, 'proxy'>,
+  ): void;
+}
 
 /** Everything that judging, making and repeating attempts needs. */
 export interface AttemptTerms {
@@ -23,6 +38,7 @@ export interface AttemptTerms {
   readonly retryDelayMs: (delivery: ClaimedDelivery) => number | undefined;
   readonly clock: AlarmClock;
   readonly log: Log;
+  readonly metrics: DeliveryMetrics;
 }
 
 /** The request to send now, or the report to make instead. */
@@ -37,7 +53,7 @@ export function judge(
   ended: string | undefined,
   terms: Omit<AttemptTerms, 'sender' | 'retryDelayMs'>,
 ): Judged {
-  const { directory, environment, requestFor, clock, log } = terms;
+  const { directory, environment, requestFor, clock, log, metrics } = terms;
   const end = (reason: string): DeliveryReport => {
     log.info({ ...linesOf(delivery), reason }, 'delivery ended without an attempt');
     return { kind: 'failed', ...claimOf(delivery), attempt: null, reason };
@@ -58,6 +74,7 @@ export function judge(
   try {
     return { kind: 'send', request: requestFor(delivery, { url: key.webhook.url, key, atMs }) };
   } catch (error) {
+    metrics.unsigned();
     log.error({ err: error, ...linesOf(delivery) }, 'webhook cannot be signed');
     return end(`it could not be signed: ${(error as Error).message}`);
   }
@@ -67,11 +84,13 @@ export function judge(
 export async function attempt(
   delivery: ClaimedDelivery,
   request: SendRequest,
-  { sender, retryDelayMs, clock, log }: AttemptTerms,
+  { sender, retryDelayMs, clock, log, metrics }: AttemptTerms,
   { lease, slot }: { readonly lease: Lease; readonly slot: Slot },
 ): Promise<(AttemptEnd & { readonly report: DeliveryReport }) | undefined> {
   const startedAtMs = clock.now();
+  metrics.attempting();
   const result = await sender.send({ ...request, maySend: () => lease.isFresh });
+  metrics.attempted(delivery, result, sender);
   if (result.isWithheld) return undefined;
   const { outcome, durationMs, lateMs, isSentAgain } = result;
   const { cycle, attemptNumber: number } = delivery;

@@ -1,26 +1,33 @@
-import { disabledReason, keyIneligibleReason } from '../../../projections/deliveries.ts';
+import { deliveryEffect, keyIneligibleReason } from '../../../projections/deliveries.ts';
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { AccountEventPlace } from '../../accounts/directory/live-directory.ts';
 import type { Clock } from '../../base/clock.ts';
 import { Retry } from '../../base/retry.ts';
+import { SerialWork } from '../../base/serial-work.ts';
+import { world } from '../../base/world.ts';
 import type { AccountEvent } from '../../domain/account-events.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
 import type { AppendHealthEvent } from '../health/health-events.ts';
 import { HealthWatch } from '../health/health-watch.ts';
 import type { HostOwners } from '../pace/host-owners.ts';
-import { Pace, type Slot } from '../pace/pace.ts';
+import { type Choice, Pace, type Slot, type Wanted } from '../pace/pace.ts';
 import type { ClaimedDelivery, DeliveryReport, NewDelivery, WebhookHealth } from '../queue/delivery.ts';
-import type { DeliveryQueue } from '../queue/delivery-queue.ts';
+import type { DeliveryQueue, LaneHead } from '../queue/delivery-queue.ts';
 import { AccountWork } from './account-work.ts';
 import { type AttemptTerms, attempt, type Judged, judge, released } from './attempt.ts';
-import { Claims } from './claims.ts';
-import type { Lease } from './lease.ts';
+import { LEASE_MS, Lease } from './lease.ts';
 import { ReportBatch } from './report-batch.ts';
 
-const BACKOFF = { maxMs: 5_000 } as const;
+/** New deliveries in one commit, which takes a few milliseconds of the event loop. */
+const MAX_STORED = 100;
+/** How often the queue is looked at for later due times while lanes wait for their receivers: many may be of these lanes. */
+const LOOK_EVERY_MS = 100;
 
 interface DispatcherOptions extends AttemptTerms {
-  readonly queue: Pick<DeliveryQueue, 'changed' | 'enqueue' | 'claim' | 'report' | 'change' | 'heldAccounts'>;
+  readonly queue: Pick<
+    DeliveryQueue,
+    'changed' | 'enqueue' | 'heads' | 'lease' | 'report' | 'change' | 'heldAccounts'
+  >;
   /** Its owner keeps it up to date, and calls `accountEvent` with every event. */
   readonly directory: Pick<Directory, 'account' | 'key' | 'position'>;
   /** Resolves when the directory has reached a position, or after a moment. */
@@ -32,14 +39,13 @@ interface DispatcherOptions extends AttemptTerms {
   readonly holder: string;
   readonly owners: Pick<HostOwners, 'look' | 'owns'>;
   readonly steady: Clock;
-  /** Called with the number of webhooks whose due deliveries wait for their receivers. */
-  readonly onWaiting: (webhooks: number) => void;
 }
 
 /**
- * Makes the attempts of all due deliveries, each webhook in its own lane, at the pace of its receiver. It sleeps until the
- * next delivery is due, the pace allows another one, or an account has access again, unless it is notified of earlier work.
- * While the queue's store is unavailable it claims nothing and retries.
+ * Makes the attempts of all due deliveries, each webhook in its own lane, at the pace of its receiver: the queue tells which
+ * lanes have something due, the pace chooses how much of it may start, the queue leases that, it is sent, and its outcome is
+ * recorded. It sleeps until the next delivery is due, the pace allows another one, or an account has access again, unless it is
+ * notified of earlier work. While the queue's store is unavailable it leases nothing and retries.
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
@@ -47,9 +53,13 @@ export class Dispatcher {
   readonly #accounts: AccountWork;
   readonly #health: HealthWatch;
   readonly #reports: ReportBatch;
-  readonly #claims: Claims;
+  /** A choice and its lease, one after the other: each choice relies on what the one before has started. */
+  readonly #leasing = new SerialWork();
+  /** The lanes that had to wait at the last look. New deliveries take no room of theirs. */
+  #waiting: readonly Wanted[] = [];
+  /** The work of leased deliveries, until their outcomes are recorded and judged. */
   readonly #deliveries = new Set<Promise<void>>();
-  /** The work of deliveries whose reports are not made yet. */
+  /** The part of it after which a report is made. */
   readonly #unreported = new Set<Promise<unknown>>();
   readonly #listener = { notify: (): void => this.#wake() };
   #started = false;
@@ -67,42 +77,19 @@ export class Dispatcher {
   };
 
   constructor(options: DispatcherOptions) {
-    const { queue, directory, clock, log, appendHealthEvent: append } = options;
+    const { queue, directory, clock, log, steady, appendHealthEvent: append } = options;
     this.#options = options;
     this.failed.catch(() => undefined); // the owner may look at it later
-    const waiting = { backoff: BACKOFF, sleep: async (ms: number) => this.#sleep(ms) };
-    this.#retry = new Retry({ log, signal: this.#stopping.signal, component: 'dispatcher', ...waiting });
-    this.#accounts = new AccountWork({
-      queue,
-      directory,
-      onChanged: (change) => {
-        if (change.kind === 'end lane') this.#pace.setBlocked(change.prefix, false);
-        else this.#enabled(change);
-      },
-    });
-    const { sender, owners, steady } = options;
+    const sleep = async (ms: number) => this.#sleep(ms);
+    const { signal } = this.#stopping;
+    this.#retry = new Retry({ log, signal, component: 'dispatcher', backoff: { maxMs: 5_000 }, sleep });
+    this.#accounts = new AccountWork({ queue, directory });
     this.#reports = new ReportBatch({ queue, clock, steady, log });
-    this.#pace = new Pace({
-      termsOf(prefix) {
-        const webhook = directory.key(prefix)?.key.webhook;
-        return { url: webhook?.url, perSecond: webhook?.ratePerSecond ?? Infinity };
-      },
-      owns: (host) => owners.owns(host),
-      openConnections: (host) => sender.openConnections(host),
-      proxyWaitMs: (host) => sender.proxyWaitMs(host),
-    });
-    const mayClaim = (): boolean =>
-      this.#started && !this.#stopping.signal.aborted && !this.#reports.isBehind;
-    this.#claims = new Claims({
-      ...options,
-      pace: this.#pace,
-      start: (...of) => this.#start(...of),
-      mayClaim,
-    });
-    this.#health = new HealthWatch({ append, log, lanes: this.#pace });
+    this.#pace = new Pace(options);
+    this.#health = new HealthWatch({ append, log });
   }
 
-  /** Starts claiming. The directory must have caught up. */
+  /** Starts sending. The directory must have caught up. */
   start(): void {
     const { queue, directory, environment } = this.#options;
     this.#started = true;
@@ -116,26 +103,36 @@ export class Dispatcher {
   }
 
   /**
-   * Stores new deliveries durably, and starts attempts for those with a free slot. Rejects as the queue does; then some
-   * may be stored, and the call can be repeated.
+   * Stores new deliveries durably, and sends those that the pace has room for under a lease of the same commit. Rejects as the
+   * queue does; then some may be stored, and the call can be repeated.
    */
   async accept(deliveries: readonly NewDelivery[]): Promise<void> {
-    await this.#claims.accept(deliveries);
+    for (let from = 0; from < deliveries.length; from += MAX_STORED) {
+      if (from > 0) await world.nextTurn();
+      await this.#options.owners.look();
+      const some = deliveries.slice(from, from + MAX_STORED);
+      await this.#leasing.run(() => this.#store(some));
+    }
     this.#wake();
   }
 
-  /** Must be called with every account event, including the history, in the order of the log. */
+  /** Must be called with every account event, including the history, in the order of the log and after the directory. */
   accountEvent(event: AccountEvent, place: AccountEventPlace): void {
+    const { clock, steady } = this.#options;
+    const effect = deliveryEffect(event);
+    if (effect !== undefined) this.#health.decided(effect.prefix);
+    if (effect?.kind === 'enabled')
+      this.#pace.enabled(effect.prefix, Math.max(0, clock.now() - place.atMs), steady.now());
     if (this.#accounts.seen(event, place)) this.#wake();
   }
 
-  /** Starts no further attempt. Resolves when those under way are recorded, and the other claims are given up. */
+  /** Starts no further attempt. Resolves when those under way are recorded, and the other leases are given up. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#options.queue.changed.remove(this.#listener);
     this.#cancelTimer?.();
     await this.#working;
-    await this.#claims.whenIdle();
+    await this.#leasing.whenIdle();
     await Promise.all(this.#unreported);
     await this.#reports.close();
     await Promise.all(this.#deliveries);
@@ -158,7 +155,8 @@ export class Dispatcher {
       while (this.#notified && !this.#stopping.signal.aborted) {
         this.#notified = false;
         await this.#accounts.run(clock.now());
-        this.#sleep(Math.min(await this.#claims.claimDue(), this.#accounts.nextAtMs() - clock.now()));
+        const nextAtMs = Math.min(await this.#sendDue(), this.#accounts.nextAtMs());
+        this.#sleep(nextAtMs - clock.now());
         this.#retry.succeeded();
       }
     } catch (error) {
@@ -167,16 +165,65 @@ export class Dispatcher {
     }
   }
 
-  #enabled({ prefix, atMs }: { readonly prefix: string; readonly atMs: number }): void {
-    const { clock, steady } = this.#options;
-    this.#health.recovered(prefix);
-    this.#pace.enabled(prefix, Math.max(0, clock.now() - atMs), steady.now());
-  }
-
   #sleep(delayMs: number): void {
     this.#cancelTimer?.();
     if (this.#stopping.signal.aborted) return; // a timer would keep the thread from ending
     this.#cancelTimer = this.#options.clock.setTimer(Math.max(0, Math.ceil(delayMs)), () => this.#wake());
+  }
+
+  /**
+   * Sends what is due until nothing more may start. Returns when to look again. Lanes that have to wait for their receivers
+   * continue when one of their attempts ends, or when the pace says so.
+   */
+  async #sendDue(): Promise<number> {
+    const { queue, owners, clock, longestWaitMs, metrics } = this.#options;
+    for (;;) {
+      await owners.look();
+      if (!this.#mayLease || this.#pace.isFull) return Infinity;
+      const heads = await queue.heads({ nowMs: clock.now(), leaseMs: LEASE_MS, longestWaitMs });
+      const { chosen, waiting, waitMs } = await this.#leasing.run(() => this.#lease(heads.lanes));
+      if (chosen.size === 0) {
+        metrics.waitingLanes(waiting.length);
+        const soonestMs = waiting.length === 0 ? 0 : clock.now() + LOOK_EVERY_MS;
+        return Math.min(Math.max(heads.nextAtMs ?? Infinity, soonestMs), clock.now() + waitMs);
+      }
+      await world.nextTurn(); // choosing is synchronous work, so answers are read in between
+    }
+  }
+
+  async #lease(lanes: readonly LaneHead[]): Promise<Choice> {
+    const { queue, clock, steady, holder } = this.#options;
+    const choice = this.#pace.choose(this.#wanted(lanes), steady.now());
+    this.#waiting = choice.waiting;
+    if (choice.chosen.size === 0 || !this.#mayLease) return { ...choice, chosen: new Map() };
+    const lease = new Lease(clock, steady);
+    this.#start(await queue.lease(lanes, { ...lease.terms, holder, chosen: choice.chosen }), lease);
+    return choice;
+  }
+
+  async #store(deliveries: readonly NewDelivery[]): Promise<void> {
+    const { queue, clock, steady, holder } = this.#options;
+    const lanes = Map.groupBy(deliveries, ({ prefix }) => prefix);
+    const wanted = this.#wanted([...lanes].map(([prefix, of]) => ({ prefix, count: of.length })));
+    const before = this.#waiting.filter(({ prefix }) => !lanes.has(prefix));
+    const { chosen } = this.#pace.choose([...before, ...wanted], steady.now());
+    const lease = new Lease(clock, steady);
+    const terms = this.#mayLease ? { ...lease.terms, holder, chosen } : undefined;
+    this.#start(await queue.enqueue(deliveries, terms), lease);
+  }
+
+  /** What lanes want, at the pace that their receivers and the operator permit. One that is being switched off wants nothing. */
+  #wanted(lanes: readonly Pick<LaneHead, 'prefix' | 'count'>[]): Wanted[] {
+    return lanes.flatMap(({ prefix, count }) => {
+      if (this.#health.isSwitchingOff(prefix)) return [];
+      const webhook = this.#options.directory.key(prefix)?.key.webhook;
+      return [{ prefix, count, url: webhook?.url, perSecond: webhook?.ratePerSecond ?? Infinity }];
+    });
+  }
+
+  /** While this is false, new deliveries are stored, and nothing is leased. */
+  get #mayLease(): boolean {
+    return this.#started && !this.#stopping.signal.aborted && !this.#reports.isBehind;
   }
 
   #start(deliveries: readonly ClaimedDelivery[], lease: Lease): void {
@@ -191,7 +238,7 @@ export class Dispatcher {
   }
 
   /**
-   * Handles a claimed delivery: judges, sends and reports it, and then judges the health of its webhook. If its lease is no
+   * Handles a leased delivery: judges, sends and reports it, and then judges the health of its webhook. If its lease is no
    * longer fresh when it could be sent, it is given back unsent.
    */
   async #deliver(delivery: ClaimedDelivery, lease: Lease, slot: Slot): Promise<void> {
@@ -208,7 +255,7 @@ export class Dispatcher {
     const health = await this.#reports.record(report);
     if (made === undefined) this.#pace.end(slot, steady.now());
     if (report.kind === 'held') this.#accounts.checkAccess(delivery.accountId);
-    const followed = this.#followHealth(delivery, report, health); // blocks the lane at once if it will be switched off
+    const followed = this.#followHealth(delivery, report, health); // at once, so that nothing more is sent to a webhook that will be switched off
     this.#wake();
     await followed;
   }
@@ -236,7 +283,7 @@ export class Dispatcher {
     return judge(delivery, ended, this.#options);
   }
 
-  /** Judges the webhook's health after a recorded outcome. The webhook is blocked from here until it is switched off. */
+  /** Judges the webhook's health after a recorded outcome. Nothing more is sent to it from here on if it is switched off. */
   async #followHealth(
     { prefix, accountId }: ClaimedDelivery,
     report: DeliveryReport,
@@ -244,11 +291,8 @@ export class Dispatcher {
   ): Promise<void> {
     if (health?.failedInARow === 0) this.#health.recovered(prefix);
     else if (health !== undefined && report.kind === 'failed' && report.attempt !== null) {
-      const off = await this.#health.failed({ prefix, accountId }, health, this.#options.clock.now());
-      const before = this.#options.directory.position + 1; // deliveries of later events are ended by its own event
-      if (off !== undefined)
-        this.#accounts.add({ kind: 'end lane', prefix, reason: disabledReason(off), before });
-      this.#wake(); // the lane is ended now, or no longer blocked
+      await this.#health.failed({ prefix, accountId }, health, this.#options.clock.now());
+      this.#wake(); // the lane may want something again
     }
   }
 }

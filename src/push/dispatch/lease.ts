@@ -3,8 +3,9 @@ import type { Clock } from '../../base/clock.ts';
 /** The deliveries that a killed process had claimed are due again after this time. */
 export const LEASE_MS = 5_000;
 
-/** The time of a claim, which is taken before the claim is made: nobody knows when a slow store has made it. */
+/** A lease. It begins before the commit that makes it: nobody knows when a slow store has made that. */
 export class Lease {
+  readonly terms: { readonly nowMs: number; readonly leaseMs: number };
   readonly #clocks: readonly Clock[];
   readonly #sinceMs: readonly number[];
 
@@ -12,6 +13,7 @@ export class Lease {
   constructor(clock: Clock, steady: Clock) {
     this.#clocks = [clock, steady];
     this.#sinceMs = this.#clocks.map((each) => each.now());
+    this.terms = { nowMs: this.#sinceMs[0] ?? 0, leaseMs: LEASE_MS };
   }
 
   /**

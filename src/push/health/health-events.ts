@@ -16,7 +16,7 @@ export interface HealthVerdict {
   readonly health: WebhookHealth;
 }
 
-/** Resolves with false, with nothing recorded, if only a clock that is far ahead makes the streak that long. */
+/** Resolves with false, with nothing recorded, if only a clock that is far ahead makes the streak that long, or if the webhook is off already. */
 export type AppendHealthEvent = (verdict: HealthVerdict) => Promise<boolean>;
 
 const AUTHOR = { actor: 'system', command: 'dispatcher' };
@@ -32,12 +32,12 @@ export function createHealthEvents(store: EventStore, clock: Clock): AppendHealt
     const { prefix, accountId, judgement, health: evidence } = verdict;
     if (judgeHealth(evidence, await timeForAges(store, clock))?.kind !== judgement.kind) return false;
     const of = { accountId, prefix, evidence };
-    if (judgement.kind === 'switch off')
-      await changeAccount(writer, accountId, [{ type: 'DisableWebhook', ...of, reason: judgement.reason }]);
-    else {
-      const isDone = (recorded: readonly RecordedEvent[]): boolean => isWarned(recorded, verdict);
-      await changeAccount({ ...writer, isDone }, accountId, [{ type: 'WarnWebhook', ...of }]);
+    if (judgement.kind === 'switch off') {
+      const command = { type: 'DisableWebhook', ...of, reason: judgement.reason } as const;
+      return (await changeAccount(writer, accountId, [command])).events.length > 0;
     }
+    const isDone = (recorded: readonly RecordedEvent[]): boolean => isWarned(recorded, verdict);
+    await changeAccount({ ...writer, isDone }, accountId, [{ type: 'WarnWebhook', ...of }]);
     return true;
   };
 }

@@ -6,8 +6,6 @@ import type { AppendHealthEvent, HealthVerdict } from './health-events.ts';
 interface HealthWatchOptions {
   readonly append: AppendHealthEvent;
   readonly log: Log;
-  /** A lane is blocked from before the switch-off is recorded until the lane is ended, or until it could not be recorded. */
-  readonly lanes: { setBlocked(prefix: string, blocked: boolean): void };
 }
 
 /** Judges webhooks whose deliveries fail, and records warnings and switch-offs. */
@@ -15,9 +13,10 @@ export class HealthWatch {
   readonly #options: HealthWatchOptions;
   /** Webhooks of which this process has warned in their present failure streak. */
   readonly #warned = new Set<string>();
-  readonly #underWay = new Map<string, Promise<boolean>>();
+  readonly #underWay = new Map<string, Promise<void>>();
   /** The verdict on the last failure of each webhook, until it is being recorded. */
   readonly #last = new Map<string, HealthVerdict>();
+  readonly #switchingOff = new Set<string>();
 
   constructor(options: HealthWatchOptions) {
     this.#options = options;
@@ -29,16 +28,26 @@ export class HealthWatch {
     this.#last.delete(prefix);
   }
 
+  /** An event has enabled the webhook, or has ended its deliveries. */
+  decided(prefix: string): void {
+    this.recovered(prefix);
+    this.#switchingOff.delete(prefix);
+  }
+
+  /** Whether a switch-off is being recorded, or its event is not seen yet. Nothing is sent to the webhook meanwhile. */
+  isSwitchingOff(prefix: string): boolean {
+    return this.#switchingOff.has(prefix);
+  }
+
   /**
    * Judges the webhook after a failed delivery, which `health` includes. Resolves when the verdict is recorded, could not be
-   * recorded, or is superseded by that on a later failure; with the reason if it has switched off the webhook. Never
-   * rejects.
+   * recorded, or is superseded by that on a later failure. Never rejects.
    */
   async failed(
     lane: { readonly prefix: string; readonly accountId: number },
     health: WebhookHealth,
     nowMs: number,
-  ): Promise<string | undefined> {
+  ): Promise<void> {
     const { prefix, accountId } = lane;
     const judgement = judgeHealth(health, nowMs);
     if (judgement === undefined) return;
@@ -51,13 +60,12 @@ export class HealthWatch {
     if (judgement.kind === 'warn' && this.#warned.has(prefix)) return;
     const recording = this.#record(verdict);
     this.#underWay.set(prefix, recording);
-    const isRecorded = await recording;
-    return isRecorded && judgement.kind === 'switch off' ? judgement.reason : undefined;
+    await recording;
   }
 
   /** Records a verdict. If that fails, the webhook is judged again at its next failure. */
-  async #record(verdict: HealthVerdict): Promise<boolean> {
-    const { append, log, lanes } = this.#options;
+  async #record(verdict: HealthVerdict): Promise<void> {
+    const { append, log } = this.#options;
     const { prefix, judgement, health } = verdict;
     const off = judgement.kind === 'switch off';
     const evidence = {
@@ -65,22 +73,18 @@ export class HealthWatch {
       failed_in_a_row: health.failedInARow,
       failing_since_ms: health.failingSinceMs,
     };
-    if (off) lanes.setBlocked(prefix, true);
+    if (off) this.#switchingOff.add(prefix);
+    let isRecorded = false;
     try {
-      const isLong = await append(verdict);
-      if (!isLong) {
-        if (off) lanes.setBlocked(prefix, false);
-        return false;
-      }
+      isRecorded = await append(verdict);
+      if (!isRecorded) return;
       if (off) this.#last.delete(prefix);
       else this.#warned.add(prefix);
       log.warn(evidence, off ? 'webhook switched off' : 'webhook keeps failing');
-      return true;
     } catch (error) {
-      if (off) lanes.setBlocked(prefix, false);
       log.error({ err: error, ...evidence }, `could not record that the webhook ${off ? 'is off' : 'fails'}`);
-      return false;
     } finally {
+      if (!isRecorded) this.#switchingOff.delete(prefix);
       this.#underWay.delete(prefix);
     }
   }

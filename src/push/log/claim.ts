@@ -1,159 +1,122 @@
 import { world } from '../../base/world.ts';
 import { change, type Tables } from '../../tables/tables.ts';
 import type { ClaimedDelivery } from '../queue/delivery.ts';
-import type { Claim, ClaimOptions } from '../queue/delivery-queue.ts';
-import { keysOf } from './changes.ts';
-import { ALL_COLUMNS, claimedOf, DELIVERIES } from './tables.ts';
+import type { DueDelivery, HeadsOptions, LaneHead, LeaseTerms } from '../queue/delivery-queue.ts';
+import { ALL_COLUMNS, claimedOf, DELIVERIES, owedOf } from './tables.ts';
 import { endWithdrawn } from './withdrawals.ts';
 
-/** Rounds of one claim. Each further one means that another dispatcher has claimed something that was chosen here. */
-const MAX_ROUNDS = 16;
-/** If no more than this many deliveries are due, all of them are looked at; otherwise lane by lane. */
-const MAX_LOOKED_AT = 200;
-/** The most rows of each kind that one claim corrects. */
+/** If fewer than this many deliveries are due, all of them are read; otherwise also the lanes that have others. */
+const MAX_READ = 200;
+/** The most rows with a wrong time of each kind that are read at once. */
 const MAX_CORRECTED = 100;
-/** The columns of a claimed delivery. */
-const COLUMNS = ALL_COLUMNS.filter((name) => name !== 'attempts');
+const DUE_COLUMNS = ['transaction_id', 'prefix', 'due_at', 'version'] as const;
+/** The columns of a claimed delivery, and those that prove its lease. */
+const CLAIMED_COLUMNS = ALL_COLUMNS.filter((name) => name !== 'attempts');
 
-/** Returns a unique token for a claim. It names the holder for people who read the log. */
+/** Returns a unique token for a lease. It names the holder for people who read the log. */
 export function newLeaseToken(holder: string): string {
   return `${holder}/${world.randomUUID()}`;
 }
 
-interface Wanted {
-  /** Nothing is due before this time. */
-  readonly fromMs: number;
-  readonly nowMs: number;
-  readonly limit: number;
-  readonly freeSlots: (prefix: string) => number;
+interface LookedAt {
+  readonly lanes: readonly LaneHead[];
+  readonly nextAtMs: number | undefined;
+  /** The first of all due times from the beginning of the look on, past or to come. */
+  readonly firstAtMs: number | undefined;
 }
 
-/** Chooses deliveries by the indexes alone, and leases those that did not change since. Of several dispatchers one wins each delivery. */
-export async function claimDue(tables: Tables, options: ClaimOptions, fromMs: number): Promise<Claim> {
-  const { nowMs, leaseMs, holder, limit, laneCapacity } = options;
-  const token = newLeaseToken(holder);
-  const taken = new Map<string, number>();
-  const freeSlots = (prefix: string): number => laneCapacity(prefix) - (taken.get(prefix) ?? 0);
-  const claimed: ClaimedDelivery[] = [];
-  let heads: readonly LaneHead[] | undefined;
-  for (let round = 0; round < MAX_ROUNDS; round++) {
-    const wanted = { fromMs, nowMs, limit: limit - claimed.length, freeSlots };
-    const { keys, ...looked } = await choose(tables, wanted);
-    heads = looked.heads;
-    if (keys.length === 0) break;
-    const rows = await tables.get(DELIVERIES, keys, COLUMNS);
-    const due = rows.filter(({ due_at }) => due_at !== null && due_at <= nowMs);
-    const lease = { lease: token, claimed: 1, due_at: nowMs + leaseMs };
-    const done = await tables.write(
-      due.map(({ owed, version }) =>
-        change(DELIVERIES, owed, { ...lease, version: version + 1 }, { as: { version } }),
-      ),
-    );
-    const won = due.filter((_, n) => done[n]);
-    const ids = won.map(({ transaction_id }) => transaction_id);
-    const withdrawn = await endWithdrawn(tables, ids);
-    for (const row of won) {
-      if (withdrawn.has(row.transaction_id)) continue; // the process that stored it died before it looked for the mark
-      taken.set(row.prefix, (taken.get(row.prefix) ?? 0) + 1);
-      claimed.push(claimedOf(row, token));
-    }
-    if (won.length === keys.length) break;
-  }
-  if (claimed.length > 0) return { claimed, nextAtMs: nowMs };
-  const later = (heads ?? (await laneHeads(tables))).flatMap(({ dueAtMs }) =>
-    dueAtMs > nowMs ? [dueAtMs] : [],
-  );
-  return { claimed, nextAtMs: later.length === 0 ? undefined : later.reduce((a, b) => Math.min(a, b)) };
-}
-
-interface Chosen {
-  readonly keys: readonly string[];
-  /** The heads of all lanes, if they were read. */
-  readonly heads?: readonly LaneHead[];
-}
-
-/** Chooses from the lanes that wait longest first, as many of each as it has free slots. */
-async function choose(tables: Tables, wanted: Wanted): Promise<Chosen> {
-  const { fromMs, nowMs, limit, freeSlots } = wanted;
-  if (limit <= 0) return { keys: [] };
-  const due = await tables.find(DELIVERIES, {
-    ...{ index: 'due', equals: { claimed: [0, 1] }, range: { from: fromMs, to: nowMs } },
-    ...{ limit: MAX_LOOKED_AT, columns: ['owed', 'prefix'] },
+/** Implements `DeliveryQueue.heads`. Nothing is due before `fromMs`. While clocks are right, the last two reads find nothing. */
+export async function readHeads(
+  tables: Tables,
+  { nowMs, leaseMs, longestWaitMs }: HeadsOptions,
+  fromMs: number,
+): Promise<LookedAt> {
+  const find = (claimed: readonly number[], limit: number, range: { from: number; to?: number }) =>
+    tables.find(DELIVERIES, { index: 'due', equals: { claimed }, range, limit, columns: DUE_COLUMNS });
+  const [due, [later], putOff, overlong] = await Promise.all([
+    fromMs > nowMs ? [] : find([0, 1], MAX_READ, { from: fromMs, to: nowMs }),
+    find([0, 1], 1, { from: Math.max(fromMs, nowMs + 1) }),
+    find([0], MAX_CORRECTED, { from: nowMs + longestWaitMs + 1 }),
+    find([1], MAX_CORRECTED, { from: nowMs + leaseMs + 1 }),
+  ]);
+  const isAll = due.length < MAX_READ;
+  const dueOf = Map.groupBy([...due, ...putOff], ({ prefix }) => prefix);
+  const overlongOf = Map.groupBy(overlong, ({ prefix }) => prefix);
+  const others = isAll ? [] : (await laneHeads(tables)).filter(({ dueAtMs }) => dueAtMs <= nowMs);
+  const prefixes = new Set([
+    ...dueOf.keys(),
+    ...others.sort((a, b) => a.dueAtMs - b.dueAtMs).map(({ prefix }) => prefix),
+    ...overlongOf.keys(),
+  ]);
+  const lanes = [...prefixes].map((prefix) => {
+    const of = (dueOf.get(prefix) ?? []).map(dueDelivery);
+    const count = isAll ? Math.max(1, of.length) : Infinity;
+    return { prefix, count, due: of, overlong: (overlongOf.get(prefix) ?? []).map(dueDelivery) };
   });
-  if (due.length === MAX_LOOKED_AT) return chooseByLane(tables, wanted);
-  const chosen: string[] = [];
-  for (const [prefix, lane] of Map.groupBy(due, (row) => row.prefix)) {
-    const most = Math.max(0, Math.min(freeSlots(prefix), limit - chosen.length));
-    for (const { owed } of lane.slice(0, most)) chosen.push(owed);
-    if (chosen.length === limit) break;
-  }
-  return { keys: chosen };
+  const nextAtMs = later?.due_at ?? undefined;
+  return { lanes, nextAtMs, firstAtMs: due[0]?.due_at ?? nextAtMs };
 }
 
-/** Like `choose`, for many: reads one index entry of each lane, and then more of the lanes with free slots. */
-async function chooseByLane(tables: Tables, { nowMs, limit, freeSlots }: Wanted): Promise<Chosen> {
-  const heads = await laneHeads(tables);
-  const waiting = heads.filter(({ dueAtMs }) => dueAtMs <= nowMs).sort((a, b) => a.dueAtMs - b.dueAtMs);
-  const lanes = waiting.map((head) => ({ ...head, most: Math.min(limit, freeSlots(head.prefix)) }));
-  const free = lanes.filter(({ most }) => most > 0).slice(0, limit);
-  const due = await Promise.all(
-    free.map(async ({ prefix, owed, most }) => {
-      if (most === 1) return [owed];
-      const ofLane = { index: 'due_in_lane', equals: { prefix }, range: { to: nowMs } } as const;
-      return keysOf(await tables.find(DELIVERIES, { ...ofLane, limit: most, columns: ['owed'] }));
-    }),
-  );
-  return { keys: due.flat().slice(0, limit), heads };
+/**
+ * Implements `DeliveryQueue.lease`. Of several processes one wins each delivery, since each writes it only as it was read. The
+ * record is read under the lease, and a delivery that was ended or withdrawn meanwhile is not handed out.
+ */
+export async function leaseChosen(
+  tables: Tables,
+  lanes: readonly LaneHead[],
+  { nowMs, leaseMs, holder, chosen }: LeaseTerms,
+): Promise<ClaimedDelivery[]> {
+  const mostOf = ({ prefix }: LaneHead): number => chosen.get(prefix) ?? 0;
+  const served = lanes.filter((lane) => mostOf(lane) > 0);
+  const due = (await Promise.all(served.map((lane) => oldest(tables, lane, mostOf(lane), nowMs)))).flat();
+  const overlong = served.flatMap((lane) => lane.overlong);
+  const token = newLeaseToken(holder);
+  const untilMs = nowMs + leaseMs;
+  const set = (delivery: DueDelivery, columns: { lease?: string; claimed?: number }) => {
+    const { version } = delivery;
+    const next = { ...columns, due_at: untilMs, version: version + 1 };
+    return change(DELIVERIES, owedOf(delivery), next, { as: { version } });
+  };
+  const done = await tables.write([
+    ...due.map((delivery) => set(delivery, { lease: token, claimed: 1 })),
+    ...overlong.map((delivery) => set(delivery, {})),
+  ]);
+  const won = due.filter((_, n) => done[n]);
+  const [rows, withdrawn] = await Promise.all([
+    tables.get(DELIVERIES, won.map(owedOf), CLAIMED_COLUMNS),
+    // The process that stored one may have died before it looked for the mark.
+    endWithdrawn(
+      tables,
+      won.map(({ transactionId }) => transactionId),
+    ),
+  ]);
+  return rows
+    .filter(({ lease, transaction_id }) => lease === token && !withdrawn.has(transaction_id))
+    .map((row) => claimedOf(row, token));
 }
 
-interface LaneHead {
-  readonly prefix: string;
-  readonly owed: string;
-  readonly dueAtMs: number;
+/** The oldest due deliveries of a lane. They are read now if more were chosen than `heads` has read. */
+async function oldest(
+  tables: Tables,
+  { prefix, count, due }: LaneHead,
+  most: number,
+  nowMs: number,
+): Promise<readonly DueDelivery[]> {
+  if (most <= due.length || Number.isFinite(count)) return due.slice(0, most);
+  const ofLane = { index: 'due_in_lane', equals: { prefix }, range: { to: nowMs } } as const;
+  const rows = await tables.find(DELIVERIES, { ...ofLane, limit: most, columns: DUE_COLUMNS });
+  return rows.map(dueDelivery);
+}
+
+function dueDelivery(row: { readonly transaction_id: number; prefix: string; version: number }): DueDelivery {
+  return { transactionId: row.transaction_id, prefix: row.prefix, version: row.version };
 }
 
 /** The delivery that is due first, of each lane with something pending or of these lanes. */
-export async function laneHeads(tables: Tables, values?: readonly string[]): Promise<LaneHead[]> {
+export async function laneHeads(tables: Tables, values?: readonly string[]) {
   const heads = await tables.firsts(DELIVERIES, {
     ...{ index: 'due_in_lane', of: 'prefix' },
     ...(values && { values }),
   });
   return heads.map(({ prefix = '', owed = '', due_at }) => ({ prefix, owed, dueAtMs: due_at ?? 0 }));
-}
-
-/** When the first of all deliveries is due, or its lease ends. Nothing is due before `fromMs`. */
-export async function firstDue(tables: Tables, fromMs = 0): Promise<number | undefined> {
-  const due = { index: 'due', equals: { claimed: [0, 1] }, range: { from: fromMs }, limit: 1 } as const;
-  const [first] = await tables.find(DELIVERIES, { ...due, columns: ['due_at'] });
-  return first?.due_at ?? undefined;
-}
-
-type Limits = Pick<ClaimOptions, 'nowMs' | 'leaseMs' | 'longestWaitMs' | 'laneCapacity'>;
-
-/**
- * Corrects the times that are further away than they can be, which a clock that was ahead has written. Such a delivery is
- * due now. Such a claim ends one lease from now, because the process that made it may be in the middle of its attempt;
- * only the process that works on the lane does this. While clocks are right, both reads find nothing. Returns the
- * new times.
- */
-export async function correctTimes(tables: Tables, limits: Limits): Promise<number[]> {
-  const { nowMs, leaseMs, longestWaitMs, laneCapacity } = limits;
-  const later = (claimed: number, afterMs: number) =>
-    tables.find(DELIVERIES, {
-      ...{ index: 'due', equals: { claimed }, range: { from: afterMs + 1 } },
-      ...{ limit: MAX_CORRECTED, columns: ['owed', 'prefix', 'version'] },
-    });
-  const [others, claims] = await Promise.all([later(0, nowMs + longestWaitMs), later(1, nowMs + leaseMs)]);
-  const own = claims.filter(({ prefix }) => laneCapacity(prefix) > 0);
-  const corrected = [
-    ...others.map((row) => ({ ...row, due_at: nowMs })),
-    ...own.map((row) => ({ ...row, due_at: nowMs + leaseMs })),
-  ];
-  if (corrected.length === 0) return [];
-  await tables.write(
-    corrected.map(({ owed, version, due_at }) =>
-      change(DELIVERIES, owed, { due_at, version: version + 1 }, { as: { version } }),
-    ),
-  );
-  return corrected.map(({ due_at }) => due_at);
 }

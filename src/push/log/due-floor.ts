@@ -49,14 +49,16 @@ export class DueFloor {
   }
 
   /** Looks from the floor on, and raises it to the first due time found. Of several looks at once, only the first raises it. */
-  async look(find: (fromMs: number) => Promise<number | undefined>): Promise<number | undefined> {
+  async look<T extends { readonly firstAtMs: number | undefined }>(
+    find: (fromMs: number) => Promise<T>,
+  ): Promise<T> {
     if (this.#isLooking) return find(0);
     this.#isLooking = true;
     this.#leastMs = Number.POSITIVE_INFINITY;
     try {
-      const firstMs = await find(this.atMs);
-      this.#atMs = Math.min(firstMs ?? Number.POSITIVE_INFINITY, this.#leastMs);
-      return firstMs;
+      const found = await find(this.atMs);
+      this.#atMs = Math.min(found.firstAtMs ?? Number.POSITIVE_INFINITY, this.#leastMs);
+      return found;
     } finally {
       this.#isLooking = false;
     }

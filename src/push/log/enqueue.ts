@@ -1,6 +1,6 @@
 import { put, type Tables } from '../../tables/tables.ts';
 import type { ClaimedDelivery, NewDelivery } from '../queue/delivery.ts';
-import type { EnqueueClaim } from '../queue/delivery-queue.ts';
+import type { LeaseTerms } from '../queue/delivery-queue.ts';
 import { newProgress } from '../queue/next-state.ts';
 import { newLeaseToken } from './claim.ts';
 import { newLane } from './streaks.ts';
@@ -18,33 +18,25 @@ export interface Known {
 /** New deliveries of a batch. Deliveries that were stored before are in neither. */
 interface StoredNew {
   readonly claimed: readonly ClaimedDelivery[];
-  /** Stored as pending and left for `claim`, some because a delivery that was stored before took the slot. */
+  /** Stored as pending and left for `lease`, some because a delivery that was stored before took the place. */
   readonly unclaimed: number;
 }
 
 /**
- * Stores the new deliveries in one write, leased as far as their lanes have free slots. Then it looks for withdrawals
+ * Stores the new deliveries in one write, leased as far as they are chosen. Then it looks for withdrawals
  * of all of them, so that storing a batch again completes an interrupted call.
  */
 export async function storeNew(
   tables: Tables,
   deliveries: readonly NewDelivery[],
-  {
-    claimFor,
-    known: { lanes, partFor },
-  }: { readonly claimFor: EnqueueClaim | undefined; readonly known: Known },
+  { terms, known: { lanes, partFor } }: { readonly terms: LeaseTerms | undefined; readonly known: Known },
 ): Promise<StoredNew> {
   const first = new Map(deliveries.toReversed().map((delivery) => [owedOf(delivery), delivery]));
   const given = [...first.values()].reverse(); // without repetitions, of which the first counts
-  const token = newLeaseToken(claimFor?.holder ?? '');
-  const lease = { token, untilMs: claimFor === undefined ? 0 : claimFor.nowMs + claimFor.leaseMs };
-  const free = new Map<string, number>();
-  const takesSlot = ({ prefix }: NewDelivery): boolean => {
-    const left = free.get(prefix) ?? claimFor?.laneCapacity(prefix) ?? 0;
-    free.set(prefix, left - 1);
-    return left > 0;
-  };
-  const leased = new Set(given.filter(takesSlot));
+  const token = newLeaseToken(terms?.holder ?? '');
+  const lease = { token, untilMs: terms === undefined ? 0 : terms.nowMs + terms.leaseMs };
+  const ofLanes = Map.groupBy(given, ({ prefix }) => prefix);
+  const leased = new Set([...ofLanes].flatMap(([prefix, of]) => of.slice(0, terms?.chosen.get(prefix) ?? 0)));
   const part = partFor(given.length);
   const rows = given.map((delivery) => {
     const progress = newProgress(delivery, leased.has(delivery) ? lease : undefined);

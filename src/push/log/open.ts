@@ -4,7 +4,7 @@ import { SerialWork } from '../../base/serial-work.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import { applyChange, redeliver } from './apply-change.ts';
-import { claimDue, correctTimes, firstDue } from './claim.ts';
+import { leaseChosen, readHeads } from './claim.ts';
 import { DueFloor } from './due-floor.ts';
 import { storeNew } from './enqueue.ts';
 import { readPage } from './page.ts';
@@ -35,24 +35,20 @@ export function openDeliveryLog(tables: Tables, clock: Clock): DeliveryQueue {
   return {
     tables,
     changed: floor.changed,
-    async enqueue(deliveries, claimFor) {
-      const { claimed, unclaimed } = await storeNew(tables, deliveries, { claimFor, known });
-      if (claimFor !== undefined) floor.lower(claimFor.nowMs + claimFor.leaseMs);
+    async enqueue(deliveries, terms) {
+      const { claimed, unclaimed } = await storeNew(tables, deliveries, { terms, known });
+      if (terms !== undefined) floor.lower(terms.nowMs + terms.leaseMs);
       if (unclaimed > 0) floor.madeDue(deliveries.map(({ createdAtMs }) => createdAtMs));
       return claimed;
     },
-    async claim(options) {
-      const { nowMs, leaseMs } = options;
-      const [foundMs, corrected] = await Promise.all([
-        floor.look((fromMs) => firstDue(tables, fromMs)),
-        correctTimes(tables, options),
-      ]);
-      floor.lower(...corrected);
-      const firstMs = corrected.reduce((a, b) => Math.min(a, b), foundMs ?? Number.POSITIVE_INFINITY);
-      if (firstMs > nowMs) return { claimed: [], nextAtMs: Number.isFinite(firstMs) ? firstMs : undefined };
-      const claim = await claimDue(tables, options, floor.atMs);
-      floor.lower(nowMs + leaseMs);
-      return claim;
+    async heads(options) {
+      const { lanes, nextAtMs } = await floor.look((fromMs) => readHeads(tables, options, fromMs));
+      return { lanes, nextAtMs };
+    },
+    async lease(lanes, terms) {
+      const claimed = await leaseChosen(tables, lanes, terms);
+      floor.lower(terms.nowMs + terms.leaseMs);
+      return claimed;
     },
     async report(reports) {
       const { health, dueMs } = await recordReports(tables, reports, { nowMs: clock.now(), serial });

@@ -6,7 +6,7 @@ import type { Delivery, OwedKey } from '../queue/delivery.ts';
 import type { Backlog, DeliveryQueue, DueLane, DueLanes } from '../queue/delivery-queue.ts';
 import { healthOf, NO_STREAK } from '../queue/failure-streak.ts';
 import { endOf } from '../queue/next-state.ts';
-import { firstDue, laneHeads } from './claim.ts';
+import { laneHeads } from './claim.ts';
 import { streakOf } from './streaks.ts';
 import { ALL_COLUMNS, attemptsOf, DELIVERIES, deliveryOf, LANES, LOG, owedOf } from './tables.ts';
 
@@ -127,14 +127,15 @@ export async function backlog(
     tables.count(DELIVERIES, selection, limit);
   const [due, later] = [{ to: nowMs }, { from: nowMs + 1 }];
   if (prefix === undefined) {
-    const [pending, underWay, waiting, held, failing, nextDueAtMs] = await Promise.all([
+    const [pending, underWay, waiting, held, failing, [first]] = await Promise.all([
       count({ index: 'due' }),
       count({ index: 'due', equals: { claimed: 1 }, range: later }),
       count({ index: 'due', equals: { claimed: [0, 1] }, range: due }),
       count({ index: 'held' }),
       tables.count(LANES, { index: 'failing' }, limit),
-      firstDue(tables),
+      tables.find(DELIVERIES, { index: 'due', equals: { claimed: [0, 1] }, limit: 1, columns: ['due_at'] }),
     ]);
+    const nextDueAtMs = first?.due_at ?? undefined;
     return { pending, underWay, waiting, held, failingLanes: failing, nextDueAtMs };
   }
   const ofLane = { index: 'due_in_lane', equals: { prefix } } as const;

@@ -20,17 +20,10 @@ const OVERLOADED = [502, 503, 504];
 /** Round trips of the network in an exchange, on a kept connection and on a new one, by TLS 1.3. */
 const ROUND_TRIPS = { kept: 1, opened: 3, opening: 2 } as const;
 
-/** The claim that asks for room. If `isOfDue`, it asks for all lanes with something due, and will ask again. */
-export interface AskingClaim {
-  readonly number: number;
-  readonly isOfDue: boolean;
-}
-
-export interface RoomAsked {
-  readonly claim: AskingClaim;
-  /** What the claim has granted to other lanes at this host, to those paced apart separately. */
-  readonly taken: { readonly shared: number; readonly apart: number };
-  readonly nowMs: number;
+/** What a choice has given to other lanes at a host, to those paced apart separately. */
+export interface Taken {
+  shared: number;
+  apart: number;
 }
 
 /** An attempt under way: the limit that it counts for, its place there, and how many others were under way at the host. */
@@ -68,8 +61,6 @@ export class HostPace {
   #roundTripMs = Infinity;
   /** The time of a handshake, divided by its place among those under way. */
   #handshakeMs = Infinity;
-  /** Lanes that got no room although something is due, in order, each with the last claim that asked. */
-  readonly #waiting = new Map<string, number>();
 
   /** `openConnections` counts connections whose handshake is complete, idle or in use. */
   constructor(name: string, openConnections: () => number) {
@@ -88,10 +79,9 @@ export class HostPace {
 
   /**
    * How many more attempts of a lane may start. Each open connection takes one request; no more connections are being opened
-   * than are open, so that a receiver that wants few has refused few. Lanes take turns, and the one that has waited longest
-   * comes first.
+   * than are open, so that a receiver that wants few has refused few.
    */
-  room({ prefix, own }: LaneAtHost, { taken, claim, nowMs }: RoomAsked): number {
+  room({ own }: LaneAtHost, taken: Taken, nowMs: number): number {
     const all = this.underWay + taken.shared + taken.apart;
     const open = this.#openConnections();
     const opening = Math.min(
@@ -103,10 +93,7 @@ export class HostPace {
       const left = MAX_APART - this.#apart - taken.apart;
       return Math.max(0, Math.min(own.room(0, nowMs), left, most));
     }
-    const room = Math.min(this.#requests.room(taken.shared, nowMs), most);
-    const left = Math.max(0, room - this.#ahead(prefix, claim.number, room));
-    if (left === 0 && claim.isOfDue) this.#waiting.set(prefix, claim.number);
-    return left;
+    return Math.min(this.#requests.room(taken.shared, nowMs), most);
   }
 
   /** When there may be room for the lane without anything else happening; infinite if not at all. */
@@ -119,7 +106,6 @@ export class HostPace {
     const { underWay: others } = this;
     const limit = lane.own ?? this.#requests;
     const place = limit.started(nowMs);
-    this.#waiting.delete(lane.prefix);
     this.#count(lane, 1);
     const connecting = Math.max(0, this.underWay - this.#openConnections());
     return { limit, place, others, connecting, startedAtMs: nowMs };
@@ -182,7 +168,6 @@ export class HostPace {
     lane.own = standsOut ? new RequestLimit() : undefined;
     this.#count(lane, underWay);
     if (!standsOut) return;
-    this.#waiting.delete(lane.prefix);
     this.#neighbours.leaves(lane);
     this.#requests.forgive();
   }
@@ -191,18 +176,6 @@ export class HostPace {
     lane.underWay += change;
     if (lane.own === undefined) this.#shared += change;
     else this.#apart += change;
-  }
-
-  /** How many other lanes have waited longer, counted up to `most`. */
-  #ahead(prefix: string, claim: number, most: number): number {
-    let ahead = 0;
-    for (const [other, asked] of this.#waiting) {
-      if (other === prefix || ahead >= most) break;
-      if (asked < claim - 1)
-        this.#waiting.delete(other); // nothing of it is due any more
-      else ahead += 1;
-    }
-    return ahead;
   }
 }
 

@@ -2,7 +2,7 @@ import { MAX_RETRY_AFTER_MS } from './retry-after.ts';
 
 const FIRST_PER_SECOND = 10;
 /** After this time the ramp of an enabled webhook allows 10,240 deliveries a second, and ends. */
-const RAMP_MS = 10_000;
+export const RAMP_MS = 10_000;
 /** Unused starts are kept for this long, so that a timer that fires late does not lower the rate. */
 const KEPT_MS = 20;
 /** The part of what was refused that is used. More is refused more often, less wastes the receiver. */

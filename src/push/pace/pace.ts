@@ -1,13 +1,14 @@
-import type { ClaimOptions } from '../queue/delivery-queue.ts';
+import type { Sender } from '../sender/sender.ts';
 import type { SendResult } from '../sender/timed-send.ts';
-import { HostPace, type HostSlot, type RoomAsked } from './host-pace.ts';
+import type { HostOwners } from './host-owners.ts';
+import { HostPace, type HostSlot, type Taken } from './host-pace.ts';
 import { LaneAtHost } from './lane-at-host.ts';
-import { LaneRate } from './lane-rate.ts';
+import { LaneRate, RAMP_MS } from './lane-rate.ts';
 
 /** The most attempts under way in this process. */
 const MAX_UNDER_WAY = 512;
-/** The most deliveries of one claim. */
-const MAX_CLAIMED = 100;
+/** The most deliveries of one choice. */
+const MAX_CHOSEN = 100;
 /** The most of one webhook. With more, ten quick receivers on one machine take all of this process's time, and fewer deliveries a second. */
 const MAX_OF_LANE = 32;
 /** The limit of a webhook whose last attempts have failed, whatever its receiver could do before. */
@@ -31,14 +32,6 @@ type Reputation = keyof typeof MAX_TOGETHER;
 /** Attempts under way, by reputation. */
 type Counts = Record<Reputation, number>;
 
-/** What one claim may take. */
-interface Grant extends Pick<ClaimOptions, 'limit' | 'laneCapacity'> {
-  /** How long until more deliveries of the requested lanes may start without anything else happening; may be infinite. */
-  readonly waitMs: () => number;
-  /** How many of the requested lanes got nothing. */
-  readonly waiting: () => number;
-}
-
 interface LaneTerms {
   /** The webhook's URL; `undefined` if there is none. */
   readonly url: string | undefined;
@@ -46,14 +39,24 @@ interface LaneTerms {
   readonly perSecond: number;
 }
 
+/** A lane with something due, and how many deliveries may start at most. */
+export interface Wanted extends LaneTerms {
+  readonly prefix: string;
+  readonly count: number;
+}
+
+export interface Choice {
+  /** How many deliveries may start, of each lane that may start any. */
+  readonly chosen: ReadonlyMap<string, number>;
+  /** The lanes that must wait. */
+  readonly waiting: readonly Wanted[];
+  /** How long until one of these may start without anything else happening; may be infinite. */
+  readonly waitMs: number;
+}
+
 export interface PaceOptions {
-  readonly termsOf: (prefix: string) => LaneTerms;
-  /** Whether this process, and no other, delivers to the host. */
-  readonly owns: (host: string) => boolean;
-  /** The number of open connections to a host whose handshake is complete, idle or in use. */
-  readonly openConnections: (host: string) => number;
-  /** How long nothing may be sent to a host because the operator's proxy has failed. */
-  readonly proxyWaitMs: (host: string) => number;
+  readonly owners: Pick<HostOwners, 'owns'>;
+  readonly sender: Pick<Sender, 'openConnections' | 'proxyWaitMs'>;
 }
 
 interface Lane {
@@ -64,8 +67,9 @@ interface Lane {
   readonly rate: LaneRate;
   underWay: number;
   failedInARow: number;
-  isBlocked: boolean;
-  /** When the last attempt started, or the lane was first checked. */
+  /** The number of its last attempt in the order of all starts, by which lanes take turns. */
+  lastStart: number;
+  /** When that was, or when the lane was first checked. */
   usedAtMs: number | undefined;
 }
 
@@ -86,53 +90,57 @@ export interface AttemptEnd {
 
 /**
  * How many attempts may be under way: at each host as many as it answers in time, for each webhook as many as its receiver
- * and the operator want, and in this process. All times are those of the steady clock.
+ * and the operator want, and in this process. It is told what started and what ended, and asked what may start. All times are
+ * those of the steady clock.
  */
 export class Pace {
   readonly #options: PaceOptions;
   readonly #hosts = new Map<string, HostPace>();
   readonly #lanes = new Map<string, Lane>();
   readonly #underWay: Counts = { failing: 0, unproven: 0, quick: 0 };
-  #claims = 0;
+  #starts = 0;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: PaceOptions) {
     this.#options = options;
   }
 
+  /** Whether nothing more may start before something has ended. */
+  get isFull(): boolean {
+    return roomOf('quick', this.#underWay) <= 0;
+  }
+
   /**
-   * Grants what may be claimed now. The capacity of a lane is deducted for the lanes that are requested later, so that a claim
-   * never exceeds a limit. `deliveries` are the ones that will start, if these are known.
+   * Chooses what may start now. Nothing is reserved, so what was chosen must start before the next choice. Lanes take turns: the one
+   * whose last attempt started longest ago comes first.
    */
-  grant(nowMs: number, deliveries?: readonly { readonly prefix: string }[]): Grant {
-    const wanted = deliveries && Map.groupBy(deliveries, ({ prefix }) => prefix);
-    const isOfDue = wanted === undefined;
-    if (isOfDue) this.#claims += 1;
+  choose(wanted: readonly Wanted[], nowMs: number): Choice {
     this.#forget(nowMs);
-    const claim = { number: this.#claims, isOfDue };
-    const granted = new Map<string, number>();
-    const takenOf = new Map<HostPace, { shared: number; apart: number }>();
-    const counts = { ...this.#underWay }; // includes what this claim has granted
-    let [nextAtMs, waiting] = [Infinity, 0];
-    const laneCapacity = (prefix: string): number => {
-      const known = granted.get(prefix);
-      if (known !== undefined) return known;
-      const lane = this.#lane(prefix);
+    const counts = { ...this.#underWay };
+    const takenOf = new Map<HostPace, Taken>();
+    const chosen = new Map<string, number>();
+    const waiting: Wanted[] = [];
+    let [left, nextAtMs] = [Math.min(MAX_CHOSEN, roomOf('quick', counts)), Infinity];
+    const inTurn = wanted
+      .map((each) => ({ each, lane: this.#lane(each.prefix, each) }))
+      .sort((a, b) => a.lane.lastStart - b.lane.lastStart);
+    for (const { each, lane } of inTurn) {
+      if (left <= 0) break;
       const taken = takenOf.get(lane.host) ?? { shared: 0, apart: 0 };
-      const room = this.#room(lane, counts, { taken, claim, nowMs });
-      const capacity = Math.min(room, wanted?.get(prefix)?.length ?? Infinity);
-      granted.set(prefix, capacity);
-      takenOf.set(lane.host, taken);
-      taken[lane.atHost.own !== undefined ? 'apart' : 'shared'] += capacity;
-      counts[reputationOf(lane)] += capacity;
+      const room = this.#room(lane, { counts, taken, nowMs });
+      const count = Math.min(room, each.count, left);
       if (room === 0) {
+        waiting.push(each);
         nextAtMs = Math.min(nextAtMs, this.#nextAtMs(lane, nowMs));
-        waiting += 1;
+      } else {
+        chosen.set(each.prefix, count);
+        takenOf.set(lane.host, taken);
+        taken[lane.atHost.own === undefined ? 'shared' : 'apart'] += count;
+        counts[reputationOf(lane)] += count;
+        left -= count;
       }
-      return capacity;
-    };
-    const limit = Math.min(roomOf('quick', this.#underWay), MAX_CLAIMED);
-    return { limit, laneCapacity, waitMs: () => Math.max(0, nextAtMs - nowMs), waiting: () => waiting };
+    }
+    return { chosen, waiting, waitMs: Math.max(0, nextAtMs - nowMs) };
   }
 
   /** Takes a slot for a claimed delivery of the lane. */
@@ -143,6 +151,8 @@ export class Pace {
     const slot = { lane, host, atHost, reputation, ...host.start(atHost, nowMs) };
     lane.underWay += 1;
     lane.usedAtMs = nowMs;
+    this.#starts += 1;
+    lane.lastStart = this.#starts;
     this.#underWay[reputation] += 1;
     rate.started({ perSecond: terms.perSecond, nowMs });
     return slot;
@@ -174,24 +184,23 @@ export class Pace {
 
   /** Starts the ramp of a webhook that was enabled `agoMs` ago: its rate grows from ten a second. */
   enabled(prefix: string, agoMs: number, nowMs: number): void {
-    this.#lane(prefix).rate.enabled(nowMs - agoMs);
+    if (agoMs < RAMP_MS) this.#lane(prefix).rate.enabled(nowMs - agoMs);
   }
 
-  /** A blocked lane gets no room. */
-  setBlocked(prefix: string, isBlocked: boolean): void {
-    this.#lane(prefix).isBlocked = isBlocked;
-  }
-
-  #room(lane: Lane, counts: Counts, asked: RoomAsked): number {
+  #room(
+    lane: Lane,
+    given: { readonly counts: Counts; readonly taken: Taken; readonly nowMs: number },
+  ): number {
     const { host, atHost, rate, underWay, terms } = lane;
-    if (lane.isBlocked || !this.#options.owns(host.name)) return 0;
-    if (this.#options.proxyWaitMs(host.name) > 0) return 0;
+    const { counts, taken, nowMs } = given;
+    if (!this.#options.owners.owns(host.name)) return 0;
+    if (this.#options.sender.proxyWaitMs(host.name) > 0) return 0;
     const reputation = reputationOf(lane);
     const most = (reputation === 'failing' ? MAX_OF_FAILING_LANE : MAX_OF_LANE) - underWay;
-    const byRate = rate.room(underWay, { perSecond: terms.perSecond, nowMs: asked.nowMs });
+    const byRate = rate.room(underWay, { perSecond: terms.perSecond, nowMs });
     const own = Math.min(most, byRate, roomOf(reputation, counts));
     if (own <= 0) return 0;
-    return Math.min(own, host.room(atHost, asked));
+    return Math.min(own, host.room(atHost, taken, nowMs));
   }
 
   /** Forgets lanes and hosts that are not used any more: a process may deliver to a hundred thousand webhooks in a day. */
@@ -200,7 +209,7 @@ export class Pace {
     this.#lookedAtMs = nowMs;
     for (const lane of this.#lanes.values()) {
       lane.usedAtMs ??= nowMs;
-      const isUsed = lane.underWay > 0 || lane.isBlocked || nowMs - lane.usedAtMs <= FORGOTTEN_MS;
+      const isUsed = lane.underWay > 0 || nowMs - lane.usedAtMs <= FORGOTTEN_MS;
       if (!isUsed) this.#lanes.delete(lane.prefix);
     }
     const used = new Set([...this.#lanes.values()].map(({ host }) => host));
@@ -209,45 +218,38 @@ export class Pace {
 
   /** When the lane may get room without anything else happening. */
   #nextAtMs({ host, atHost, rate, terms }: Lane, nowMs: number): number {
-    if (!this.#options.owns(host.name)) return nowMs + LOOK_MS;
-    const proxyMs = this.#options.proxyWaitMs(host.name);
+    if (!this.#options.owners.owns(host.name)) return nowMs + LOOK_MS;
+    const proxyMs = this.#options.sender.proxyWaitMs(host.name);
     if (proxyMs > 0) return nowMs + proxyMs;
     const rateAtMs = rate.nextAtMs(terms.perSecond, nowMs);
     return rateAtMs > nowMs ? rateAtMs : host.nextAtMs(atHost, nowMs);
   }
 
-  #lane(prefix: string): Lane {
-    const terms = this.#options.termsOf(prefix);
+  #lane(prefix: string, terms?: LaneTerms): Lane {
     const known = this.#lanes.get(prefix);
     if (known === undefined) {
-      const host = this.#host(prefix, terms);
-      const lane = {
-        prefix,
-        terms,
-        host,
-        atHost: new LaneAtHost(prefix),
-        rate: new LaneRate(),
-        underWay: 0,
-        failedInARow: 0,
-        isBlocked: false,
-        usedAtMs: undefined,
-      };
+      const { url, perSecond } = terms ?? { url: undefined, perSecond: Infinity };
+      const host = this.#host(prefix, url);
+      const counts = { underWay: 0, failedInARow: 0, lastStart: 0, usedAtMs: undefined };
+      const parts = { atHost: new LaneAtHost(prefix), rate: new LaneRate() };
+      const lane = { prefix, terms: { url, perSecond }, host, ...parts, ...counts };
       this.#lanes.set(prefix, lane);
       return lane;
     }
+    if (terms === undefined) return known;
     if (known.terms.url !== terms.url) {
-      known.host = this.#host(prefix, terms);
+      known.host = this.#host(prefix, terms.url);
       known.atHost = new LaneAtHost(prefix);
     }
     known.terms = terms;
     return known;
   }
 
-  #host(prefix: string, { url }: LaneTerms): HostPace {
+  #host(prefix: string, url: string | undefined): HostPace {
     const name = (url === undefined ? undefined : URL.parse(url)?.origin) ?? prefix;
     let host = this.#hosts.get(name);
     if (host === undefined) {
-      host = new HostPace(name, () => this.#options.openConnections(name));
+      host = new HostPace(name, () => this.#options.sender.openConnections(name));
       this.#hosts.set(name, host);
     }
     return host;

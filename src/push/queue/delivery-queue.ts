@@ -12,28 +12,35 @@ import type {
   WebhookHealth,
 } from './delivery.ts';
 
-export interface ClaimOptions {
+/** A due delivery as it was read. */
+export interface DueDelivery extends OwedKey {
+  readonly version: number;
+}
+
+/** A lane with something due. */
+export interface LaneHead {
+  readonly prefix: string;
+  /** How many deliveries can be leased; infinite if not all were read. */
+  readonly count: number;
+  /** The due deliveries that were read, the oldest first. */
+  readonly due: readonly DueDelivery[];
+  /** Claims that last longer than a lease from now. A clock that was ahead has made them. */
+  readonly overlong: readonly DueDelivery[];
+}
+
+export interface HeadsOptions {
   readonly nowMs: number;
-  readonly holder: string;
   readonly leaseMs: number;
   /** How far away a due time can be at most. */
   readonly longestWaitMs: number;
-  /** The most deliveries that are claimed. */
-  readonly limit: number;
-  /** The most deliveries that are claimed of one lane. */
-  readonly laneCapacity: (prefix: string) => number;
 }
 
-/** How new deliveries are claimed. */
-export type EnqueueClaim = Omit<ClaimOptions, 'limit' | 'longestWaitMs'>;
-
-export interface Claim {
-  readonly claimed: readonly ClaimedDelivery[];
-  /**
-   * When to claim again: now if something was claimed, otherwise when the next delivery is due or a lease ends. Lanes
-   * with something due already do not count: they are full, and continue when one of their attempts ends.
-   */
-  readonly nextAtMs: number | undefined;
+/** How many deliveries of each lane are leased, by whom and for how long. */
+export interface LeaseTerms {
+  readonly nowMs: number;
+  readonly leaseMs: number;
+  readonly holder: string;
+  readonly chosen: Pick<ReadonlyMap<string, number>, 'get'>;
 }
 
 /** A change of stored deliveries, because of an event, an operator or the retention. */
@@ -136,19 +143,25 @@ export interface DeliveryQueue {
   readonly changed: ChangeSignal;
   /**
    * Stores deliveries durably, due at `createdAtMs`, or as `withdrawn` if their transaction was withdrawn. A delivery
-   * that exists is left as it is, so an interrupted call is completed by repeating it. With `claimFor` new deliveries are
-   * claimed in the same write, up to the capacity of their lane, so that the first attempt costs no second commit.
+   * that exists is left as it is, so an interrupted call is completed by repeating it. New deliveries are leased in the same
+   * write as far as they are chosen, so that the first attempt costs no second commit.
    */
-  enqueue(deliveries: readonly NewDelivery[], claimFor?: EnqueueClaim): Promise<readonly ClaimedDelivery[]>;
+  enqueue(deliveries: readonly NewDelivery[], terms?: LeaseTerms): Promise<readonly ClaimedDelivery[]>;
   /**
-   * Hands out due deliveries, each to one dispatcher at a time: the oldest of a lane first, the lanes that wait longest
-   * first, and no more of a lane than its capacity, so that a dead receiver's backlog delays nobody. A delivery whose
-   * lease ended without a report is due again, with the same attempt number. A due time that is further away than
-   * `longestWaitMs` comes from a clock that was ahead, and counts as due; a claim that lasts longer than a lease from
-   * now ends one lease from now. Reads one index entry for each lane with something due, and only the deliveries that it
-   * hands out.
+   * Lanes with something due, the one that waits longest first, and when the next delivery is due or a lease ends. A delivery
+   * whose lease ended without a report is due again, with the same attempt number. A due time that is further away than
+   * `longestWaitMs` comes from a clock that was ahead, and counts as due. Reads at most 200 deliveries, and one index entry
+   * for each lane if more are due.
    */
-  claim(options: ClaimOptions): Promise<Claim>;
+  heads(options: HeadsOptions): Promise<{
+    readonly lanes: readonly LaneHead[];
+    readonly nextAtMs: number | undefined;
+  }>;
+  /**
+   * Leases the oldest due deliveries of the chosen lanes that have not changed since, each to one process at a time. An
+   * overlong claim of such a lane ends one lease from now.
+   */
+  lease(lanes: readonly LaneHead[], terms: LeaseTerms): Promise<readonly ClaimedDelivery[]>;
   /**
    * Records outcomes durably, in the order given, each once however often it is reported. Returns the health of each
    * lane whose failure streak changed, as the last of them left it. A report counts while its token is the delivery's

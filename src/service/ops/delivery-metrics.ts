@@ -1,22 +1,10 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { ClaimedDelivery } from '../../push/queue/delivery.ts';
-import type { Sender } from '../../push/sender/sender.ts';
+import type { DeliveryMetrics } from '../../push/dispatch/attempt.ts';
 
 /** An attempt ends within a second: 500 ms for looking up the name and 500 ms for the exchange. */
 const ATTEMPT_BUCKETS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1];
 export const ATTEMPTS = 'fuel_delivery_attempts_total';
 export const ATTEMPT_DURATIONS = 'fuel_delivery_attempt_duration_seconds';
-
-export interface DeliveryMetrics {
-  /** Wraps a sender so that its attempts are counted. */
-  over(sender: Sender): Sender;
-  /** Counts a delivery that is about to be attempted. */
-  attempting(delivery: Pick<ClaimedDelivery, 'cycle' | 'attemptNumber'>): void;
-  /** Returns the signed request, and counts a failed attempt of the kind `secret` if `sign` throws. */
-  signed<T>(sign: () => T): T;
-  /** Sets the number of webhooks whose due deliveries wait for their receivers. Called whenever it changes. */
-  waitingLanes(count: number): void;
-}
 
 /** The metrics of a thread that sends deliveries. */
 export function deliveryMetrics(registry: Registry): DeliveryMetrics {
@@ -57,38 +45,18 @@ export function deliveryMetrics(registry: Registry): DeliveryMetrics {
   attempts.inc({ outcome: 'delivered', kind: '' }, 0);
   for (const kind of ['secret', 'fault']) attempts.inc({ outcome: 'failed', kind }, 0); // shown before the first one
   return {
-    over: (sender) => ({
-      close: () => sender.close(),
-      openConnections: (origin) => sender.openConnections(origin),
-      proxyWaitMs: (origin) => sender.proxyWaitMs(origin),
-      proxy: sender.proxy,
-      async send(request) {
-        inFlight.inc();
-        try {
-          const result = await sender.send(request);
-          const { ok } = result.outcome;
-          if (!ok && result.outcome.kind === 'proxy') proxyFailures.inc({ proxy: sender.proxy ?? '' });
-          if (result.isWithheld) return result;
-          if (result.outcome.ok) attempts.inc({ outcome: 'delivered', kind: '' });
-          else attempts.inc({ outcome: 'failed', kind: result.outcome.kind });
-          durations.observe(result.durationMs / 1000);
-          return result;
-        } finally {
-          inFlight.dec();
-        }
-      },
-    }),
-    attempting({ cycle, attemptNumber }) {
-      if (cycle > 1 && attemptNumber === 1) redeliveries.inc();
-    },
     waitingLanes: (count) => waiting.set(count),
-    signed(sign) {
-      try {
-        return sign();
-      } catch (error) {
-        attempts.inc({ outcome: 'failed', kind: 'secret' });
-        throw error;
-      }
+    unsigned: () => attempts.inc({ outcome: 'failed', kind: 'secret' }),
+    attempting: () => inFlight.inc(),
+    attempted({ cycle, attemptNumber }, { isWithheld, outcome, durationMs }, { proxy = '' }) {
+      inFlight.dec();
+      if (!outcome.ok && outcome.kind === 'proxy') proxyFailures.inc({ proxy });
+      if (isWithheld) return;
+      attempts.inc(
+        outcome.ok ? { outcome: 'delivered', kind: '' } : { outcome: 'failed', kind: outcome.kind },
+      );
+      durations.observe(durationMs / 1000);
+      if (cycle > 1 && attemptNumber === 1) redeliveries.inc();
     },
   };
 }

@@ -34,7 +34,7 @@ interface Started {
  * its own: receivers have half a second to answer, and the API must not distort that measurement.
  */
 export async function webhooks(run: Context, started: Started): Promise<void> {
-  const sender = run.metrics.deliveries.over(configuredSender(run.config, run.log));
+  const sender = configuredSender(run.config, run.log);
   const ended = new AbortController();
   const until = AbortSignal.any([run.signal, ended.signal]);
   const following = new AbortController(); // ends last, since attempts are judged by the directory until they end
@@ -88,7 +88,6 @@ function createParts(
   own: Started & { readonly sender: Sender; readonly following: AbortSignal },
 ) {
   const { config, engines, log, holder, report } = run;
-  const { deliveries: metrics } = run.metrics;
   const directory = new Directory();
   const masterKeys = openMasterKeys(config);
   const store = engines.store();
@@ -96,17 +95,14 @@ function createParts(
   const environment = config.FUEL_ENVIRONMENT;
   const reach = new DirectoryReach();
   const directoryAt = (position: number) => reach.reach(position);
-  const requestFor = createRequests(masterKeys, configuredPresigner(config));
   const dispatcher = new Dispatcher({
     queue,
     directory,
     directoryAt,
     environment,
     sender: own.sender,
-    requestFor(delivery, webhook) {
-      metrics.attempting(delivery);
-      return metrics.signed(() => requestFor(delivery, webhook));
-    },
+    requestFor: createRequests(masterKeys, configuredPresigner(config)),
+    metrics: run.metrics.deliveries,
     longestWaitMs: longestWaitMs(config.FUEL_WEBHOOK_RETRY_DELAYS),
     retryDelayMs: (delivery) => retryDelayMs(config.FUEL_WEBHOOK_RETRY_DELAYS, delivery),
     appendHealthEvent: createHealthEvents(store, systemClock),
@@ -115,7 +111,6 @@ function createParts(
     holder,
     owners: new HostOwners({ coordination: engines.coordination(), holder, steady: steadyClock }),
     steady: steadyClock,
-    onWaiting: (webhooks) => metrics.waitingLanes(webhooks),
   });
   const fanOut = new FanOut({
     store,

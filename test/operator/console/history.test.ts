@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { AttemptHistory } from '../../../src/operator/console/figures/history.ts';
-import type { Sender } from '../../../src/push/sender/sender.ts';
+import type { SendResult } from '../../../src/push/sender/timed-send.ts';
 import { deliveryMetrics } from '../../../src/service/ops/delivery-metrics.ts';
 
 const MINUTE_MS = 60_000;
@@ -16,8 +16,8 @@ function historyAt(ms: number) {
   const attempted = async (kind: string, ...durationsMs: readonly number[]): Promise<void> => {
     for (const durationMs of durationsMs) {
       const outcome = kind === '' ? { ok: true } : { ok: false, kind };
-      const sender = { send: async () => ({ outcome, durationMs }), close: async () => undefined };
-      await metrics.over(sender as unknown as Sender).send({} as never);
+      metrics.attempting();
+      metrics.attempted({ cycle: 1, attemptNumber: 1 }, { outcome, durationMs } as SendResult, {});
     }
     history.take(await registry.getMetricsAsJSON());
   };

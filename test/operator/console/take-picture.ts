@@ -6,7 +6,7 @@ import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { createConsole } from '../../../src/operator/console/console.ts';
 import type { ConsoleParts } from '../../../src/operator/console/figures/console-parts.ts';
 import { AttemptHistory } from '../../../src/operator/console/figures/history.ts';
-import type { Sender } from '../../../src/push/sender/sender.ts';
+import type { SendResult } from '../../../src/push/sender/timed-send.ts';
 import { deliveryMetrics } from '../../../src/service/ops/delivery-metrics.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import { createOpsServer } from '../../../src/service/ops/ops-server.ts';
@@ -62,19 +62,14 @@ async function histories(): Promise<Pick<ConsoleParts, 'attempts' | 'readings'>>
   const attempts = new AttemptHistory(() => at);
   const registry = new Registry();
   const counted = deliveryMetrics(registry);
-  let outcome: object = { ok: true };
-  let durationMs = 0;
-  const sender = counted.over({
-    send: async () => ({ outcome, durationMs }),
-    close: async () => undefined,
-  } as unknown as Sender);
   for (let minute = 0; minute < 60; minute++, at += MINUTE_MS) {
     const delivered = 160 + Math.round(50 * Math.sin(minute / 7) + 17 * Math.sin(minute * 2.3));
     const failed = minute < 38 ? minute % 3 : 9 + (minute % 7);
     for (let n = 0; n < delivered + failed; n++) {
-      outcome = n < delivered ? { ok: true } : { ok: false, kind: 'status' };
-      durationMs = (45 + 20 * Math.sin(minute / 5)) * (n % 16 === 0 ? 4 : 1);
-      await sender.send({} as never);
+      const outcome = n < delivered ? { ok: true } : { ok: false, kind: 'status' };
+      const durationMs = (45 + 20 * Math.sin(minute / 5)) * (n % 16 === 0 ? 4 : 1);
+      counted.attempting();
+      counted.attempted({ cycle: 1, attemptNumber: 1 }, { outcome, durationMs } as SendResult, {});
     }
     attempts.take(await registry.getMetricsAsJSON());
   }

@@ -2,7 +2,7 @@ import type { DomainEvent } from '../../../src/domain/events.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import type { RedeliverOptions } from '../../../src/operator/deliveries/redeliver.ts';
 import { keyIssued, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
-import { delivered, failed, newDelivery } from '../../support/deliveries/deliveries.ts';
+import { claimOptions, delivered, failed, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
 import { confirmed } from '../../support/transactions/e2e-samples.ts';
 
@@ -30,9 +30,8 @@ export async function startRedelivering() {
     const id = `d${transactionId}`;
     await append(`transaction-${transactionId}`, confirmed(transactionId));
     const nowMs = clock.now();
-    const lane = { laneCapacity: () => 1_000, holder: 'test', leaseMs: 5_000, nowMs };
-    const createdAtMs = nowMs;
-    const [claimed] = await queue.enqueue([newDelivery(transactionId, { id, prefix, createdAtMs })], lane);
+    const made = newDelivery(transactionId, { id, prefix, createdAtMs: nowMs });
+    const [claimed] = await queue.enqueue([made], claimOptions(nowMs));
     if (claimed === undefined) throw new Error('nothing was claimed');
     await queue.report([kind === 'failed' ? failed(claimed, nowMs) : delivered(claimed, nowMs)]);
     return id;

@@ -39,7 +39,6 @@ async function start(...events: readonly AccountEvent[]) {
   const store = { failing: '', onResume: async () => undefined as unknown };
   const accounts = new AccountWork({
     directory,
-    onChanged: () => undefined,
     queue: {
       heldAccounts: () => (store.failing === 'look' ? Promise.reject(unavailable()) : queue.heldAccounts()),
       async change(change, nowMs) {

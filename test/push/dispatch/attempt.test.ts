@@ -5,7 +5,7 @@ import type { AccountEvent, Environment } from '../../../src/domain/account-even
 import { judge } from '../../../src/push/dispatch/attempt.ts';
 import { onKey, PREFIX, profileSet, webhookSet } from '../../support/accounts/account-samples.ts';
 import { newDelivery } from '../../support/deliveries/deliveries.ts';
-import { READY } from '../../support/deliveries/push.ts';
+import { NO_METRICS, READY } from '../../support/deliveries/push.ts';
 
 const NOW_MS = Date.parse('2026-09-03T08:00:00.000Z');
 const at = (afterMs: number) => new Date(NOW_MS + afterMs).toISOString();
@@ -34,6 +34,7 @@ function check(
     requestFor: (_, { url, key }) => ({ url, headers: { key: key.prefix }, body: '' }),
     clock: { now: () => NOW_MS, setTimer: () => () => undefined },
     log: silentLog,
+    metrics: NO_METRICS,
   });
   if (judged.kind === 'send') return judged.request;
   return judged.kind === 'failed' ? judged.reason : judged.kind;

@@ -4,7 +4,7 @@ import { answered, newDelivery, SUCCESS } from '../../support/deliveries/deliver
 import { settle } from '../../support/deliveries/fake-alarm-clock.ts';
 import { countByState } from '../../support/deliveries/listed.ts';
 import type { PushMachine } from '../../support/deliveries/push.ts';
-import { pushMachine } from '../../support/deliveries/push-machine.ts';
+import { CommitGate, pushMachine } from '../../support/deliveries/push-machine.ts';
 
 const SECOND_MS = 1_000;
 const range = (count: number, first = 1) => Array.from({ length: count }, (_, index) => first + index);
@@ -58,10 +58,33 @@ describe('a switch-off', () => {
     expect(await countByState(m.queue)).toMatchObject({ pending: 5 });
     mayAppend.resolve();
     await m.clock.advance(100);
+    expect(await countByState(m.queue)).toMatchObject({ pending: 5 }); // its event is not seen yet
+    m.follow();
+    await m.clock.advance(100);
     expect(m.sender.sent).toHaveLength(sent);
     expect(await countByState(m.queue)).toMatchObject({ pending: 0, failed: 55 });
     const ended = await m.queue.find(owed(m, 201).id);
     expect(ended?.reason).toBe('the webhook was disabled: 50 deliveries failed in a row');
+  });
+
+  test('by another process, seen before a failure is recorded, is not waited for again', async () => {
+    const gate = new CommitGate();
+    const m = await pushMachine({ onCommit: gate.onCommit });
+    await deliver(m, 503, range(49));
+    m.sender.answer = ({ attempt }) => ({ outcome: answered(503), afterMs: attempt === 3 ? 20_000 : 1 });
+    await m.dispatcher.accept([owed(m, 50)]);
+    await m.clock.advance(200 * SECOND_MS);
+    const late = owed(m, 51);
+    gate.close('change');
+    await m.account(onKey('WebhookDisabled'));
+    await m.clock.advance(20 * SECOND_MS);
+    expect((await m.queue.health(PREFIX)).failedInARow).toBe(50);
+    expect(await recorded(m)).toEqual(['WebhookFailing', 'WebhookDisabled']);
+    gate.open();
+    await m.clock.advance(SECOND_MS);
+    await m.queue.enqueue([late]);
+    await m.clock.advance(SECOND_MS);
+    expect(await countByState(m.queue)).toMatchObject({ pending: 0, failed: 51 });
   });
 
   test.each(['after', 'before'])(

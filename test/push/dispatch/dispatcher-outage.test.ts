@@ -22,10 +22,10 @@ async function failingMachine() {
   return { m, outage };
 }
 
-test('while its store is unavailable it claims again after 100 ms, then less and less often, at least every 5 s', async () => {
+test('while its store is unavailable it looks again after 100 ms, then less and less often, at least every 5 s', async () => {
   const { m, outage } = await failingMachine();
   const startMs = m.clock.now();
-  outage.failing = 'claim';
+  outage.failing = 'lease';
   await m.queue.enqueue([waiting(1)]);
   await m.clock.advance(17 * SECOND_MS);
   expect(outage.triedAtMs.map((atMs) => atMs - startMs)).toEqual([
@@ -63,7 +63,7 @@ test('what comes while a call fails does not make it try again at once', async (
   const startMs = m.clock.now();
   outage.onTry = () =>
     m.dispatcher.accountEvent(onKey('WebhookEnabled'), { position: 0, atMs: startMs - 60_000 });
-  outage.failing = 'claim';
+  outage.failing = 'lease';
   await m.queue.enqueue([waiting(1)]);
   await m.clock.advance(1_000);
   expect(outage.triedAtMs.map((atMs) => atMs - startMs)).toEqual([0, 100, 300, 700]);
@@ -72,7 +72,7 @@ test('what comes while a call fails does not make it try again at once', async (
 test('the pauses start at 100 ms again after the store was available', async () => {
   const { m, outage } = await failingMachine();
   for (const transactionId of [1, 2]) {
-    outage.failing = 'claim';
+    outage.failing = 'lease';
     outage.triedAtMs = [];
     const startMs = m.clock.now();
     await m.queue.enqueue([waiting(transactionId)]);

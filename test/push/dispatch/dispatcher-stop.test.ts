@@ -28,7 +28,7 @@ const waiting = (transactionId: number) => newDelivery(transactionId, { prefix: 
 describe('a dispatcher that stops waits', () => {
   const begin: Readonly<Record<string, (m: PushMachine) => Promise<unknown>>> = {
     enqueue: async (m) => void m.dispatcher.accept([waiting(1)]),
-    claim: (m) => m.queue.enqueue([waiting(1)]),
+    lease: (m) => m.queue.enqueue([waiting(1)]),
     report: async (m) => void m.dispatcher.accept([waiting(1)]),
     change: (m) => m.account(onKey('KeySwitchedOff')),
   };
@@ -78,11 +78,11 @@ describe('what a dispatcher had claimed when it stopped is due at once for anoth
     expect(m.sender.sent).toEqual([]);
   };
 
-  test.each(['enqueue', 'claim'])('where the commit "%s" was under way', async (name) => {
+  test.each(['enqueue', 'lease'])('where the commit "%s" was under way', async (name) => {
     const gate = new CommitGate();
     const m = await pushMachine({ onCommit: gate.onCommit });
     gate.close(name);
-    if (name === 'claim') await m.queue.enqueue([waiting(1)]);
+    if (name === 'lease') await m.queue.enqueue([waiting(1)]);
     else void m.dispatcher.accept([waiting(1)]);
     await settle();
     const { end } = stopping(m);
@@ -110,16 +110,16 @@ describe('what a dispatcher had claimed when it stopped is due at once for anoth
   });
 });
 
-test('a dispatcher that stops claims nothing more, however much is due', async () => {
+test('a dispatcher that stops leases nothing more, however much is due', async () => {
   const gate = new CommitGate();
   let claims = 0;
   const m = await pushMachine({
     onCommit: (name, args, commit) => {
-      if (name === 'claim') claims += 1;
+      if (name === 'lease') claims += 1;
       return gate.onCommit(name, args, commit);
     },
   });
-  gate.close('claim');
+  gate.close('lease');
   claims = 0;
   const lanes = Array.from({ length: 60 }, (_, index) => `lane${String(index).padStart(6, '0')}`);
   await m.queue.enqueue(lanes.map((prefix, index) => newDelivery(index, { prefix, position: 1 })));
@@ -149,7 +149,7 @@ test('a stopped dispatcher keeps no timer and listens to no queue', async () => 
 });
 
 describe('a dispatcher that starts', () => {
-  test('claims nothing before it is started: its directory may not have caught up', async () => {
+  test('leases nothing before it is started: its directory may not have caught up', async () => {
     const m = await pushMachine();
     m.kill();
     m.prepare();
@@ -211,7 +211,7 @@ test('a dispatcher that stops at any step of its start leaves no timer: its thre
     const atStep = (): void => {
       if (--left === 0) end = m.dispatcher.stop();
     };
-    const calls = ['claim', 'change', 'heldAccounts', 'report'] as const;
+    const calls = ['heads', 'lease', 'change', 'heldAccounts', 'report'] as const;
     const m = new PushMachine(temporaryFolder(), (clock) =>
       interposed(queueInMemory(new MemoryStores(), clock), calls, atStep),
     );

@@ -118,12 +118,12 @@ test('a webhook that hangs with a backlog does not delay another by a millisecon
   expect(hanging.length).toBeLessThanOrEqual(4); // two in flight since it is known to fail, and their successors
 });
 
-test('a fault of the program fails the dispatcher under its own name, and nothing is claimed any more', async () => {
-  let [claims, isBroken] = [0, false];
+test('a fault of the program fails the dispatcher under its own name, and nothing is leased any more', async () => {
+  let [leases, isBroken] = [0, false];
   const m = await pushMachine({
     onCommit: (name, _args, commit) => {
-      if (name !== 'claim' || !isBroken) return commit();
-      claims += 1;
+      if (name !== 'lease' || !isBroken) return commit();
+      leases += 1;
       return Promise.reject(new TypeError('not a function'));
     },
   });
@@ -133,7 +133,7 @@ test('a fault of the program fails the dispatcher under its own name, and nothin
   await m.queue.enqueue([newDelivery(1, { prefix: PREFIX, position: 1 })]);
   await m.clock.advance(60_000);
   await expect(m.dispatcher.failed).rejects.toThrow(new TypeError('not a function'));
-  expect(claims).toBe(1);
+  expect(leases).toBe(1);
 });
 
 test('an outcome that can be recorded in no form fails the dispatcher', async () => {
@@ -190,8 +190,8 @@ describe('the event loop', () => {
     expect(new Set(turns).size).toBe(3);
   });
 
-  test('due deliveries are claimed a hundred at a time, each in a turn of the event loop', async () => {
-    const { m, turns } = await countingTurns('claim');
+  test('due deliveries are leased a hundred at a time, each in a turn of the event loop', async () => {
+    const { m, turns } = await countingTurns('lease');
     await m.queue.enqueue(many(300, (n) => `lane${n}`));
     await m.clock.advance(0);
     expect(turns.length).toBeGreaterThan(2);

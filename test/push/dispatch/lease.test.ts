@@ -23,19 +23,19 @@ async function slowCommit(name: string) {
 
 describe.each([
   [
-    'a claim',
-    'claim',
+    'a lease',
+    'lease',
     async (m: PushMachine): Promise<void> => {
       await m.queue.enqueue([waiting(1)]);
       await m.clock.advance(0);
     },
   ],
   [
-    'a commit that stores and claims',
+    'a commit that stores and leases',
     'enqueue',
     (m: PushMachine): void => void m.dispatcher.accept([waiting(1)]),
   ],
-] as const)('what %s has claimed', (_, name, begin) => {
+] as const)('what %s has given', (_, name, begin) => {
   test.each([3, 6, 40])('is not sent when that took %s s, and once under the next lease', async (seconds) => {
     const { m, takes } = await slowCommit(name);
     await begin(m);
@@ -57,7 +57,7 @@ describe.each([
   });
 });
 
-test('a claim that waits for another one is dated when its turn comes', async () => {
+test('a lease that waits for another one is dated when its turn comes', async () => {
   const { m, takes } = await slowCommit('enqueue');
   void m.dispatcher.accept([waiting(1)]);
   void m.dispatcher.accept([waiting(2)]);

@@ -13,7 +13,6 @@ const OTHER = { prefix: 'bbbbbbbbbb', accountId: 8 };
 /** A watch whose events are kept here; an append waits where `waiting` is set, and fails where `failing` is. */
 function watching() {
   const appended: string[] = [];
-  const switchOffs: string[] = [];
   const lines: Record<string, unknown>[] = [];
   const underWay: Promise<void>[] = [];
   const store = { failing: false, onlyByClock: false, waiting: undefined as Promise<void> | undefined };
@@ -26,20 +25,15 @@ function watching() {
       return true;
     },
     log: memoryLog(lines),
-    lanes: {
-      setBlocked: (prefix, blocked) => void switchOffs.push(`${blocked ? 'started' : 'failed'} ${prefix}`),
-    },
   });
   const fail = async (failedInARow: number, lane = LANE): Promise<void> => {
     const health: WebhookHealth = { failedInARow, failingSinceMs: NOW_MS, lastAnswers: ['503'] };
-    const followed = watch.failed(lane, health, NOW_MS).then((off) => {
-      if (off !== undefined) switchOffs.push(`recorded ${lane.prefix}`);
-    });
-    underWay.push(followed);
+    underWay.push(watch.failed(lane, health, NOW_MS));
     if (store.waiting === undefined) await settle();
   };
   const ended = () => Promise.all(underWay);
-  return { watch, store, appended, switchOffs, lines, fail, ended };
+  const isOff = () => watch.isSwitchingOff(LANE.prefix);
+  return { watch, store, appended, isOff, lines, fail, ended };
 }
 
 describe('a warning', () => {
@@ -80,10 +74,10 @@ describe('a warning', () => {
   });
 
   test('that could not be recorded is tried again at the next failure', async () => {
-    const { appended, switchOffs, store, fail, lines } = watching();
+    const { appended, isOff, store, fail, lines } = watching();
     store.failing = true;
     await fail(25);
-    expect(switchOffs).toEqual([]);
+    expect(isOff()).toBe(false);
     expect(lines).toMatchObject([
       { level: 50, prefix: LANE.prefix, msg: 'could not record that the webhook fails' },
     ]);
@@ -105,24 +99,37 @@ describe('a warning', () => {
 });
 
 describe('a switch-off', () => {
-  test('is reported before it is recorded and again when it is', async () => {
-    const { appended, switchOffs, store, lines, fail } = watching();
+  test('is known from before it is recorded until its event is seen', async () => {
+    const { appended, isOff, watch, store, lines, fail } = watching();
     const mayAppend = Promise.withResolvers<void>();
     store.waiting = mayAppend.promise;
     await fail(50);
-    expect(switchOffs).toEqual(['started aaaaaaaaaa']);
+    expect(isOff()).toBe(true);
     mayAppend.resolve();
     await settle();
     expect(appended).toEqual(['switch off aaaaaaaaaa']);
-    expect(switchOffs).toEqual(['started aaaaaaaaaa', 'recorded aaaaaaaaaa']);
+    expect(isOff()).toBe(true);
     expect(lines).toMatchObject([{ level: 40, failed_in_a_row: 50, msg: 'webhook switched off' }]);
+    watch.decided(LANE.prefix);
+    expect(isOff()).toBe(false);
+  });
+
+  test('whose event is seen before it is reported is not waited for again', async () => {
+    const { isOff, watch, store, fail } = watching();
+    const mayAppend = Promise.withResolvers<void>();
+    store.waiting = mayAppend.promise;
+    await fail(50);
+    watch.decided(LANE.prefix);
+    mayAppend.resolve();
+    await settle();
+    expect(isOff()).toBe(false);
   });
 
   test('that only a clock makes due frees the lane, and is judged again at the next failure', async () => {
-    const { appended, switchOffs, store, lines, fail } = watching();
+    const { appended, isOff, store, lines, fail } = watching();
     store.onlyByClock = true;
     await fail(50);
-    expect(switchOffs).toEqual(['started aaaaaaaaaa', 'failed aaaaaaaaaa']);
+    expect(isOff()).toBe(false);
     expect(lines).toEqual([]);
     store.onlyByClock = false;
     await fail(51);
@@ -130,14 +137,14 @@ describe('a switch-off', () => {
   });
 
   test('is recorded once, also when further failures come while it is being recorded', async () => {
-    const { appended, switchOffs, store, fail, ended } = watching();
+    const { appended, isOff, store, fail, ended } = watching();
     const mayAppend = Promise.withResolvers<void>();
     store.waiting = mayAppend.promise;
     for (const failed of [50, 51, 52]) await fail(failed);
     mayAppend.resolve();
     await ended();
     expect(appended).toEqual(['switch off aaaaaaaaaa']);
-    expect(switchOffs).toEqual(['started aaaaaaaaaa', 'recorded aaaaaaaaaa']);
+    expect(isOff()).toBe(true);
   });
 
   test('is no warning: a webhook that is enabled again and keeps failing is warned of', async () => {
@@ -147,16 +154,16 @@ describe('a switch-off', () => {
     expect(appended).toEqual(['switch off aaaaaaaaaa', 'warn aaaaaaaaaa']);
   });
 
-  test('that could not be recorded is reported as failed, and retried at the next failure', async () => {
-    const { appended, switchOffs, store, lines, fail } = watching();
+  test('that could not be recorded stops nothing, and is retried at the next failure', async () => {
+    const { appended, isOff, store, lines, fail } = watching();
     store.failing = true;
     await fail(50);
     expect(lines).toMatchObject([{ level: 50, msg: 'could not record that the webhook is off' }]);
-    expect(switchOffs).toEqual(['started aaaaaaaaaa', 'failed aaaaaaaaaa']);
+    expect(isOff()).toBe(false);
     store.failing = false;
     await fail(51);
     expect(appended).toEqual(['switch off aaaaaaaaaa']);
-    expect(switchOffs.slice(2)).toEqual(['started aaaaaaaaaa', 'recorded aaaaaaaaaa']);
+    expect(isOff()).toBe(true);
   });
 
   describe('that is called for while the warning is being recorded', () => {
@@ -165,16 +172,16 @@ describe('a switch-off', () => {
       const mayAppend = Promise.withResolvers<void>();
       machine.store.waiting = mayAppend.promise;
       for (let failed = 25; failed <= failedInARow; failed++) await machine.fail(failed);
-      expect(machine.switchOffs).toEqual([]);
+      expect(machine.isOff()).toBe(false);
       return { ...machine, mayAppend };
     }
 
     test('follows it at once, with the last failure as its evidence', async () => {
-      const { appended, switchOffs, lines, ended, mayAppend } = await atThe(60);
+      const { appended, isOff, lines, ended, mayAppend } = await atThe(60);
       mayAppend.resolve();
       await ended();
       expect(appended).toEqual(['warn aaaaaaaaaa', 'switch off aaaaaaaaaa']);
-      expect(switchOffs).toEqual(['started aaaaaaaaaa', 'recorded aaaaaaaaaa']);
+      expect(isOff()).toBe(true);
       expect(lines.map((line) => line.failed_in_a_row)).toEqual([25, 60]);
     });
 

@@ -12,7 +12,13 @@ import {
   webhookSet,
 } from '../../support/accounts/account-samples.ts';
 import { directoryOf } from '../../support/accounts/directory-of.ts';
-import { answered, claimOptions, newDelivery, retryAt } from '../../support/deliveries/deliveries.ts';
+import {
+  answered,
+  claimFrom,
+  claimOptions,
+  newDelivery,
+  retryAt,
+} from '../../support/deliveries/deliveries.ts';
 import { MemoryStores } from '../../support/engines/memory-stores.ts';
 
 const OTHER = 'bbbbbbbbbb';
@@ -41,7 +47,8 @@ async function watching(
     },
     /** Claims one delivery of the webhook. */
     async claim(prefix: string) {
-      const { claimed } = await queue.claim(
+      const claimed = await claimFrom(
+        queue,
         claimOptions(nowMs, { limit: 1, laneCapacity: (lane) => (lane === prefix ? 1 : 0) }),
       );
       const [claim] = claimed;

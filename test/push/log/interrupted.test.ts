@@ -176,24 +176,38 @@ test('no delivery escapes a withdrawal that comes just before it is stored or ma
   for (const { id } of [fresh, other]) expect((await queue.find(id))?.state).toBe('withdrawn');
 });
 
-test('a claim takes what is left where another process claims some of it after it was chosen', async () => {
+test('a lease takes the rest where another process has taken some of it after it was chosen', async () => {
   const stores = new MemoryStores();
   const queue = openOn(stores);
-  const batch = Array.from({ length: 9 }, (_, n) => newDelivery(n, { createdAtMs: n }));
+  const batch = Array.from({ length: 5 }, (_, n) => newDelivery(n, { createdAtMs: n }));
   await queue.enqueue(batch);
   const taken: string[] = [];
-  const elsewhere = (limit: number) => async () => {
-    for (const { id } of await claimFrom(queue, claimOptions(1_000, { limit }))) taken.push(id);
+  const elsewhere = async () => {
+    for (const { id } of await claimFrom(queue, claimOptions(1_000, { limit: 2 }))) taken.push(id);
   };
   const ids = (of: readonly { readonly id: string }[]) => of.map(({ id }) => id);
-  const byLimit = await claimFrom(overtaken(stores, elsewhere(2)), claimOptions(1_000, { limit: 3 }));
-  expect([...taken, ...ids(byLimit)]).toEqual(ids(batch.slice(0, 5)));
-  const two = claimOptions(1_000, { laneCapacity: () => 2 });
-  const byCapacity = await claimFrom(overtaken(stores, elsewhere(1)), two);
-  expect([...taken.slice(2), ...ids(byCapacity)]).toEqual(ids(batch.slice(5, 8)));
-  await queue.report(byCapacity.map((claimed) => delivered(claimed, 1_000)));
-  expect(await countByState(queue)).toMatchObject({ pending: 7, delivered: 2 });
-  expect(ids(await claimFrom(queue, claimOptions(1_000)))).toEqual(ids(batch.slice(8)));
+  const left = await claimFrom(overtaken(stores, elsewhere), claimOptions(1_000, { limit: 3 }));
+  expect([taken, ids(left)]).toEqual([ids(batch.slice(0, 2)), ids(batch.slice(2, 3))]);
+  expect(ids(await claimFrom(queue, claimOptions(1_000)))).toEqual(ids(batch.slice(3)));
+});
+
+test('what ends between its lease and the reading of its record is not handed out', async () => {
+  const { stores, queue } = await filled();
+  await queue.enqueue([newDelivery(7, { prefix: 'ffffffffff' })]);
+  const tables = stores.open(DELIVERY_STORE, new FakeClock());
+  let isLeased = false;
+  const racing = openDeliveryLog(
+    interposed(tables, ['write', 'get'], async (call) => {
+      if (call === 'get' && isLeased) {
+        isLeased = false;
+        await queue.change({ kind: 'end lane', prefix: 'ffffffffff', reason: 'off' }, 2_000);
+      } else isLeased = call === 'write';
+    }),
+    new FakeClock(),
+  );
+  onTestFinished(() => racing.close());
+  expect(await claimFrom(racing, claimOptions(1_000))).toEqual([]);
+  expect(await countByState(queue, { prefix: 'ffffffffff' })).toMatchObject({ failed: 1, pending: 0 });
 });
 
 test('none of a batch is changed that another process has ended or made due again since it was found', async () => {
@@ -260,6 +274,6 @@ test('a delivery whose record has the form of an earlier build is not claimed to
   const tables = stores.open(DELIVERY_STORE, clock);
   const [row] = await tables.get(DELIVERIES, [owedOf(newDelivery(1))], ALL_COLUMNS);
   await tables.write([put(DELIVERIES, { ...(row as StoredRow), record: '{"head":"{}","fees":"{}"}' })]);
-  await expect(queue.claim(claimOptions(AT))).rejects.toThrow(/does not read/);
+  await expect(claimFrom(queue, claimOptions(AT))).rejects.toThrow(/does not read/);
   expect((await listed(queue)).map(({ state }) => state)).toEqual(['pending']);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Pace, type PaceOptions, type Slot } from '../../../src/push/pace/pace.ts';
+import { type Choice, Pace, type Slot } from '../../../src/push/pace/pace.ts';
 import type { AttemptOutcome } from '../../../src/push/queue/delivery.ts';
 import { answered, SUCCESS, TIMEOUT } from '../../support/deliveries/deliveries.ts';
 import { sentIn } from '../../support/deliveries/push.ts';
@@ -18,29 +18,49 @@ class Machine {
   foreign = '';
   refused = '';
   refusedUntilMs = 0;
+  urlOf: (prefix: string) => string | undefined = (prefix) => `https://${prefix.split('-')[0]}.example/`;
 
-  constructor(options: Partial<PaceOptions> = {}) {
+  constructor() {
     this.pace = new Pace({
-      termsOf: (prefix) => ({ url: `https://${prefix.split('-')[0]}.example/`, perSecond: this.perSecond }),
-      owns: (host) => host !== this.foreign,
-      openConnections: () => this.connections,
-      proxyWaitMs: (host) => (host === this.refused ? this.refusedUntilMs - this.nowMs : 0),
-      ...options,
+      owners: { owns: (host) => host !== this.foreign },
+      sender: {
+        openConnections: () => this.connections,
+        proxyWaitMs: (host) => (host === this.refused ? this.refusedUntilMs - this.nowMs : 0),
+      },
     });
   }
 
-  /** Claims once for these lanes, each with more due than it can get. */
+  /** Asks what may start of these lanes, each with so many due. */
+  choose(prefixes: readonly string[], count = Infinity): Choice {
+    const { perSecond } = this;
+    const wanted = prefixes.map((prefix) => ({ prefix, count, url: this.urlOf(prefix), perSecond }));
+    return this.pace.choose(wanted, this.nowMs);
+  }
+
+  /** How much of a lane may start. */
+  room(prefix: string): number {
+    return this.choose([prefix]).chosen.get(prefix) ?? 0;
+  }
+
+  /** Starts what may start of these lanes, each with more due than it can get. */
   claim(...prefixes: readonly string[]): Slot[] {
-    const grant = this.pace.grant(this.nowMs);
-    return prefixes.flatMap((prefix) =>
-      range(grant.laneCapacity(prefix)).map(() => this.pace.start(prefix, this.nowMs)),
-    );
+    const started: Slot[] = [];
+    for (;;) {
+      const some = this.start(this.choose(prefixes));
+      if (some.length === 0) return started;
+      started.push(...some);
+    }
   }
 
   /** As `claim`, of a lane with one delivery due. */
   one(prefix: string): Slot[] {
-    const count = Math.min(1, this.pace.grant(this.nowMs).laneCapacity(prefix));
-    return range(count).map(() => this.pace.start(prefix, this.nowMs));
+    return this.start(this.choose([prefix], 1));
+  }
+
+  start({ chosen }: Choice): Slot[] {
+    return [...chosen].flatMap(([prefix, count]) =>
+      range(count).map(() => this.pace.start(prefix, this.nowMs)),
+    );
   }
 
   end(slots: readonly Slot[], outcome: AttemptOutcome, askedMs: number | null = null, answerMs = 10): void {
@@ -76,22 +96,14 @@ describe('a lane', () => {
     expect(m.claim('a').length).toBeGreaterThan(2);
   });
 
-  test('gets nothing while it is blocked', () => {
-    const m = new Machine();
-    m.pace.setBlocked('a', true);
-    expect(m.claim('a')).toEqual([]);
-    m.pace.setBlocked('a', false);
-    expect(m.claim('a')).toHaveLength(1);
-  });
-
   test('gets no more than the operator allows a second, and its next moment is known', () => {
     const m = new Machine();
     m.perSecond = 4;
     m.end(m.claim('a'), SUCCESS);
     m.nowMs = 100;
-    const grant = m.pace.grant(m.nowMs);
-    expect(grant.laneCapacity('a')).toBe(0);
-    m.nowMs += grant.waitMs();
+    const { chosen, waitMs } = m.choose(['a']);
+    expect(chosen).toEqual(new Map());
+    m.nowMs += waitMs;
     expect(m.nowMs).toBeGreaterThan(200);
     expect(m.claim('a')).toHaveLength(1);
   });
@@ -103,8 +115,7 @@ describe('a lane', () => {
     const other = m.claim('a-2');
     expect(other).toHaveLength(1);
     m.end(other, SUCCESS);
-    const grant = m.pace.grant(m.nowMs);
-    expect([grant.laneCapacity('a-1'), grant.waitMs()]).toEqual([0, 30_000]);
+    expect(m.choose(['a-1'])).toMatchObject({ chosen: new Map(), waitMs: 30_000 });
     m.nowMs += 30_000;
     expect(m.claim('a-1')).toHaveLength(1);
   });
@@ -117,14 +128,13 @@ describe('a lane', () => {
       m.nowMs += 1;
     }
     m.end(m.claim('a'), SUCCESS);
-    expect(m.pace.grant(m.nowMs).laneCapacity('a')).not.toBe(2);
+    expect(m.room('a')).not.toBe(2);
   });
 
   test('that another process works on gets nothing, and is looked at again after a second', () => {
     const m = new Machine();
     m.foreign = 'https://a.example';
-    const grant = m.pace.grant(0);
-    expect([grant.laneCapacity('a'), grant.waitMs()]).toEqual([0, 1_000]);
+    expect(m.choose(['a'])).toMatchObject({ chosen: new Map(), waitMs: 1_000 });
     m.foreign = '';
     expect(m.claim('a')).toHaveLength(1);
   });
@@ -133,26 +143,27 @@ describe('a lane', () => {
     const m = new Machine();
     m.refused = 'https://a.example';
     m.refusedUntilMs = 400;
-    const grant = m.pace.grant(0);
-    expect([grant.laneCapacity('a'), grant.waitMs()]).toEqual([0, 400]);
+    expect(m.choose(['a'])).toMatchObject({ chosen: new Map(), waitMs: 400 });
     expect(m.claim('b')).toHaveLength(1);
     m.nowMs = 400;
     expect(m.claim('a')).toHaveLength(1);
   });
 
   test('whose URL changes is paced by the new host', () => {
-    let url = 'https://a.example/';
-    const m = new Machine({ termsOf: () => ({ url, perSecond: Infinity }) });
+    const m = new Machine();
+    m.urlOf = () => 'https://a.example/';
     m.warm('x');
-    expect(m.claim('x')).toHaveLength(WIDE);
-    url = 'https://b.example/';
-    expect(m.pace.grant(m.nowMs).laneCapacity('x')).toBe(0); // 32 of it are under way
-    const other = new Machine({ termsOf: () => ({ url, perSecond: Infinity }) });
-    expect(other.claim('x')).toHaveLength(1);
+    const before = m.claim('x');
+    expect(before).toHaveLength(WIDE);
+    m.urlOf = () => 'https://b.example/';
+    expect(m.room('x')).toBe(0); // 32 of it are under way
+    m.end(before, SUCCESS);
+    expect(m.room('x')).toBe(1);
   });
 
   test('without a URL has a pace of its own', () => {
-    const m = new Machine({ termsOf: () => ({ url: undefined, perSecond: Infinity }) });
+    const m = new Machine();
+    m.urlOf = () => undefined;
     expect(m.claim('a', 'b')).toHaveLength(2);
   });
 });
@@ -172,15 +183,6 @@ describe('a host', () => {
       expect(turns.filter((turn) => turn === prefix)).toHaveLength(3);
   });
 
-  test('does not keep room for a lane that has nothing due any more', () => {
-    const m = new Machine();
-    const first = m.claim('a-1', 'a-2');
-    expect(first.map(({ lane }) => lane.prefix)).toEqual(['a-1']);
-    m.end(first, answered(503));
-    for (const _ of range(2)) m.pace.grant(m.nowMs);
-    expect(m.claim('a-1')).toHaveLength(1);
-  });
-
   test('gives a webhook that gets no answer, while others of it do, no room of theirs', () => {
     const m = new Machine();
     m.warm('a-1');
@@ -195,10 +197,10 @@ describe('a host', () => {
     }
     const dead = m.claim('a-2');
     expect(dead).toHaveLength(1);
-    const before = m.pace.grant(m.nowMs).laneCapacity('a-1');
+    const before = m.room('a-1');
     expect(before).toBeGreaterThan(1);
     m.end(dead, TIMEOUT, null, 500);
-    expect(m.pace.grant(m.nowMs).laneCapacity('a-1')).toBe(before);
+    expect(m.room('a-1')).toBe(before);
   });
 
   test('that answers nobody has one attempt under way, whichever webhook it is', () => {
@@ -218,13 +220,13 @@ describe('a host', () => {
 });
 
 describe('in all', () => {
-  test('one claim takes at most a hundred deliveries, and no more than there is room for', () => {
+  test('one choice takes at most a hundred deliveries, and no more than there is room for', () => {
     const m = new Machine();
-    expect(m.pace.grant(0).limit).toBe(100);
-    const quick = range(16).map((n) => `q${n}`);
+    const quick = range(20).map((n) => `q${n}`);
     m.warm(...quick);
-    m.claim(...quick.slice(0, 15));
-    expect(m.pace.grant(m.nowMs).limit).toBe(ALL - 15 * WIDE);
+    const claims = range(7).map(() => m.start(m.choose(quick)).length);
+    expect(claims).toEqual([100, 100, 100, 100, 100, ALL - 500, 0]);
+    expect(m.pace.isFull).toBe(true);
   });
 
   test('new and slow hosts leave a quarter to quick ones, and failing webhooks a half', () => {
@@ -239,13 +241,26 @@ describe('in all', () => {
     expect(m.claim('quick-1')).toHaveLength(WIDE);
   });
 
-  test('deliveries that are stored together get what they want, and no more than there is room for', () => {
+  test('a lane gets no more than it wants, and leaves the rest to the others of its host', () => {
     const m = new Machine();
-    m.warm('a', 'b');
-    const wanted = [...range(3).map(() => ({ prefix: 'a' })), ...range(40).map(() => ({ prefix: 'b' }))];
-    const grant = m.pace.grant(m.nowMs, wanted);
-    expect([grant.laneCapacity('a'), grant.laneCapacity('b')]).toEqual([3, WIDE]);
-    expect(grant.laneCapacity('b')).toBe(WIDE); // it is granted once
+    m.warm('a-1', 'a-2');
+    const { chosen } = m.pace.choose(
+      [3, 40].map((count, n) => ({
+        ...{ prefix: `a-${n + 1}`, count },
+        url: m.urlOf('a'),
+        perSecond: Infinity,
+      })),
+      m.nowMs,
+    );
+    expect(Object.fromEntries(chosen)).toEqual({ 'a-1': 3, 'a-2': WIDE });
+  });
+
+  test('a choice reserves nothing: the same question has the same answer until something starts', () => {
+    const m = new Machine();
+    const first = m.choose(['a-1', 'a-2']);
+    expect(m.choose(['a-1', 'a-2'])).toEqual(first);
+    m.start(first);
+    expect(m.choose(['a-1', 'a-2']).chosen).toEqual(new Map());
   });
 
   test('a place that ends without an attempt is free again, and changes nothing else', () => {
@@ -262,7 +277,7 @@ describe('in all', () => {
     m.end(m.claim('a').slice(0, 1), answered(429), 60_000); // one a minute
     /** Whether nothing more may start right after an attempt. */
     const learned = (): boolean => {
-      m.pace.grant(m.nowMs);
+      m.choose([]);
       m.end(m.claim('a'), SUCCESS);
       return m.claim('a').length === 0;
     };

@@ -1,8 +1,10 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import type { Sender } from '../../../src/push/sender/sender.ts';
-import type { SendResult } from '../../../src/push/sender/timed-send.ts';
 import { deliveryMetrics } from '../../../src/service/ops/delivery-metrics.ts';
+import { SUCCESS } from '../../support/deliveries/deliveries.ts';
+import { sentIn } from '../../support/deliveries/push.ts';
+
+const FIRST = { cycle: 1, attemptNumber: 1 };
 
 function counted() {
   const registry = new Registry();
@@ -16,11 +18,7 @@ function counted() {
 
 test('a request that cannot be signed counts as a failed attempt without a time', async () => {
   const { metrics, values } = counted();
-  expect(metrics.signed(() => 'request')).toBe('request');
-  const unsigned = () => {
-    throw new RangeError('no master key');
-  };
-  expect(() => metrics.signed(unsigned)).toThrow('no master key');
+  metrics.unsigned();
   expect(await values('fuel_delivery_attempts_total')).toEqual([
     'fuel_delivery_attempts_total{outcome="delivered",kind=""} 0',
     'fuel_delivery_attempts_total{outcome="failed",kind="secret"} 1',
@@ -31,27 +29,17 @@ test('a request that cannot be signed counts as a failed attempt without a time'
   ]);
 });
 
-test('an attempt is under way until it has ended, also where the sender fails', async () => {
+test('an attempt is under way until it has ended, and counts if something was sent', async () => {
   const { metrics, values } = counted();
-  const result = Promise.withResolvers<SendResult>();
-  let closed = 0;
-  const sender: Sender = {
-    send: () => result.promise,
-    openConnections: () => 3,
-    proxyWaitMs: () => 0,
-    close: async () => {
-      closed += 1;
-    },
-  };
-  const over = metrics.over(sender);
-  expect(over.openConnections('https://a.example')).toBe(3);
-  const sending = over.send({} as never);
-  expect(await values('fuel_deliveries_in_flight')).toEqual(['fuel_deliveries_in_flight 1']);
-  result.reject(new Error('a fault'));
-  await expect(sending).rejects.toThrow('a fault');
+  metrics.attempting();
+  metrics.attempting();
+  expect(await values('fuel_deliveries_in_flight')).toEqual(['fuel_deliveries_in_flight 2']);
+  metrics.attempted(FIRST, sentIn(20, SUCCESS), {});
+  metrics.attempted(FIRST, { ...sentIn(20, SUCCESS), isWithheld: true }, {});
   expect(await values('fuel_deliveries_in_flight')).toEqual(['fuel_deliveries_in_flight 0']);
-  await over.close();
-  expect(closed).toBe(1);
+  expect(await values('fuel_delivery_attempt_duration_seconds_count')).toEqual([
+    'fuel_delivery_attempt_duration_seconds_count 1',
+  ]);
 });
 
 test('the webhooks that wait for their receivers are as many as were last said', async () => {
@@ -68,6 +56,6 @@ test('a redelivery is counted with its first attempt', async () => {
     [2, 1],
     [2, 2],
   ] as const)
-    metrics.attempting({ cycle, attemptNumber });
+    metrics.attempted({ cycle, attemptNumber }, sentIn(20, SUCCESS), {});
   expect(await values('fuel_redeliveries_total')).toEqual(['fuel_redeliveries_total 1']);
 });

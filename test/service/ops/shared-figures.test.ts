@@ -12,7 +12,7 @@ import {
   webhookSet,
 } from '../../support/accounts/account-samples.ts';
 import { directoryOf } from '../../support/accounts/directory-of.ts';
-import { claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
+import { claimFrom, claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { replacing } from '../../support/interposed.ts';
 import { memoryLog } from '../../support/service/api.ts';
 import { confirmed } from '../../support/transactions/e2e-samples.ts';
@@ -120,7 +120,8 @@ describe('the figures that are the same in every process', () => {
     clock.advance(400_000);
     expect(await stuck()).toBe(0); // the delivery may be the next one of a backlog
     clock.advance(15_000);
-    const { claimed } = await queue.claim(
+    const claimed = await claimFrom(
+      queue,
       claimOptions(clock.now(), { laneCapacity: (lane) => (lane === PREFIX ? 0 : 1) }),
     );
     await queue.report(claimed.map((claim) => delivered(claim, clock.now())));

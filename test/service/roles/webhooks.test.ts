@@ -123,7 +123,7 @@ describe('the webhooks role', () => {
     const m = await machine();
     const { state, engines } = endingSlowly(m.engines);
     const broken = replacing(engines.queue(), {
-      claim: () => Promise.reject(new TypeError('a fault')),
+      heads: () => Promise.reject(new TypeError('a fault')),
     });
     const tasks = getTasks().size;
     await expect(m.start({ ...engines, queue: () => broken }).ended).rejects.toThrow('a fault');
@@ -179,7 +179,7 @@ describe('the webhooks role', () => {
       'the delivery log',
       ({ engines }: Machine): Engines => {
         const broken = replacing(engines.queue(), {
-          claim: () => Promise.reject(new TypeError('a fault')),
+          heads: () => Promise.reject(new TypeError('a fault')),
         });
         return { ...engines, queue: () => broken };
       },

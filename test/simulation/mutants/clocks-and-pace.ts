@@ -4,8 +4,8 @@ export const CLOCKS_AND_PACE: readonly Mutant[] = [
   {
     name: 'claims and attempts that a wrong clock puts off',
     file: 'src/push/log/claim.ts',
-    from: '  if (corrected.length === 0) return [];',
-    to: '  if (corrected.length >= 0) return [];',
+    from: 'find([1], MAX_CORRECTED, { from: nowMs + leaseMs + 1 })',
+    to: 'find([1], MAX_CORRECTED, { from: Infinity })',
   },
   {
     name: 'a removal that trusts every clock',
@@ -34,8 +34,8 @@ export const CLOCKS_AND_PACE: readonly Mutant[] = [
   {
     name: 'every process works on every host',
     file: 'src/push/pace/pace.ts',
-    from: 'if (lane.isBlocked || !this.#options.owns(host.name)) return 0;',
-    to: 'if (lane.isBlocked) return 0;',
+    from: 'if (!this.#options.owners.owns(host.name)) return 0;',
+    to: '',
   },
   {
     name: 'a host whose losses do not narrow it',
@@ -57,8 +57,38 @@ export const CLOCKS_AND_PACE: readonly Mutant[] = [
   },
   {
     name: 'a lane that nobody looks at again when the pace of its receiver allows it',
-    file: 'src/push/dispatch/claims.ts',
-    from: 'return Math.min((nextAtMs ?? Infinity) - clock.now(), grant.waitMs());',
-    to: 'return (nextAtMs ?? Infinity) - clock.now();',
+    file: 'src/push/dispatch/dispatcher.ts',
+    from: 'Math.max(heads.nextAtMs ?? Infinity, soonestMs), clock.now() + waitMs);',
+    to: 'Math.max(heads.nextAtMs ?? Infinity, soonestMs));',
+  },
+  {
+    name: 'a lease that ignores the version',
+    file: 'src/push/log/claim.ts',
+    from: 'return change(DELIVERIES, owedOf(delivery), next, { as: { version } });',
+    to: 'return change(DELIVERIES, owedOf(delivery), next);',
+  },
+  {
+    name: 'a leased delivery that is sent although it has ended meanwhile',
+    file: 'src/push/log/claim.ts',
+    from: 'lease === token && !withdrawn.has(transaction_id)',
+    to: 'true',
+  },
+  {
+    name: 'an attempt whose end the pace is not told',
+    file: 'src/push/dispatch/dispatcher.ts',
+    from: 'if (made !== undefined) this.#pace.end(slot, steady.now(), made);',
+    to: '',
+  },
+  {
+    name: 'a choice that relies on another one whose deliveries have not started',
+    file: 'src/push/dispatch/dispatcher.ts',
+    from: 'await this.#leasing.run(() => this.#store(some));',
+    to: 'await this.#store(some);',
+  },
+  {
+    name: 'a switch-off that is waited for until the process ends',
+    file: 'src/push/health/health-watch.ts',
+    from: '    this.recovered(prefix);\n    this.#switchingOff.delete(prefix);',
+    to: '    this.recovered(prefix);',
   },
 ];

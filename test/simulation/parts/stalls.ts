@@ -5,15 +5,15 @@ const CALM_MS = 60_000;
 /** Enough attempts for a process to learn that the receiver takes several at once. It forgets that after three seconds. */
 const MANY = 20;
 const ALL_TAKEN_MS = 1_500;
-/** These are claimed together, and their receiver is slow then: some attempts are under way when others have ended. */
+/** These are leased together, and their receiver is slow then: some attempts are under way when others have ended. */
 const SOME = 8;
 
 /**
- * Stalls the claim of some deliveries, as for the lock of a file or a slow server, so that it may have ended before it is
- * committed. The claim leaves nothing else that is due, so the same process could claim them again as soon as there is room
+ * Stalls the lease of some deliveries, as for the lock of a file or a slow server, so that it may have ended before it is
+ * committed. The lease leaves nothing else that is due, so the same process could claim them again as soon as there is room
  * for another attempt, while some of the first attempts are under way.
  */
-export async function stallClaim(
+export async function stallLease(
   simulation: Simulation,
   { prefix, host }: Customer,
   record: (count: number) => Promise<void>,
@@ -24,19 +24,19 @@ export async function stallClaim(
   receiver.become('well', timeline.nowMs);
   await record(MANY);
   await timeline.pause(ALL_TAKEN_MS);
-  simulation.stallsClaim = ({ nowMs, laneCapacity }) => {
+  simulation.stallsLease = ({ nowMs, chosen }) => {
     const waiting = stores.queue.due.filter(
       ({ owed, progress: { dueAtMs, leaseToken } }) =>
         owed.prefix === prefix && leaseToken === null && (dueAtMs ?? 0) <= nowMs,
     ).length;
-    const stalls = waiting > 1 && waiting <= laneCapacity(prefix);
+    const stalls = waiting > 1 && waiting <= (chosen.get(prefix) ?? 0);
     if (stalls) {
-      simulation.stallsClaim = () => false;
+      simulation.stallsLease = () => false;
       receiver.become('slow', timeline.nowMs);
     }
     return stalls;
   };
   await record(SOME);
   await timeline.pause(CALM_MS);
-  simulation.stallsClaim = () => false;
+  simulation.stallsLease = () => false;
 }

@@ -1,5 +1,5 @@
 import { FuelError } from '../../../src/base/errors.ts';
-import type { ClaimOptions, QueueChange } from '../../../src/push/queue/delivery-queue.ts';
+import type { LeaseTerms, QueueChange } from '../../../src/push/queue/delivery-queue.ts';
 import type { Chance } from '../core/chance.ts';
 import type { Owner, Timeline } from '../core/timeline.ts';
 
@@ -34,8 +34,8 @@ interface GateParts {
   readonly chance: Chance;
   /** Returns the current rates; none in a quiet time. */
   readonly rates: () => FaultRates;
-  /** True if this claim stalls for certain. */
-  readonly stallsClaim: (options: ClaimOptions) => boolean;
+  /** True if this lease stalls for certain. */
+  readonly stallsLease: (terms: LeaseTerms) => boolean;
   /** True if a process can reach a store. */
   readonly isReachable: (process: Owner, store: StoreName) => boolean;
   readonly onFault: (process: Owner, what: string) => void;
@@ -46,7 +46,7 @@ interface GateParts {
 
 /** Makes the gate between a process and its stores, where things go wrong. */
 export function gateOf(parts: GateParts): (process: Owner) => Gate {
-  const { timeline, chance, rates, stallsClaim, isReachable, onFault, end, onCall } = parts;
+  const { timeline, chance, rates, stallsLease, isReachable, onFault, end, onCall } = parts;
   return (process) => async (store, method, args, call) => {
     if (!process.isAlive) return never();
     const what = `${store}.${method}`;
@@ -69,7 +69,7 @@ export function gateOf(parts: GateParts): (process: Owner) => Gate {
     }
     if (slow > 0 && chance.is(slow)) await timeline.pause(chance.int(MAX_SLOW_MS), process);
     const isStalled =
-      (what === 'queue.claim' && stallsClaim(args[0] as ClaimOptions)) ||
+      (what === 'queue.lease' && stallsLease(args[1] as LeaseTerms)) ||
       (stalls > 0 && isWrite && store === 'queue' && chance.is(stalls));
     if (isStalled) {
       const forMs = chance.int(MAX_STALL_MS);
@@ -104,7 +104,7 @@ export function gateOf(parts: GateParts): (process: Owner) => Gate {
 
 /** True if a write changes anything. An empty one is a heartbeat. */
 function isSomething(method: string, [first]: readonly unknown[]): boolean {
-  if (method === 'claim') return false;
+  if (method === 'lease') return false;
   if (method === 'change') return (first as QueueChange).kind !== 'enabled'; // at each start
   return !Array.isArray(first) || first.length > 0;
 }

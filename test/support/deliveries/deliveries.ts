@@ -6,7 +6,7 @@ import type {
   DeliveryReport,
   NewDelivery,
 } from '../../../src/push/queue/delivery.ts';
-import type { ClaimOptions, DeliveryQueue } from '../../../src/push/queue/delivery-queue.ts';
+import type { DeliveryQueue, HeadsOptions, LeaseTerms } from '../../../src/push/queue/delivery-queue.ts';
 import { sampleRecord } from '../transactions/records.ts';
 
 const NAMESPACE = '5f0f9d0e-3c8e-4a53-9d0c-2f6f0a1d7b11';
@@ -58,20 +58,36 @@ export const CUT: AttemptOutcome = {
   answer: null,
 };
 
-/** Claims deliveries and returns those that were handed out. */
+/** How a test claims. It fits `heads`, `lease` and `enqueue`. */
+export interface ClaimOptions extends HeadsOptions, LeaseTerms {
+  /** The most deliveries that are claimed. */
+  readonly limit: number;
+  readonly laneCapacity: (prefix: string) => number;
+}
+
+/** Claims deliveries with the simplest pace: as many of each lane as it has capacity for, the first lanes first. */
 export async function claimFrom(
-  queue: Pick<DeliveryQueue, 'claim'>,
+  queue: Pick<DeliveryQueue, 'heads' | 'lease'>,
   options: ClaimOptions,
 ): Promise<readonly ClaimedDelivery[]> {
-  return (await queue.claim(options)).claimed;
+  const { lanes } = await queue.heads(options);
+  const chosen = new Map<string, number>();
+  let left = options.limit;
+  for (const { prefix, count } of lanes) {
+    const most = Math.max(0, Math.min(count, options.laneCapacity(prefix), left));
+    chosen.set(prefix, most);
+    left -= most;
+  }
+  return queue.lease(lanes, { ...options, chosen });
 }
 
 export function claimOptions(nowMs: number, overrides: Partial<ClaimOptions> = {}): ClaimOptions {
-  return {
+  const options = {
     ...{ nowMs, holder: 'one', leaseMs: 5_000, longestWaitMs: 360_000, limit: 100 },
     laneCapacity: () => 100,
     ...overrides,
   };
+  return { ...options, chosen: { get: (prefix) => Math.max(0, options.laneCapacity(prefix)) } };
 }
 
 /** The attempt that a claim asks for. It takes a quarter of a second. */

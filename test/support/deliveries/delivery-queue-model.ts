@@ -6,7 +6,7 @@ import type {
   NewDelivery,
   WebhookHealth,
 } from '../../../src/push/queue/delivery.ts';
-import type { ClaimOptions } from '../../../src/push/queue/delivery-queue.ts';
+import type { ClaimOptions } from './deliveries.ts';
 
 /** A delivery as the model keeps it, with facts that the port never shows. */
 interface Entry {
@@ -165,12 +165,10 @@ export class DeliveryQueueModel {
     streak.failedAtMs = streak.failedAtMs.filter((atMs) => atMs >= enabledAtMs);
   }
 
-  /** Returns when the next delivery is due, leaving out lanes with something due already. */
+  /** Returns when the next delivery is due, or a lease ends. */
   nextAtMs(nowMs: number): number | undefined {
-    const pending = this.#of(({ dueAtMs }) => dueAtMs !== null).map(({ shown }) => shown);
-    const lanes = Map.groupBy(pending, ({ prefix }) => prefix);
-    const heads = [...lanes.values()].map((lane) => Math.min(...lane.map(({ dueAtMs }) => dueAtMs ?? 0)));
-    const later = heads.filter((atMs) => atMs > nowMs);
+    const times = [...this.entries.values()].flatMap(({ shown }) => shown.dueAtMs ?? []);
+    const later = times.filter((atMs) => atMs > nowMs);
     return later.length === 0 ? undefined : Math.min(...later);
   }
 

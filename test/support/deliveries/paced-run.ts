@@ -74,7 +74,7 @@ export class PacedRun {
   #isClaiming = false;
 
   constructor(options: PacedRunOptions) {
-    const { receivers, lanes, each, random, perSecond = Infinity } = options;
+    const { receivers, lanes, each, random } = options;
     this.#options = options;
     this.#receivers = new Map(
       Object.entries(receivers).flatMap(([url, plan]) => {
@@ -86,10 +86,8 @@ export class PacedRun {
       }),
     );
     this.#pace = new Pace({
-      termsOf: (prefix) => ({ url: lanes[prefix], perSecond }),
-      owns: () => true,
-      openConnections: (host) => this.#connectionsTo(host).length,
-      proxyWaitMs: () => 0,
+      owners: { owns: () => true },
+      sender: { openConnections: (host) => this.#connectionsTo(host).length, proxyWaitMs: () => 0 },
     });
     for (const lane of Object.keys(lanes)) {
       if (options.areNew) this.#pace.enabled(lane, 0, 0);
@@ -132,12 +130,13 @@ export class PacedRun {
 
   #claim(): void {
     if (this.#isClaiming) return;
-    const grant = this.#pace.grant(this.#nowMs);
-    const claimed: Waiting[] = [];
-    for (const [lane, due] of this.#due)
-      if (due.length > 0)
-        claimed.push(...due.splice(0, Math.min(grant.laneCapacity(lane), grant.limit - claimed.length)));
-    this.#wakeAtMs = claimed.length > 0 ? Infinity : this.#nowMs + Math.max(1, Math.ceil(grant.waitMs()));
+    const { lanes, perSecond = Infinity } = this.#options;
+    const wanted = [...this.#due]
+      .filter(([, due]) => due.length > 0)
+      .map(([prefix, due]) => ({ prefix, count: due.length, url: lanes[prefix], perSecond }));
+    const { chosen, waitMs } = this.#pace.choose(wanted, this.#nowMs);
+    const claimed = [...chosen].flatMap(([lane, count]) => this.#due.get(lane)?.splice(0, count) ?? []);
+    this.#wakeAtMs = claimed.length > 0 ? Infinity : this.#nowMs + Math.max(1, Math.ceil(waitMs));
     if (claimed.length === 0) return;
     this.#isClaiming = true;
     this.#after(CLAIM_MS, () => {

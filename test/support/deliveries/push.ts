@@ -13,6 +13,7 @@ import {
 import type { EventStore } from '../../../src/event-store/event-store.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
+import type { DeliveryMetrics } from '../../../src/push/dispatch/attempt.ts';
 import { Dispatcher } from '../../../src/push/dispatch/dispatcher.ts';
 import { longestWaitMs } from '../../../src/push/dispatch/retry-schedule.ts';
 import { AccountHistory } from '../../../src/push/fan-out/account-history.ts';
@@ -35,6 +36,13 @@ const AUTHOR = { actor: 'test', command: 'test' };
 /** The retry delays of the specification. */
 const RETRY_DELAYS_MS = [30_000, 150_000];
 const RETENTION_MS = 90 * 86_400_000;
+
+export const NO_METRICS: DeliveryMetrics = {
+  waitingLanes: () => undefined,
+  unsigned: () => undefined,
+  attempting: () => undefined,
+  attempted: () => undefined,
+};
 
 /** A result of an exchange on a kept connection. */
 export function sentIn(answerMs: number, outcome: AttemptOutcome): SendResult {
@@ -158,7 +166,7 @@ export class PushMachine {
       holder: 'test',
       owners: { look: async () => undefined, owns: () => true },
       steady: clock.steady,
-      onWaiting: () => undefined,
+      metrics: NO_METRICS,
     });
     this.#process = process;
     this.#directory = directory;

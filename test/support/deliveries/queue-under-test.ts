@@ -1,8 +1,8 @@
 import { onTestFinished } from 'vitest';
 import type { ClaimedDelivery, DeliveryState, NewDelivery } from '../../../src/push/queue/delivery.ts';
-import type { ClaimOptions, DeliveryQueue } from '../../../src/push/queue/delivery-queue.ts';
+import type { DeliveryQueue } from '../../../src/push/queue/delivery-queue.ts';
 import type { FakeClock } from '../fake-clock.ts';
-import { claimFrom, claimOptions } from './deliveries.ts';
+import { type ClaimOptions, claimFrom, claimOptions } from './deliveries.ts';
 
 export interface QueueUnderTest {
   /** Empty. */

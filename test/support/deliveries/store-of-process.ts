@@ -1,7 +1,7 @@
 import type { DeliveryQueue } from '../../../src/push/queue/delivery-queue.ts';
 import type { ChangeListener, ChangeSignal } from '../../../src/tables/tables.ts';
 
-const COMMITS = new Set(['enqueue', 'claim', 'report', 'change']);
+const COMMITS = new Set(['enqueue', 'lease', 'report', 'change']);
 
 export type CommitWatcher = (
   name: string,

@@ -28,7 +28,6 @@ class Follower {
   readonly work = new AccountWork({
     queue: { change: async () => 0, heldAccounts: async () => [] },
     directory: this.directory,
-    onChanged: () => undefined,
   });
 
   apply(events: Iterable<DirectoryEvent>): this {
