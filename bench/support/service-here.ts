@@ -1,5 +1,6 @@
 import { systemClock } from '../../src/base/clock.ts';
-import { type Config, ROLES } from '../../src/base/config/config.ts';
+import type { Config } from '../../src/base/config/config.ts';
+import { ROLES } from '../../src/base/config/settings.ts';
 import { createLog } from '../../src/base/log.ts';
 import { startProcess } from '../../src/operator/serve/start-process.ts';
 import type { Service } from '../../src/service/service.ts';

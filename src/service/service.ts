@@ -1,7 +1,8 @@
 import type Koa from 'koa';
 import type { Directory } from '../accounts/directory/fold/directory.ts';
 import { type Clock, steadyClock } from '../base/clock.ts';
-import type { Config, Role } from '../base/config/config.ts';
+import type { Config } from '../base/config/config.ts';
+import type { Role } from '../base/config/settings.ts';
 import type { DiskState } from '../base/disk/disk.ts';
 import { urlHost } from '../base/listen.ts';
 import type { Log } from '../base/log.ts';

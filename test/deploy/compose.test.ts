@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { ROLES, type Role } from '../../src/base/config/config.ts';
 import { sealKeysIn } from '../../src/base/config/seal-keys.ts';
+import { ROLES, type Role } from '../../src/base/config/settings.ts';
 import { loadConfig, showConfig } from '../../src/engines/engines.ts';
 import {
   type ComposeFile,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { ROLES } from '../../src/base/config/config.ts';
+import { ROLES } from '../../src/base/config/settings.ts';
 import { loadConfig, showConfig } from '../../src/engines/engines.ts';
 import { isPublicAddress } from '../../src/push/targets/public-address.ts';
 import { SEAL_KEY } from '../support/service/production.ts';

@@ -20,8 +20,8 @@ const URL = 'toy://ada:pepper@host:1/';
 /** An engine for the tables alone; what it is opened with is in `folder`. */
 function toy(folder = temporaryFolder(), name = 'TOY'): Engine {
   const settings = {
-    [`${name}_URL`]: secret(optional(startsWith('toy://'))),
-    [`${name}_SIZE`]: setting('3', positiveInteger),
+    [`${name}_URL`]: secret(optional(startsWith('toy://'), 'The box.')),
+    [`${name}_SIZE`]: setting('3', positiveInteger, 'How many toys.'),
   };
   return {
     name: name.toLowerCase(),

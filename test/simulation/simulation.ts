@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ROLES, type Role } from '../../src/base/config/config.ts';
+import { ROLES, type Role } from '../../src/base/config/settings.ts';
 import type { LeaseTerms } from '../../src/push/queue/delivery-queue.ts';
 import { Chance } from './core/chance.ts';
 import { History } from './core/history.ts';

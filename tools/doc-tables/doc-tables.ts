@@ -1,5 +1,8 @@
 import { posix } from 'node:path';
+import type { SettingTable } from '../../src/base/config/setting.ts';
+import { NEEDED_IN_PRODUCTION, ownSettings, ROLES } from '../../src/base/config/settings.ts';
 import { readDisk } from '../../src/base/disk/disk.ts';
+import { servers } from '../../src/engines/engines.ts';
 import { addDiskMetrics, addReadiness, createMetrics } from '../../src/service/ops/metrics.ts';
 
 /** A page with a table that is made from the code, between two comments that name it. */
@@ -28,10 +31,18 @@ export interface AlertRule {
 }
 
 const WATCHING = 'docs/operations/watching.md';
+const RUNNING = 'docs/operations/running.md';
 
 /** Returns every table that documents have from the code. */
 export function madeTables(rules: readonly AlertRule[]): MadeTable[] {
-  return [{ page: WATCHING, name: 'metrics', text: () => metricsTable(declaredMetrics(), rules) }];
+  return [
+    { page: WATCHING, name: 'metrics', text: () => metricsTable(declaredMetrics(), rules) },
+    {
+      page: RUNNING,
+      name: 'settings',
+      text: () => settingsTable([ownSettings, ...servers.map(({ settings }) => settings)]),
+    },
+  ];
 }
 
 /** Returns the metrics of one process with its threads, including Node's own. */
@@ -61,9 +72,28 @@ function fromWatching(path: string): string {
   return link.replace('watching.md#', '#');
 }
 
+/** Returns a row for each setting: its default, what it is for, and which roles need it in production. */
+function settingsTable(tables: readonly SettingTable[]): string {
+  const rows = tables.flatMap((table) =>
+    Object.entries(table).map(([name, { fallback, about }]) => [
+      `\`${name}\``,
+      fallback === undefined ? 'none' : `\`${fallback}\``,
+      about,
+      inProduction(name),
+    ]),
+  );
+  return tableOf([['Name', 'Default', 'Meaning', 'Production'], ...rows]);
+}
+
+function inProduction(setting: string): string {
+  const [roles] = NEEDED_IN_PRODUCTION.find(([, names]) => names.some((name) => name === setting)) ?? [[]];
+  if (roles.length === ROLES.length) return 'needed';
+  return roles.length === 0 ? '' : `needed by ${roles.map((role) => `\`${role}\``).join(', ')}`;
+}
+
 function tableOf([head = [], ...rows]: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`.replaceAll('|  |', '| |');
-  return line(head) + `|${'---|'.repeat(head.length)}\n` + rows.map(line).join('');
+  return [line(head), `|${'---|'.repeat(head.length)}\n`, ...rows.map(line)].join('');
 }
 
 /** Returns the page with the table in its place. Throws if the page does not name it. */

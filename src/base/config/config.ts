@@ -1,59 +1,12 @@
 import { closest, distance } from 'fastest-levenshtein';
 import { DAY_MS } from '../../domain/values/date-time.ts';
 import { FuelError } from '../errors.ts';
-import {
-  type Env,
-  optional,
-  readSettings,
-  type SettingTable,
-  secret,
-  setting,
-  textOf,
-  type ValuesOf,
-} from './setting.ts';
+import { type Env, readSettings, type SettingTable, textOf, type ValuesOf } from './setting.ts';
+import { MADE_WITH, NEEDED_IN_PRODUCTION, ownSettings, ROLES, type Role } from './settings.ts';
 import { trimmed } from './trimmed.ts';
-import * as read from './values.ts';
-
-/** The maximum number of retry delays. Each one adds an attempt. */
-const MAX_RETRIES = 10;
-
-/** The settings that every process has, whatever its engines are. */
-const core = {
-  FUEL_ENVIRONMENT: setting('staging', read.oneOf('staging', 'production')),
-  FUEL_DATA_DIR: setting('./data', read.text),
-  FUEL_LISTEN: setting('127.0.0.1:8443', read.address),
-  FUEL_TLS: setting('served', read.oneOf('served', 'terminated')),
-  FUEL_TLS_CERT: optional(read.text),
-  FUEL_TLS_KEY: optional(read.text),
-  FUEL_OPS_LISTEN: setting('127.0.0.1:9464', read.address),
-  FUEL_OPS_HOSTS: optional(read.list(read.hostName)),
-  FUEL_EDGE: setting('embedded', read.oneOf('embedded', 'external')),
-  FUEL_EDGE_TOKEN: secret(optional(read.list(read.token))),
-  FUEL_DIRECTORY_MAX_AGE: setting('60s', read.duration),
-  FUEL_TRUSTED_PROXIES: optional(read.list(read.cidr)),
-  FUEL_MASTER_KEY: secret(optional(read.list(read.masterKey))),
-  FUEL_SEAL_KEY: secret(optional(read.sealKeys)),
-  FUEL_IMAGES_ENDPOINT: setting('https://photos.example.com', read.urlWithoutCredentials('https:', 'http:')),
-  FUEL_IMAGES_REGION: setting('us-east-1', read.text),
-  FUEL_IMAGES_BUCKET: setting('fuel-photos', read.text),
-  FUEL_IMAGES_ACCESS_KEY_ID: setting('SAMPLEACCESSKEY', read.text),
-  FUEL_IMAGES_SECRET_ACCESS_KEY: secret(setting('sample-secret-access-key', read.text)),
-  FUEL_SMTP_URL: secret(optional(read.url('smtp:', 'smtps:'))),
-  FUEL_MAIL_FROM: optional(read.sender),
-  FUEL_OPERATOR_EMAIL: optional(read.email),
-  FUEL_OPERATOR_LOGIN: optional(read.text),
-  FUEL_WEBHOOK_ALLOW_PRIVATE: setting('false', read.boolean),
-  FUEL_WEBHOOK_RETRY_DELAYS: setting('30s,150s', retryDelays),
-  FUEL_WEBHOOK_CA: optional(read.text),
-  FUEL_WEBHOOK_PROXY: secret(optional(read.proxy)),
-  FUEL_DELIVERY_RETENTION_DAYS: setting('90', read.positiveInteger),
-  FUEL_REQUEST_LOG_DAYS: setting('30', read.positiveInteger),
-  FUEL_STOP_DELAY: setting('2s', read.duration),
-  FUEL_LOG_LEVEL: setting('info', read.oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent')),
-} as const;
 
 /** The values of the settings. */
-export type Config = ValuesOf<typeof core> & {
+export type Config = ValuesOf<typeof ownSettings> & {
   /** The engines' settings that are set, as text by name. Each engine reads its own with its own table. */
   readonly ofEngines: Readonly<Record<string, string>>;
 };
@@ -73,36 +26,9 @@ const LETTERS_PER_ERROR = 5;
 /** User and password before the host of a URL. They must never be shown. */
 const CREDENTIALS = /:\/\/.*@/s;
 
-/** The roles that a process can have. By default it has all of them. */
-export const ROLES = ['api', 'projector', 'webhooks', 'notices'] as const;
-export type Role = (typeof ROLES)[number];
-
-/** The settings that each role requires in production. A secret is only given to the processes that use it. */
-const NEEDED_IN_PRODUCTION: readonly (readonly [readonly Role[], readonly (keyof typeof core)[]])[] = [
-  [ROLES, ['FUEL_MASTER_KEY']],
-  [['projector'], ['FUEL_SEAL_KEY']], // it seals the log
-  [
-    ['api', 'webhooks'], // they sign links to photos
-    [
-      'FUEL_IMAGES_ENDPOINT',
-      'FUEL_IMAGES_REGION',
-      'FUEL_IMAGES_BUCKET',
-      'FUEL_IMAGES_ACCESS_KEY_ID',
-      'FUEL_IMAGES_SECRET_ACCESS_KEY',
-    ],
-  ],
-  [['notices'], ['FUEL_SMTP_URL', 'FUEL_MAIL_FROM', 'FUEL_OPERATOR_EMAIL']],
-];
-
-/** The command that generates each secret. */
-const MADE_WITH: Readonly<Partial<Record<keyof typeof core, string>>> = {
-  FUEL_MASTER_KEY: 'openssl rand -base64 32',
-  FUEL_SEAL_KEY: 'openssl genpkey -algorithm ed25519',
-};
-
 /** Makes a reader of the environment for a service whose engines have these settings. */
 export function configReader(ofEngines: SettingTable) {
-  const settings: SettingTable = { ...core, ...ofEngines };
+  const settings: SettingTable = { ...ownSettings, ...ofEngines };
   return {
     /**
      * Reads the settings from the environment. Throws `CONFIG_INVALID` with all faults together. `purpose` is `serve`
@@ -198,7 +124,7 @@ function readAll(
   ofEngines: SettingTable,
   env: Env,
 ): { readonly config: Partial<Config>; readonly faults: ReadonlyMap<string, string> } {
-  const own = readSettings(core, env);
+  const own = readSettings(ownSettings, env);
   const engines = readSettings(ofEngines, env);
   const given = Object.keys(engines.values).flatMap((name) => {
     const text = textOf(env, name);
@@ -250,11 +176,4 @@ export function retentionMs({ FUEL_DELIVERY_RETENTION_DAYS: days }: Config): num
 /** The requests of keys are kept for this long. */
 export function requestLogMs({ FUEL_REQUEST_LOG_DAYS: days }: Config): number {
   return days * DAY_MS;
-}
-
-function retryDelays(text: string): readonly number[] {
-  const delays = read.list(read.duration)(text);
-  if (delays.length > MAX_RETRIES)
-    throw new Error(`must be at most ${MAX_RETRIES} waits, before attempts 2, 3, …, such as 30s,150s`);
-  return delays;
 }

@@ -1,10 +1,12 @@
 import { trimmed } from './trimmed.ts';
 
-/** One environment variable: its default as text, how it is read, and whether it is a secret. */
+/** One environment variable: its default as text, how it is read, what it is for, and whether it is a secret. */
 export interface Setting<T> {
   readonly fallback: string | undefined;
   /** Throws an `Error` whose message says what the text must be. */
   readonly read: (text: string) => T;
+  /** What it is for and what it must be, in Markdown for docs/operations/running.md. */
+  readonly about: string;
   readonly secret?: true;
 }
 
@@ -20,13 +22,15 @@ export type Env = Readonly<Record<string, string | undefined>>;
 
 export const setting = <T>(
   fallback: string,
-  reader: (text: string) => T,
-): Setting<T> & { readonly fallback: string } => ({
-  fallback,
-  read: reader,
-});
+  read: (text: string) => T,
+  about: string,
+): Setting<T> & { readonly fallback: string } => ({ fallback, read, about });
 
-export const optional = <T>(reader: (text: string) => T) => ({ fallback: undefined, read: reader });
+export const optional = <T>(read: (text: string) => T, about: string) => ({
+  fallback: undefined,
+  read,
+  about,
+});
 
 export const secret = <S extends Setting<unknown>>(plain: S): S & { readonly secret: true } => ({
   ...plain,

@@ -5,7 +5,10 @@ import type { Engine } from '../../service/engines/engine.ts';
 
 const settings = {
   EVENTSTORE_URL: secret(
-    optional(startsWith('esdb://', 'esdb+discover://', 'kurrentdb://', 'kurrentdb+discover://')),
+    optional(
+      startsWith('esdb://', 'esdb+discover://', 'kurrentdb://', 'kurrentdb+discover://'),
+      'EventStoreDB or KurrentDB, instead of embedded events: `esdb://…`, `esdb+discover://…`, `kurrentdb://…` or `kurrentdb+discover://…`.',
+    ),
   ),
 };
 

@@ -6,8 +6,13 @@ import { stateOfVersion } from '../tables/server-store.ts';
 import type { MongoConnectionOptions } from './driver/connection.ts';
 
 const settings = {
-  MONGODB_URL: secret(optional(startsWith('mongodb://', 'mongodb+srv://'))),
-  MONGODB_DATABASE: setting('fuel', text),
+  MONGODB_URL: secret(
+    optional(
+      startsWith('mongodb://', 'mongodb+srv://'),
+      'MongoDB, instead of embedded tables: `mongodb://…` or `mongodb+srv://…`.',
+    ),
+  ),
+  MONGODB_DATABASE: setting('fuel', text, 'The name of the database. Use one for each deployment.'),
 };
 
 function placeOf({ ofEngines }: Config): MongoConnectionOptions {

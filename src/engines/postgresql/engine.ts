@@ -10,8 +10,17 @@ import type { PostgresOptions } from './driver/connection.ts';
 const MAX_OF_WINDOWS = 4;
 
 const settings = {
-  POSTGRES_URL: secret(optional(startsWith('postgres://', 'postgresql://'))),
-  FUEL_POSTGRES_SCHEMA: setting('fuel', schemaName),
+  POSTGRES_URL: secret(
+    optional(
+      startsWith('postgres://', 'postgresql://'),
+      'PostgreSQL, instead of embedded tables and of `MONGODB_URL`: `postgres://…` or `postgresql://…`.',
+    ),
+  ),
+  FUEL_POSTGRES_SCHEMA: setting(
+    'fuel',
+    schemaName,
+    'The name of the schema: lower-case letters, digits and `_`. Use one for each deployment.',
+  ),
 };
 
 function schemaName(text: string): string {

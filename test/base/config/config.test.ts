@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Config, Role } from '../../../src/base/config/config.ts';
+import type { Config } from '../../../src/base/config/config.ts';
+import type { Role } from '../../../src/base/config/settings.ts';
 import { loadConfig, showConfig } from '../../../src/engines/engines.ts';
 import { productionEnv } from '../../support/service/production.ts';
 

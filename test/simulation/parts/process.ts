@@ -1,7 +1,8 @@
 import { IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { Duplex } from 'node:stream';
 import { systemClock } from '../../../src/base/clock.ts';
-import type { Config, Role } from '../../../src/base/config/config.ts';
+import type { Config } from '../../../src/base/config/config.ts';
+import type { Role } from '../../../src/base/config/settings.ts';
 import type { Log } from '../../../src/base/log.ts';
 import { THREAD_ENTRY } from '../../../src/operator/serve/jobs.ts';
 import { operatorSide } from '../../../src/operator/serve/operator-side.ts';

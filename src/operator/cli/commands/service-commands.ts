@@ -1,13 +1,8 @@
 import { once } from 'node:events';
 import { Option } from '@commander-js/extra-typings';
 import { systemClock } from '../../../base/clock.ts';
-import {
-  type Config,
-  invalidConfig,
-  ROLES,
-  type Role,
-  type UnknownSetting,
-} from '../../../base/config/config.ts';
+import { type Config, invalidConfig, type UnknownSetting } from '../../../base/config/config.ts';
+import { ROLES, type Role } from '../../../base/config/settings.ts';
 import { createLog } from '../../../base/log.ts';
 import { printableLine } from '../../../base/printable.ts';
 import { loadConfig, showConfig, unknownSettings } from '../../../engines/engines.ts';
