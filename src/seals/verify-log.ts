@@ -53,7 +53,7 @@ export interface LogVerificationOptions {
   readonly store: EventStore;
   readonly key: LogVerifier;
   /** A checkpoint kept elsewhere, whose signature has been checked. */
-  readonly checkpoint?: LogCheckpoint | undefined;
+  readonly checkpoint?: Pick<LogCheckpoint, 'size' | 'root'> | undefined;
   /** Starts at the newest seal up to this size; everything before it counts as proven. */
   readonly since?: number | undefined;
   readonly onProgress?: (events: number) => void;

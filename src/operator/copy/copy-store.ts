@@ -9,11 +9,14 @@ import { readToEnd } from '../../event-store/reads.ts';
 import { type Position, type RecordedEvent, textOfRef } from '../../event-store/recorded-event.ts';
 import { storeIdentity } from '../../event-store/store-identity.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
+import type { LogVerifier } from '../../seals/checkpoint.ts';
 import { isLeaf } from '../../seals/leaf.ts';
+import { leavesAfter } from '../../seals/leaves.ts';
+import { type Hash, TreeEdge } from '../../seals/merkle-tree.ts';
+import { type LogFault, verifyLog } from '../../seals/verify-log.ts';
 import { isMark, moveInLog } from '../../service/stores/moved-store.ts';
 import { beginCopy, endCopy } from '../../service/stores/unfinished-copy.ts';
-import { compareLogs, type LogComparison } from './compare-logs.ts';
-import { copyDeliveries, type DeliveryCopy, nameLog } from './copy-deliveries.ts';
+import { copyDeliveries, nameLog } from './copy-deliveries.ts';
 import { copyEvents, eraseStreams, toCopied } from './copy-events.ts';
 
 /** The source or the target of a copy. */
@@ -26,6 +29,8 @@ export interface CopyEnd {
 export interface CopyStoreOptions {
   readonly source: CopyEnd & { readonly erasedStreams: () => Promise<readonly string[]> };
   readonly target: CopyEnd;
+  /** The key of the source's seals. */
+  readonly key: LogVerifier;
   readonly author: Author;
   readonly clock: Clock;
   /** Marks the source as moved. It is called again if the first call may have been interrupted. */
@@ -34,19 +39,21 @@ export interface CopyStoreOptions {
 }
 
 export interface CopyProgress {
-  readonly step: 'events compared' | 'events copied' | 'deliveries copied';
+  readonly step: 'events proven' | 'events copied' | 'deliveries copied';
   readonly done: number;
 }
 
 export interface CopyReport {
-  /** The number of events that are the same in both stores. */
+  /** The number of events in the source. */
   readonly events: number;
-  /** The same for deliveries: the number on record if they were copied before, or `null` if the events differ. */
+  /** The number of deliveries that were copied, now or before; `null` if the events differ. */
   readonly deliveries: number | null;
-  /** True if everything was copied before. Then the events were only compared. */
+  /** True if everything was copied before. Then the events were only proven again. */
   readonly copiedBefore: boolean;
-  /** The differences, one line each. The copy is complete if there are none. */
-  readonly faults: readonly string[];
+  /** The first difference of the target from what was sealed; `undefined` if there is none. */
+  readonly fault: LogFault | undefined;
+  /** Events that were recorded in the source while it was marked as moved. The target does not have them. */
+  readonly late: readonly RecordedEvent[];
 }
 
 /**
@@ -54,9 +61,9 @@ export interface CopyReport {
  * delivery log with its positions in the new event store. Views, leases and the positions of subscriptions are not
  * copied but recreated there; the copied delivery log prevents a second delivery of anything.
  *
- * It can be interrupted anywhere: the next run copies everything again, which changes nothing where the target has it. Once
- * everything was read back and found equal, it records `StoreCopied` and marks the source as moved; a run after that only
- * compares. Rejects with `REFUSED` if a process is live on either side, the target is another store, or the source changes
+ * It can be interrupted anywhere: the next run copies everything again, which changes nothing where the target has it. Once the
+ * seals of the source hold in the target, and its tree has the same root, it records `StoreCopied` and marks the source as moved; a
+ * run after that only proves the events again. Rejects with `REFUSED` if a process is live on either side, the target is another store, or the source changes
  * during the copy, and with `STORE_MOVED` if the source was moved to another target.
  */
 export async function copyStore(options: CopyStoreOptions): Promise<CopyReport> {
@@ -66,12 +73,11 @@ export async function copyStore(options: CopyStoreOptions): Promise<CopyReport> 
   const before = (await operationsOf(target.store)).copied;
   if (before === undefined) return copyAll(options, storeId);
   await nameTarget(source.store, target.store);
-  const { events, fault } = await compare(options, before.position);
+  const { events, fault } = await prove(options);
   // The former run may have been interrupted right before these two steps.
   if (fault === undefined) await options.markMoved();
   await endCopy(target.coordination, storeId);
-  const faults = fault === undefined ? [] : [fault];
-  return { events, deliveries: before.deliveries, copiedBefore: true, faults };
+  return { events, deliveries: before.deliveries, copiedBefore: true, fault, late: [] };
 }
 
 async function copyAll(options: CopyStoreOptions, storeId: string): Promise<CopyReport> {
@@ -95,39 +101,60 @@ async function copyAll(options: CopyStoreOptions, storeId: string): Promise<Copy
       onProgress({ step: 'events copied', done: copied });
     },
   });
-  const { events, fault } = await compare(options);
-  const log = fault === undefined ? await copyLog(options) : { deliveries: null, faults: [fault] };
+  const { events, fault } = await prove(options);
+  const deliveries = fault === undefined ? await copyLog(options) : null;
   await assertUnchanged(source, sourceEnd);
-  const report = { events, deliveries: log.deliveries, copiedBefore: false, faults: log.faults };
-  if (log.deliveries === null || log.faults.length > 0) return report;
-  await recordCopy(options, { from_store_id: storeId, events, deliveries: log.deliveries });
+  const report = { events, deliveries, copiedBefore: false, fault, late: [] };
+  if (deliveries === null) return report;
+  await recordCopy(options, { from_store_id: storeId, events, deliveries });
   await options.markMoved();
   const late = await recordedAfter(sourceEnd, source.store);
   await endCopy(target.coordination, storeId);
-  return { ...report, faults: late };
+  return { ...report, late };
 }
 
-/** Compares the two logs. `copyEnd` is the end of the target's log when the copy was completed. */
-function compare(
-  { source, target, onProgress }: CopyStoreOptions,
-  copyEnd?: Position,
-): Promise<LogComparison> {
-  return compareLogs({
-    ...{ source: source.store, target: target.store, copyEnd },
-    onProgress: (done) => onProgress({ step: 'events compared', done }),
+/**
+ * Proves that the target's log is what was sealed, and begins with the source's events in the same order: with those after its last
+ * seal too, since the root of the source's tree is a checkpoint of the target's.
+ */
+async function prove({
+  source,
+  target,
+  key,
+  onProgress,
+}: CopyStoreOptions): Promise<{ readonly events: number; readonly fault: LogFault | undefined }> {
+  const checkpoint = await treeOf(source.store);
+  const { fault } = await verifyLog({
+    ...{ store: target.store, key, checkpoint },
+    onProgress: (done) => onProgress({ step: 'events proven', done }),
   });
+  return { events: checkpoint.size, fault };
 }
 
-/** The events that a command recorded in the last moment before the source was marked, one line each. */
-async function recordedAfter(copied: Position, source: EventStore): Promise<string[]> {
-  const late: string[] = [];
+/** The tree of a log as it is sealed, without the marks of a moved store at its end, which are not copied. */
+async function treeOf(store: EventStore): Promise<TreeEdge> {
+  const { gaps } = await operationsOf(store);
+  const tree = new TreeEdge();
+  let marks: Hash[] = [];
+  for await (const leaves of leavesAfter(store, { size: 0, position: 0 }, { gaps }))
+    for (const { hash, event } of leaves) {
+      marks.push(hash);
+      if (event !== undefined && isMark(event)) continue;
+      for (const leaf of marks) tree.append(leaf);
+      marks = [];
+    }
+  return tree;
+}
+
+/** The events that a command recorded in the last moment before the source was marked. */
+async function recordedAfter(copied: Position, source: EventStore): Promise<RecordedEvent[]> {
+  const late: RecordedEvent[] = [];
   for await (const { events } of readToEnd(source, { prefixes: [], after: copied }))
-    for (const event of events)
-      if (!isMark(event)) late.push(`${textOfRef(event)} (${event.type}) is not in the target`);
+    for (const event of events) if (!isMark(event)) late.push(event);
   return late;
 }
 
-function copyLog({ source, target, onProgress }: CopyStoreOptions): Promise<DeliveryCopy> {
+function copyLog({ source, target, onProgress }: CopyStoreOptions): Promise<number> {
   return copyDeliveries({
     source: source.queue.tables,
     target: target.queue.tables,

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Clock } from '../../../src/base/clock.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
+import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { copyDeliveries, nameLog, relocated } from '../../../src/operator/copy/copy-deliveries.ts';
 import { DELIVERIES, LANES, type StoredRow, WITHDRAWALS } from '../../../src/push/log/tables.ts';
 import { deliveryId } from '../../../src/push/message/envelope.ts';
@@ -20,7 +21,6 @@ import { queueInFile } from '../../support/deliveries/open-queue.ts';
 import { PushMachine, READY } from '../../support/deliveries/push.ts';
 import { record } from '../../support/event-store/store-events.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { replacing } from '../../support/interposed.ts';
 import {
   copyFrom,
   type EmbeddedEnd,
@@ -64,6 +64,7 @@ async function systemEvents(store: EmbeddedEnd['store'], count: number): Promise
 test('a webhooks role on the copy receives every event and attempts only what had not ended', async () => {
   const folders = [temporaryFolder(), temporaryFolder()] as const;
   const before = await machineIn(folders[0]);
+  await storeIdentity(before.store, before.clock);
   before.start();
   await before.account(...READY);
   await before.push(500); // will be purged by the time of the copy
@@ -88,7 +89,7 @@ test('a webhooks role on the copy receives every event and attempts only what ha
 
   const copied = async (source: EmbeddedEnd, target: EmbeddedEnd): Promise<void> => {
     await systemEvents(target.store, 1); // every position is another one there
-    expect(await copyFrom(source, target)).toMatchObject({ deliveries: 5, faults: [] });
+    expect(await copyFrom(source, target)).toMatchObject({ deliveries: 5, fault: undefined });
   };
   await withEnds(folders, copied, before.clock);
 
@@ -123,6 +124,7 @@ test('a webhooks role on the copy receives every event and attempts only what ha
 test('an account event before the copy ends what was owed before it, and nothing that was owed after it', async () => {
   const folders = [temporaryFolder(), temporaryFolder()] as const;
   const before = await machineIn(folders[0]);
+  await storeIdentity(before.store, before.clock);
   await before.account(...READY);
   before.start();
   before.sender.answer = () => ({ outcome: answered(503), afterMs: 5 });
@@ -176,20 +178,6 @@ async function contentOf({ queue: { tables } }: Pick<EmbeddedEnd, 'queue'>) {
 }
 
 describe('a copied delivery log', () => {
-  const copied = async (source: EmbeddedEnd, target: Pick<EmbeddedEnd, 'queue' | 'store'>) => {
-    await recordTransactions(target, [1, 2, 3, 4]); // at the positions that the deliveries have
-    return copyDeliveries({
-      source: source.queue.tables,
-      target: target.queue.tables,
-      targetStore: target.store,
-      onProgress: () => undefined,
-    });
-  };
-  /** Stores nothing, so that whatever differs still does when it is read back. */
-  const readOnly = ({ tables, ...queue }: EmbeddedEnd['queue']): EmbeddedEnd['queue'] => ({
-    ...queue,
-    tables: replacing(tables, { write: async (writes) => writes.map(() => false) }),
-  });
   /** Its deliveries fail, so that its webhooks have a streak. */
   const failing = async ({ queue }: EmbeddedEnd, prefix: string, ids: readonly number[]): Promise<void> => {
     const claimed = await queue.enqueue(
@@ -211,7 +199,7 @@ describe('a copied delivery log', () => {
     const options = { targetStore: target.store, onProgress: () => undefined };
     const log = { source: source.queue.tables, target: target.queue.tables };
     const first = await copyDeliveries({ ...options, ...log });
-    expect(first).toEqual({ deliveries: 353, faults: [] });
+    expect(first).toBe(353);
     const [deliveries = [], ...others] = await contentOf(target);
     expect(others).toEqual(before.slice(1));
     const shown = (rows: readonly object[]) =>
@@ -223,45 +211,16 @@ describe('a copied delivery log', () => {
     ).toHaveLength(349);
   });
 
-  test('has what its source has wherever the target differed, and nothing else unnoticed', async () => {
+  test('has what its source has wherever the target differed', async () => {
     const clock = new FakeClock(); // both have the same parts of the index of ids
     const [source, target] = [newEnd(clock), newEnd(clock)];
     await logged(source, [1, 2]);
     await logged(target, [1]);
-    await target.queue.change({ kind: 'withdraw', transactionIds: [1] }, 5_000); // differs, and is repaired
-    await source.queue.change({ kind: 'withdraw', transactionIds: [9] }, 5_000);
-    const report = await copied(source, target);
-    expect(report.faults).toEqual([
-      expect.stringContaining('withdrawal of transaction 1 is in the target only'),
-    ]);
-    expect(report.deliveries).toBe(2);
+    await target.queue.change({ kind: 'withdraw', transactionIds: [1] }, 5_000);
+    await recordTransactions(target, [1, 2]); // at the positions that the deliveries have
+    const log = { source: source.queue.tables, target: target.queue.tables };
+    expect(await copyDeliveries({ ...log, targetStore: target.store, onProgress: () => undefined })).toBe(2);
     expect((await contentOf(target))[0]).toEqual((await contentOf(source))[0]);
-  });
-
-  test('is reported with every delivery, withdrawal and failure streak that differs from its source', async () => {
-    const clock = new FakeClock(); // both have the same parts of the index of ids
-    const [source, target] = [newEnd(clock), newEnd(clock)];
-    await logged(source, [1, 2, 3]);
-    await logged(target, [1, 3, 4]);
-    await failing(source, 'aaaaaaaaaa', [5]);
-    await source.queue.change({ kind: 'withdraw', transactionIds: [3] }, 5_000);
-    await target.queue.change({ kind: 'withdraw', transactionIds: [5] }, 5_000);
-    await target.queue.enqueue([newDelivery(1, { prefix: 'bbbbbbbbbb' })]);
-    const { deliveries, faults } = await copied(source, { ...target, queue: readOnly(target.queue) });
-    expect(deliveries).toBe(1);
-    expect(faults.toSorted()).toEqual(
-      [
-        `delivery ${newDelivery(1, { prefix: 'bbbbbbbbbb' }).id} is in the target only`,
-        `delivery ${newDelivery(2).id} is not in the target`,
-        `delivery ${newDelivery(3).id} differs`,
-        `delivery ${newDelivery(4).id} is in the target only`,
-        `delivery ${newDelivery(5).id} is not in the target`,
-        'the failure streak of key aaaaaaaaaa differs',
-        'the failure streak of key bbbbbbbbbb is in the target only',
-        'the withdrawal of transaction 3 is not in the target',
-        'the withdrawal of transaction 5 is in the target only',
-      ].toSorted(),
-    );
   });
 
   test('has no name that is taken from a log with deliveries', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { assertNoUnfinishedCopy } from '../../../src/service/stores/unfinished-copy.ts';
 import { record } from '../../support/event-store/store-events.ts';
+import { seal } from '../../support/seals/sealing.ts';
 import {
   copyFrom,
   type EmbeddedEnd,
@@ -9,6 +10,8 @@ import {
   RealisticStore,
   sample,
 } from '../../support/store-copy/store-copy.ts';
+
+const AT_THE_END = { kind: 'checkpoint', size: 5, reason: expect.any(String) };
 
 describe('events that the target should not have', () => {
   const begun = async (): Promise<[EmbeddedEnd, EmbeddedEnd]> => {
@@ -24,8 +27,7 @@ describe('events that the target should not have', () => {
   test('are reported, and the copy is not completed', async () => {
     const [source, target] = await begun();
     await record(target.store, 'account-9', 'its own');
-    const { faults } = await copyFrom(source, target);
-    expect(faults).toEqual(['the target has account-9@0 in place of account-7@0']);
+    expect((await copyFrom(source, target)).fault).toEqual(AT_THE_END);
     await record(target.store, 'transaction-9', 'its own');
     await record(source.store, 'transaction-9', 'another');
     await expect(copyFrom(source, target)).rejects.toThrow('already has other events in place of 1 events');
@@ -44,9 +46,16 @@ describe('events that the target should not have', () => {
     const { id, type, data, metadata } = event;
     const changed = { id, type, data, metadata: metadata as never, ...change };
     await target.store.append([{ stream: 'account-7', expected: 'none', events: [changed] }]);
-    const { faults } = await copyFrom(source, target);
-    expect([what, faults]).toEqual([what, ['account-7@0 differs in the target']]);
+    expect([what, (await copyFrom(source, target)).fault]).toEqual([what, AT_THE_END]);
     expect(await operations(target)).toHaveLength(1);
+  });
+
+  test('are named by the seal that they break', async () => {
+    const [source, target] = await begun();
+    await seal(source.store);
+    await record(target.store, 'account-9', 'its own');
+    const { fault } = await copyFrom(source, target);
+    expect(fault).toMatchObject({ kind: 'inserted', place: 'account-9@0', index: 1 });
   });
 
   test('that the target lost during the copy are reported too', async () => {
@@ -57,8 +66,10 @@ describe('events that the target should not have', () => {
       const results = await append(appends.filter(({ stream }) => stream !== 'transaction-3'));
       return appends.map((_, index) => results[index] ?? { kind: 'appended', revision: 0, position: 1 });
     };
-    const { faults } = await copyFrom(source, { ...into, store: lossy });
-    expect(faults).toEqual(['transaction-3@0 (AccountOpened) is not in the target']);
+    expect((await copyFrom(source, { ...into, store: lossy })).fault).toEqual({
+      ...AT_THE_END,
+      reason: expect.stringContaining('its end was cut off'),
+    });
     expect(await operations(into)).toHaveLength(1);
     await expect(assertNoUnfinishedCopy(into.coordination)).rejects.toMatchObject({ code: 'REFUSED' });
   });

@@ -11,6 +11,7 @@ import { type CopyReport, type CopyStoreOptions, copyStore } from '../../../src/
 import { queueInFile } from '../deliveries/open-queue.ts';
 import { fileCoordination } from '../engines/coordination.ts';
 import { record } from '../event-store/store-events.ts';
+import { key } from '../seals/sealing.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const AUTHOR = { actor: 'test', command: 'fuel store copy' };
@@ -43,8 +44,8 @@ export function newEnd(clock?: Clock): EmbeddedEnd {
 /** Makes a store with a name, an account and three transactions, one of them erased. */
 export async function sample(): Promise<EmbeddedEnd> {
   const end = newEnd();
-  await record(end.store, 'account-7', 'opened', 'key');
   await storeIdentity(end.store, systemClock);
+  await record(end.store, 'account-7', 'opened', 'key');
   for (const id of [1, 2, 3]) await record(end.store, `transaction-${id}`, `${id}`);
   await end.store.erase('transaction-2');
   return end;
@@ -62,6 +63,9 @@ export async function recordTransactions(
   }
 }
 
+/** What the report of a copy says if nothing differs. */
+export const PROVEN = { fault: undefined, late: [] };
+
 export function operations(end: EmbeddedEnd): Promise<RecordedEvent[]> {
   return end.store.readStream('operations');
 }
@@ -72,6 +76,7 @@ export function copyFrom(
   options: Partial<CopyStoreOptions> = {},
 ): Promise<CopyReport> {
   const common = {
+    key,
     author: AUTHOR,
     clock: systemClock,
     markMoved: async () => undefined,

@@ -7,8 +7,12 @@ import { openEngines, servers, settingsFor } from '../../../engines/engines.ts';
 import { EMBEDDED_FILES } from '../../../engines/sqlite/embedded-files.ts';
 import { openEmbeddedEvents } from '../../../engines/sqlite/engine.ts';
 import { recordOperations } from '../../../event-store/operations.ts';
+import { textOfRef } from '../../../event-store/recorded-event.ts';
 import { groupStatus } from '../../../event-store/skipped-events.ts';
+import { storeIdentity } from '../../../event-store/store-identity.ts';
 import { DELIVERIES_GROUP } from '../../../push/fan-out/run-fan-out.ts';
+import { openSigner } from '../../../seals/seal-key.ts';
+import type { LogFault } from '../../../seals/verify-log.ts';
 import type { Engines, PortName } from '../../../service/engines/engines.ts';
 import { assertNotMoved, markMoved, unmark } from '../../../service/stores/moved-store.ts';
 import { assertBinding, trustMasterKey } from '../../../service/stores/store-binding.ts';
@@ -17,6 +21,7 @@ import type { CopyEnd } from '../../copy/copy-store.ts';
 import { command, noun } from '../command/command.ts';
 import { hasStore, requireStore } from '../command/known-store.ts';
 import { ACTOR_OPTION, REASON, readText } from '../command/options.ts';
+import { faultText } from './audit/audit-verify-command.ts';
 
 const backup = command({
   name: 'backup',
@@ -73,14 +78,16 @@ const copy = command({
       const to = engines.remote.map(({ address }) => address);
       // Loaded here, since no other command needs it.
       const { copyStore } = await import('../../copy/copy-store.ts');
-      const { events, deliveries, copiedBefore, faults } = await copyStore({
-        ...{ source, target, author, clock },
+      const key = openSigner(await storeIdentity(store, clock), config).verifier;
+      const { events, deliveries, copiedBefore, fault, late } = await copyStore({
+        ...{ source, target, key, author, clock },
         markMoved: () => markMoved(to, { folder: config.FUEL_DATA_DIR, store, author, clock }),
         onProgress: ({ step, done }) => out.progress(`${step}: ${done}`),
       });
-      for (const fault of faults) out.note(fault);
-      if (copiedBefore) out.note('The store was copied before. This time it was only compared');
-      const verified = faults.length === 0;
+      if (fault !== undefined) out.note(copyFaultText(fault));
+      for (const event of late) out.note(`${textOfRef(event)} (${event.type}) is not in the target`);
+      if (copiedBefore) out.note('The store was copied before. This time its events were only proven again');
+      const verified = fault === undefined && late.length === 0;
       out.answer({ events, deliveries, verified });
       const { parked } = await groupStatus(store, embedded.subscriptions(), DELIVERIES_GROUP);
       if (parked > 0)
@@ -141,6 +148,12 @@ export const addStoreCommands = noun({
 
 function withReason(it: Command) {
   return it.requiredOption('--reason <reason>', REASON, readText).option(...ACTOR_OPTION);
+}
+
+function copyFaultText(fault: LogFault): string {
+  if (fault.kind === 'checkpoint')
+    return `The target does not begin with the ${fault.size} events of the source. Copy into an empty one`;
+  return `In the target, ${faultText(fault)}. Run \`fuel audit verify\` on the source: if it holds there, copy into an empty target`;
 }
 
 function endOf(engines: Engines): CopyEnd {

@@ -71,7 +71,7 @@ const SAYS = {
   moved: 'is at another place than where it was sealed',
 };
 
-function faultText(fault: LogFault): string {
+export function faultText(fault: LogFault): string {
   if (fault.kind === 'seal') return `the seal of ${fault.size} events does not hold: ${fault.reason}`;
   if (fault.kind === 'checkpoint')
     return `the checkpoint of ${fault.size} events does not hold: ${fault.reason}`;
