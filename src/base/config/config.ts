@@ -11,6 +11,12 @@ export type Config = ValuesOf<typeof ownSettings> & {
   readonly ofEngines: Readonly<Record<string, string>>;
 };
 
+/** A certificate and its key. */
+const PAIRS = [
+  ['FUEL_TLS_CERT', 'FUEL_TLS_KEY'],
+  ['FUEL_WEBHOOK_CLIENT_CERT', 'FUEL_WEBHOOK_CLIENT_KEY'],
+] as const;
+
 export interface ShownSetting {
   readonly name: string;
   readonly value: string | null;
@@ -139,9 +145,9 @@ function ruleFaults(values: Partial<Config>, env: Env, roles: readonly Role[]): 
   const faults: string[] = [];
   const production = values.FUEL_ENVIRONMENT === 'production';
   const terminated = values.FUEL_TLS === 'terminated';
-  if ((values.FUEL_TLS_CERT === undefined) !== (values.FUEL_TLS_KEY === undefined)) {
-    faults.push('FUEL_TLS_CERT, FUEL_TLS_KEY: set both or neither');
-  }
+  for (const [cert, key] of PAIRS)
+    if ((values[cert] === undefined) !== (values[key] === undefined))
+      faults.push(`${cert}, ${key}: set both or neither`);
   if (terminated && textOf(env, 'FUEL_TRUSTED_PROXIES') === undefined) {
     faults.push(
       'FUEL_TRUSTED_PROXIES: needed when FUEL_TLS is terminated: the addresses of the proxies that end TLS',

@@ -117,6 +117,11 @@ export const ownSettings = {
     read.text,
     'A PEM file with further certificate authorities for receivers, roots or intermediates.',
   ),
+  FUEL_WEBHOOK_CLIENT_CERT: optional(
+    read.text,
+    'The PEM file of [the certificate shown to receivers](#the-certificate-shown-to-receivers), with `FUEL_WEBHOOK_CLIENT_KEY`.',
+  ),
+  FUEL_WEBHOOK_CLIENT_KEY: optional(read.text, 'The PEM file of that certificate’s private key.'),
   FUEL_WEBHOOK_PROXY: secret(
     optional(
       read.proxy,

@@ -3,7 +3,7 @@ import { MAKE_SPACE } from '../../base/disk/disk.ts';
 import type { Engine } from '../../service/engines/engine.ts';
 import { ACCOUNT_CHECKS } from './accounts.ts';
 import { act, type Check, type DoctorCheck, type Problem, right, wrong } from './check.ts';
-import { checkCertificate, checkConfiguration } from './configuration.ts';
+import { checkCertificate, checkClientCertificate, checkConfiguration } from './configuration.ts';
 import { checkDataDirectory, lookAtFiles } from './data-directory.ts';
 import type { Facts } from './facts.ts';
 import { FOLLOWER_CHECKS } from './followers.ts';
@@ -65,6 +65,15 @@ const MACHINE_CHECKS: readonly Check[] = [
     settings: ['FUEL_SMTP_URL'],
     remedy: 'start the mail server, or correct FUEL_SMTP_URL',
     find: ({ config }) => checkMail(config.FUEL_SMTP_URL),
+  },
+  {
+    name: 'webhook-certificate',
+    madeBy: 'doctor',
+    alerts: ['FuelWebhookCertificateEndsSoon', 'FuelWebhookCertificateEnds'],
+    settings: ['FUEL_WEBHOOK_CLIENT_CERT', 'FUEL_WEBHOOK_CLIENT_KEY'],
+    remedy: SHOW_CONFIG,
+    isInUse: ({ env }) => Boolean(textOf(env, 'FUEL_WEBHOOK_CLIENT_CERT')),
+    find: checkClientCertificate,
   },
   {
     name: 'webhook-proxy',

@@ -1,11 +1,13 @@
 import { X509Certificate } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { findMasterKeys } from '../../accounts/master-key.ts';
+import { type CertificateFiles, readCertificate } from '../../base/config/certificate-files.ts';
 import type { Config } from '../../base/config/config.ts';
 import { FuelError } from '../../base/errors.ts';
 import { DAY_MS } from '../../domain/values/date-time.ts';
 import { registry as REGISTRY } from '../../engines/engines.ts';
-import { certificatePaths, readCertificate } from '../../pull/server/certificate.ts';
+import { certificatePaths } from '../../pull/server/certificate.ts';
+import { CLIENT_CERTIFICATE, clientCertificateFiles } from '../../push/sender/sender.ts';
 import { readPem, trustedAuthorities } from '../../push/sender/trusted-authorities.ts';
 import { type DoctorFacts, type Finding, right, wrong } from './check.ts';
 import type { Facts } from './facts.ts';
@@ -57,6 +59,10 @@ const READ: readonly ((config: Config) => void)[] = [
   ({ FUEL_WEBHOOK_CA: path }) => {
     if (path !== undefined) trustedAuthorities(readPem(path));
   },
+  (config) => {
+    const files = clientCertificateFiles(config);
+    if (files !== undefined) readCertificate(files, CLIENT_CERTIFICATE);
+  },
 ];
 
 function faultOf(read: () => void): string[] {
@@ -82,16 +88,42 @@ export function checkCertificate({
   if (isGenerated && !existsSync(files.cert)) return right('the first start makes a self-signed certificate');
   const renew = isGenerated
     ? `rm ${files.cert} ${files.key}, and restart fuel serve, which makes new ones`
-    : `put a new certificate into ${files.cert} and its key into ${files.key}: they are read again without a restart`;
+    : renewalOf(files);
+  return judgeCertificate(files, { renew, clock, namesHost: true });
+}
+
+/** Checks the certificate that receivers see, if one is configured. */
+export function checkClientCertificate({ config, clock }: Pick<Facts, 'config' | 'clock'>): Finding {
+  const files = clientCertificateFiles(config);
+  if (files === undefined) return right('no certificate is shown to receivers');
+  const renew = renewalOf(files);
+  return judgeCertificate(files, { renew, clock, prefix: CLIENT_CERTIFICATE, namesHost: false });
+}
+
+function renewalOf(files: CertificateFiles): string {
+  return `put a new certificate into ${files.cert} and its key into ${files.key}: they are read again without a restart`;
+}
+
+interface Judging extends Pick<Facts, 'clock'> {
+  /** What to do if it has to be renewed. */
+  readonly renew: string;
+  readonly prefix?: string;
+  /** True if its names are checked by others, so that it must have one. */
+  readonly namesHost: boolean;
+}
+
+function judgeCertificate(files: CertificateFiles, { renew, clock, prefix, namesHost }: Judging): Finding {
   let read: X509Certificate;
   try {
-    read = new X509Certificate(readCertificate(files).cert);
+    read = new X509Certificate(readCertificate(files, prefix).cert);
   } catch (error) {
     const { message, cause } = error as Error;
     return wrong(`${message} (${(cause as Error | undefined)?.message})`, renew);
   }
-  const { subjectAltName: names, validFromDate, validToDate } = read;
-  if (names === undefined) return wrong(`${files.cert} names no host (subjectAltName)`, renew);
+  const { subjectAltName, validFromDate, validToDate } = read;
+  const names = subjectAltName ?? read.subject.replaceAll('\n', ', ');
+  if (namesHost && subjectAltName === undefined)
+    return wrong(`${files.cert} names no host (subjectAltName)`, renew);
   const leftMs = validToDate.getTime() - clock.now();
   const detail = `for ${names}, until ${validToDate.toISOString().slice(0, 10)} (${inDays(leftMs)})`;
   if (validFromDate.getTime() > clock.now())

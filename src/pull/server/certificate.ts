@@ -1,30 +1,16 @@
-import { createPublicKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
-import { existsSync, readFileSync, unwatchFile, watchFile } from 'node:fs';
+import { createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createSecureContext } from 'node:tls';
 import { systemClock } from '../../base/clock.ts';
+import type { CertificateFiles } from '../../base/config/certificate-files.ts';
 import type { Config } from '../../base/config/config.ts';
 import { ownFolder } from '../../base/config/own-files.ts';
 import { writeOnce } from '../../base/disk/write-once.ts';
-import { FuelError } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { world } from '../../base/world.ts';
 import { DAY_MS } from '../../domain/values/date-time.ts';
 
-/** A certificate and its private key, in PEM. */
-export interface Certificate {
-  readonly cert: string;
-  readonly key: string;
-}
-
-/** The paths of the two files. */
-export interface CertificateFiles {
-  readonly cert: string;
-  readonly key: string;
-}
-
-const RELOAD_CHECK_MS = 1_000;
 const GENERATED_FOR_DAYS = 825;
 
 /** Returns the configured files, or in staging those of a self-signed certificate, which the first start generates. */
@@ -48,54 +34,6 @@ export function certificatePaths({
   if (cert !== undefined && key !== undefined) return { files: { cert, key }, isGenerated: false };
   const files = { cert: join(folder, 'tls-cert.pem'), key: join(folder, 'tls-key.pem') };
   return { files, isGenerated: true };
-}
-
-/** Returns when the certificate ends, in milliseconds since the epoch. */
-export function certificateEnd({ cert }: Pick<Certificate, 'cert'>): number {
-  return new X509Certificate(cert).validToDate.getTime();
-}
-
-/** Reads both files and checks that they belong together. Throws `CONFIG_INVALID` with their names. */
-export function readCertificate(files: CertificateFiles): Certificate {
-  try {
-    const certificate = { cert: readFileSync(files.cert, 'utf8'), key: readFileSync(files.key, 'utf8') };
-    createSecureContext(certificate);
-    return certificate;
-  } catch (error) {
-    throw new FuelError(
-      'CONFIG_INVALID',
-      `FUEL_TLS_CERT, FUEL_TLS_KEY: ${files.cert} and ${files.key} can't be used`,
-      {
-        cause: error,
-      },
-    );
-  }
-}
-
-/**
- * Calls `reload` when either file changes. If the new pair can't be used, it is logged and the old one stays in use.
- */
-export function watchCertificate(
-  files: CertificateFiles,
-  log: Log,
-  reload: (certificate: Certificate) => void,
-): { stop(): void } {
-  const changed = (): void => {
-    try {
-      reload(readCertificate(files));
-      log.info({ file: files.cert }, 'certificate reloaded');
-    } catch (error) {
-      // A renewal writes the two files one after the other. They fit again after the second change.
-      log.warn({ err: error }, 'changed certificate not usable; the old one stays in use');
-    }
-  };
-  const watched = [files.cert, files.key];
-  for (const file of watched) watchFile(file, { interval: RELOAD_CHECK_MS }, changed);
-  return {
-    stop() {
-      for (const file of watched) unwatchFile(file, changed);
-    },
-  };
 }
 
 /**

@@ -8,11 +8,11 @@ import {
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
+import type { Certificate } from '../../base/config/certificate-files.ts';
 import { type ListenPlace, listen } from '../../base/listen.ts';
 import type { Log } from '../../base/log.ts';
 import { world } from '../../base/world.ts';
 import { type RefusalCode, rawAnswer, refusalAnswer } from '../answers.ts';
-import type { Certificate } from './certificate.ts';
 import { guardConnections, summedLine, type TurnedAway } from './connection-gate.ts';
 import { ServerConnections } from './connections.ts';
 

@@ -173,9 +173,19 @@ function connectFailure(error: NodeJS.ErrnoException): { kind: FailureKind; deta
 
 const MAX_DETAIL_LENGTH = 300;
 
+/** What the numbers of alerts mean by which receivers refuse a handshake because of the client's certificate. */
+const ALERTS: Readonly<Record<string, string>> = {
+  40: 'the receiver refuses the handshake, perhaps because it demands a client certificate', // by TLS 1.2
+  42: 'the receiver does not accept the client certificate that was shown',
+  48: 'the receiver does not trust the client certificate that was shown',
+  116: 'the receiver demands a client certificate, and none was shown', // by TLS 1.3
+};
+
 /** Describes an error in one line, with its code. */
 export function errorDetail(error: Error & { readonly code?: string | undefined }): string {
-  const { code, message } = error;
+  const { code } = error;
+  const [, alert = ''] = /\bSSL alert number (\d+)/.exec(error.message) ?? [];
+  const message = ALERTS[alert] ?? error.message;
   const text = code === undefined || message.includes(code) ? message : `${code}: ${message}`;
   return text.replace(/\s+/g, ' ').trim().slice(0, MAX_DETAIL_LENGTH);
 }

@@ -1,5 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import { type Clock, steadyClock } from '../../base/clock.ts';
+import {
+  type CertificateFiles,
+  certificateEnd,
+  readCertificate,
+  watchCertificate,
+} from '../../base/config/certificate-files.ts';
 import type { Config } from '../../base/config/config.ts';
 import type { ProxyAddress } from '../../base/config/values.ts';
 import type { Log } from '../../base/log.ts';
@@ -20,6 +26,8 @@ import {
 } from './timed-send.ts';
 import { readPem, trustedAuthorities } from './trusted-authorities.ts';
 
+/** The settings of the certificate for receivers begin with this. */
+export const CLIENT_CERTIFICATE = 'FUEL_WEBHOOK_CLIENT';
 const MAX_SESSIONS = 10_000;
 /** Certificates are verified at least this often: resuming a session does not verify them. */
 const SESSION_KEPT_MS = 300_000;
@@ -41,6 +49,9 @@ export interface SenderOptions {
   readonly allowPrivate: boolean;
   /** Certificate authorities (PEM) that are trusted in addition to the usual ones. */
   readonly extraCa?: string | undefined;
+  /** The certificate for receivers that ask for one, and who is told when it ends, in milliseconds since the epoch. */
+  readonly certificate?: CertificateFiles | undefined;
+  readonly onCertificate?: ((endsAtMs: number) => void) | undefined;
   /** The operator's proxy. Receivers are connected to directly unless given. */
   readonly proxy?: ProxyAddress | undefined;
   readonly steady?: Clock | undefined;
@@ -59,21 +70,30 @@ interface Parts extends ConnectionParts {
 /**
  * Sends webhooks over TLS, and keeps connections while they are used. Each attempt judges every address of its host, and
  * connects only to an address that it has judged. Redirects and cookies are ignored. `close` waits for attempts
- * under way. Throws `CONFIG_INVALID` if `extraCa` can't be read.
+ * under way. Throws `CONFIG_INVALID` if `extraCa` or the certificate can't be read.
  */
 export function createSender(options: SenderOptions): Sender {
   const { allowPrivate, extraCa, steady = steadyClock, resolve = resolveName, log } = options;
   const names = createNameLookup({ resolve, steady });
-  const { proxy } = options;
+  const { proxy, certificate: files, onCertificate } = options;
+  const pem = files && readCertificate(files, CLIENT_CERTIFICATE);
+  if (pem !== undefined) onCertificate?.(certificateEnd(pem));
   const parts: Parts = {
     allowPrivate,
     names,
     proxy: proxy && new EgressProxy({ ...proxy, names, steady, log }),
     connections: new Connections(),
-    secureContext: trustedAuthorities(extraCa),
+    secureContext: trustedAuthorities(extraCa, pem),
     gate: new StartGate(),
     sessions: new LRUCache({ max: MAX_SESSIONS, ttl: SESSION_KEPT_MS, perf: steady }),
   };
+  const watch =
+    files &&
+    watchCertificate({ files, prefix: CLIENT_CERTIFICATE, log }, (renewed) => {
+      parts.secureContext = trustedAuthorities(extraCa, renewed);
+      parts.sessions.clear(); // a resumed session would show the former certificate
+      onCertificate?.(certificateEnd(renewed));
+    });
   /** A receiver must not be able to end this process, even if it finds a fault in the sender. */
   const unforeseen = (error: unknown): Sent => {
     log.error({ err: error }, 'a webhook could not be sent, by a fault of the program: the attempt failed');
@@ -96,23 +116,45 @@ export function createSender(options: SenderOptions): Sender {
     proxy: parts.proxy?.name,
     async close() {
       closed = true;
+      watch?.stop();
       parts.connections.close();
       await Promise.all(underWay);
     },
   };
 }
 
-/** Creates the sender that the configuration describes. Throws `CONFIG_INVALID` if `FUEL_WEBHOOK_CA` can't be used. */
+type SenderConfig = Pick<
+  Config,
+  | 'FUEL_WEBHOOK_ALLOW_PRIVATE'
+  | 'FUEL_WEBHOOK_CA'
+  | 'FUEL_WEBHOOK_PROXY'
+  | 'FUEL_WEBHOOK_CLIENT_CERT'
+  | 'FUEL_WEBHOOK_CLIENT_KEY'
+>;
+
+/** Creates the sender that the configuration describes. Throws `CONFIG_INVALID` if a file that it names can't be used. */
 export function configuredSender(
-  config: Pick<Config, 'FUEL_WEBHOOK_ALLOW_PRIVATE' | 'FUEL_WEBHOOK_CA' | 'FUEL_WEBHOOK_PROXY'>,
+  config: SenderConfig,
   log: Log,
+  onCertificate?: (endsAtMs: number) => void,
 ): Sender {
-  const {
-    FUEL_WEBHOOK_ALLOW_PRIVATE: allowPrivate,
-    FUEL_WEBHOOK_CA: file,
-    FUEL_WEBHOOK_PROXY: proxy,
-  } = config;
-  return createSender({ allowPrivate, extraCa: file === undefined ? undefined : readPem(file), proxy, log });
+  const ca = config.FUEL_WEBHOOK_CA;
+  return createSender({
+    allowPrivate: config.FUEL_WEBHOOK_ALLOW_PRIVATE,
+    extraCa: ca === undefined ? undefined : readPem(ca),
+    proxy: config.FUEL_WEBHOOK_PROXY,
+    certificate: clientCertificateFiles(config),
+    onCertificate,
+    log,
+  });
+}
+
+/** Returns the paths of the certificate for receivers; `undefined` if none is configured. */
+export function clientCertificateFiles({
+  FUEL_WEBHOOK_CLIENT_CERT: cert,
+  FUEL_WEBHOOK_CLIENT_KEY: key,
+}: Pick<Config, 'FUEL_WEBHOOK_CLIENT_CERT' | 'FUEL_WEBHOOK_CLIENT_KEY'>): CertificateFiles | undefined {
+  return cert === undefined || key === undefined ? undefined : { cert, key };
 }
 
 async function send(parts: Parts, request: SendRequest): Promise<Sent> {

@@ -47,7 +47,8 @@ export type Sent = Omit<SendResult, 'durationMs'>;
 /** What all attempts of a sender share. */
 export interface ConnectionParts {
   readonly connections: Connections;
-  readonly secureContext: SecureContext;
+  /** Replaced when the certificate for receivers is renewed. */
+  secureContext: SecureContext;
   readonly proxy: EgressProxy | undefined;
   /** TLS sessions by origin. */
   readonly sessions: LRUCache<string, Buffer>;

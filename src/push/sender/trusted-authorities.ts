@@ -1,6 +1,7 @@
 import { constants, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { getCACertificates, type SecureContext } from 'node:tls';
+import type { Certificate } from '../../base/config/certificate-files.ts';
 import { FuelError } from '../../base/errors.ts';
 import { network } from '../targets/network.ts';
 
@@ -9,15 +10,17 @@ const secureOptions = constants.SSL_OP_NO_RENEGOTIATION;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /**
- * The certificate authorities that connections to receivers trust: the usual ones and those in `extraCa` (PEM). Throws
- * `CONFIG_INVALID` if `extraCa` has none, or one that can't be read, which TLS would ignore silently.
+ * The certificate authorities that connections to receivers trust: the usual ones and those in `extraCa` (PEM). `shown` is
+ * the certificate for receivers that ask for one. Throws `CONFIG_INVALID` if `extraCa` has none, or one that can't be read,
+ * which TLS would ignore silently.
  */
-export function trustedAuthorities(extraCa: string | undefined): SecureContext {
+export function trustedAuthorities(extraCa: string | undefined, shown?: Certificate): SecureContext {
   const usual = getCACertificates('default');
-  if (extraCa === undefined) return network.createSecureContext({ secureOptions, ca: usual });
+  const options = { ...shown, secureOptions };
+  if (extraCa === undefined) return network.createSecureContext({ ...options, ca: usual });
   const ca = [...usual, ...readCertificates(extraCa)];
   // An authority that the operator names is trusted even if it is an intermediate.
-  return network.createSecureContext({ secureOptions, ca, allowPartialTrustChain: true });
+  return network.createSecureContext({ ...options, ca, allowPartialTrustChain: true });
 }
 
 function readCertificates(pem: string): readonly string[] {

@@ -6,8 +6,13 @@ const ATTEMPT_BUCKETS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7
 export const ATTEMPTS = 'fuel_delivery_attempts_total';
 export const ATTEMPT_DURATIONS = 'fuel_delivery_attempt_duration_seconds';
 
+interface CountedDeliveries extends DeliveryMetrics {
+  /** Sets when the certificate ends that receivers are shown, in milliseconds since the epoch. */
+  clientCertificateEnds(atMs: number): void;
+}
+
 /** The metrics of a thread that sends deliveries. */
-export function deliveryMetrics(registry: Registry): DeliveryMetrics {
+export function deliveryMetrics(registry: Registry): CountedDeliveries {
   const registers = [registry];
   const attempts = new Counter({
     name: ATTEMPTS,
@@ -42,9 +47,16 @@ export function deliveryMetrics(registry: Registry): DeliveryMetrics {
     labelNames: ['proxy'],
     registers,
   });
+  const certificateEnd = new Gauge({
+    name: 'fuel_webhook_certificate_end_timestamp_seconds',
+    help: 'When the certificate ends that receivers are shown; 0 if there is none.',
+    aggregator: 'max', // only one thread has a sender
+    registers,
+  });
   attempts.inc({ outcome: 'delivered', kind: '' }, 0);
   for (const kind of ['secret', 'fault']) attempts.inc({ outcome: 'failed', kind }, 0); // shown before the first one
   return {
+    clientCertificateEnds: (atMs) => certificateEnd.set(atMs / 1000),
     waitingLanes: (count) => waiting.set(count),
     unsigned: () => attempts.inc({ outcome: 'failed', kind: 'secret' }),
     attempting: () => inFlight.inc(),

@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http';
 import type { AccessDirectory } from '../../accounts/caller.ts';
 import { openMasterKeys } from '../../accounts/master-key.ts';
 import type { Clock } from '../../base/clock.ts';
+import { certificateEnd, readCertificate, watchCertificate } from '../../base/config/certificate-files.ts';
 import { type Config, requestLogMs } from '../../base/config/config.ts';
 import { FuelError } from '../../base/errors.ts';
 import { FIRST_PASSED_SOCKET, type ListenPlace, passedSockets, urlHost } from '../../base/listen.ts';
@@ -14,12 +15,7 @@ import { BASE_PATH, createApi } from '../../pull/app.ts';
 import { createCursors } from '../../pull/cursor.ts';
 import { createMemoryRateWindows } from '../../pull/edge/rate-windows/memory.ts';
 import { RequestRecorder } from '../../pull/request-journal.ts';
-import {
-  certificateEnd,
-  certificateFiles,
-  readCertificate,
-  watchCertificate,
-} from '../../pull/server/certificate.ts';
+import { certificateFiles } from '../../pull/server/certificate.ts';
 import { ServerConnections } from '../../pull/server/connections.ts';
 import { createServer } from '../../pull/server/server.ts';
 import { configuredPresigner } from '../../records/presign.ts';
@@ -82,7 +78,7 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
   const { address, port } = await server.listen(place);
   const watch =
     files &&
-    watchCertificate(files, log, (renewed) => {
+    watchCertificate({ files, log }, (renewed) => {
       server.reload(renewed);
       metrics.certificateEnd.set(certificateEnd(renewed) / 1000);
     });

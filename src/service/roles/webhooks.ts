@@ -34,7 +34,8 @@ interface Started {
  * its own: receivers have half a second to answer, and the API must not distort that measurement.
  */
 export async function webhooks(run: Context, started: Started): Promise<void> {
-  const sender = configuredSender(run.config, run.log);
+  const ends = (atMs: number): void => run.metrics.deliveries.clientCertificateEnds(atMs);
+  const sender = configuredSender(run.config, run.log, ends);
   const ended = new AbortController();
   const until = AbortSignal.any([run.signal, ended.signal]);
   const following = new AbortController(); // ends last, since attempts are judged by the directory until they end

@@ -60,7 +60,7 @@ test('with nothing set, every setting has its documented default', () => {
       'FUEL_OPERATOR_EMAIL',
       'FUEL_OPERATOR_LOGIN',
       'FUEL_WEBHOOK_CA',
-      'FUEL_WEBHOOK_PROXY',
+      ...['FUEL_WEBHOOK_CLIENT_CERT', 'FUEL_WEBHOOK_CLIENT_KEY', 'FUEL_WEBHOOK_PROXY'],
     ],
     ...['EVENTSTORE_URL', 'MONGODB_URL', 'POSTGRES_URL'],
   ]);
@@ -83,6 +83,8 @@ describe('white space', () => {
     FUEL_OPERATOR_LOGIN: 'sam',
     FUEL_WEBHOOK_CA: '/ca.pem',
     FUEL_WEBHOOK_PROXY: 'http://proxy:3128',
+    FUEL_WEBHOOK_CLIENT_CERT: '/client.pem',
+    FUEL_WEBHOOK_CLIENT_KEY: '/client-key.pem',
     EVENTSTORE_URL: 'esdb://a:2113',
     MONGODB_URL: 'mongodb://a',
     MONGODB_DATABASE: 'fuel',
@@ -284,4 +286,32 @@ test('a photo store’s URL with a password is refused, and the password is not 
     expect(shown.faults).toEqual([expect.stringMatching(/^FUEL_IMAGES_ENDPOINT: must be a URL/)]);
     expect(JSON.stringify(shown)).not.toContain(password);
   }
+});
+
+describe('the proxy for webhooks', () => {
+  const proxyOf = (url: string) => loadConfig({ FUEL_WEBHOOK_PROXY: url }, 'serve').FUEL_WEBHOOK_PROXY;
+
+  test('has a host and a port, and credentials that are encoded in its URL', () => {
+    expect(proxyOf('http://proxy:3128')).toEqual({ host: 'proxy', port: 3128 });
+    expect(proxyOf('http://proxy/')).toEqual({ host: 'proxy', port: 80 });
+    expect(proxyOf('http://[2001:db8::1]:3128')).toEqual({ host: '2001:db8::1', port: 3128 });
+    const authorization = `Basic ${Buffer.from('fuel:p@ss:1').toString('base64')}`;
+    expect(proxyOf('http://fuel:p%40ss:1@proxy:3128')).toEqual({ host: 'proxy', port: 3128, authorization });
+  });
+
+  test.each(['https://proxy:3128', 'proxy:3128', 'http://proxy:3128/path', 'http://fuel:%zz@proxy:3128'])(
+    'cannot be %s',
+    (url) => expect(faulty({ FUEL_WEBHOOK_PROXY: url })).toEqual(['FUEL_WEBHOOK_PROXY']),
+  );
+
+  test('is shown without what is secret', () => {
+    const env = { FUEL_WEBHOOK_PROXY: 'http://fuel:pepper@proxy:3128' };
+    expect(JSON.stringify(showConfig(env))).not.toContain('pepper');
+  });
+});
+
+test('a client certificate needs its key', () => {
+  const name = 'FUEL_WEBHOOK_CLIENT_CERT, FUEL_WEBHOOK_CLIENT_KEY';
+  expect(faulty({ FUEL_WEBHOOK_CLIENT_CERT: '/client.pem' })).toEqual([name]);
+  expect(faulty({ FUEL_WEBHOOK_CLIENT_KEY: '/client-key.pem' })).toEqual([name]);
 });

@@ -1,12 +1,14 @@
 import { X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { generate } from 'selfsigned';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ENCODE_CREDENTIALS } from '../../../src/base/errors.ts';
 import { DAY_MS } from '../../../src/domain/values/date-time.ts';
 import { loadConfig, registry } from '../../../src/engines/engines.ts';
 import {
   checkCertificate,
+  checkClientCertificate,
   checkConfiguration,
   faultsOfNamed,
 } from '../../../src/operator/checks/configuration.ts';
@@ -152,6 +154,29 @@ test('a certificate is wrong less than 14 days before its end, after it, and bef
     detail: expect.stringContaining('has expired'),
   });
   expect(await at(0)).toMatchObject({ ok: false, detail: expect.stringContaining('not valid before') });
+});
+
+test('the certificate for receivers is judged by its end, and needs no name of a host', async () => {
+  const { config, endMs } = await terms();
+  const { FUEL_TLS_CERT: cert, FUEL_TLS_KEY: key } = config;
+  const shown = { FUEL_WEBHOOK_CLIENT_CERT: cert, FUEL_WEBHOOK_CLIENT_KEY: key };
+  const found = (nowMs: number, settings = shown) =>
+    said(checkClientCertificate({ config: loadConfig(settings, 'command'), clock: { now: () => nowMs } }));
+  expect(await found(endMs - 14 * DAY_MS)).toMatchObject({ ok: true });
+  expect(await found(endMs - DAY_MS)).toMatchObject({
+    ok: false,
+    detail: expect.stringContaining('expires soon'),
+    do: expect.stringContaining(`put a new certificate into ${cert}`),
+  });
+  writeFileSync(cert, (await generate([{ name: 'commonName', value: 'the service' }])).cert);
+  const detail = expect.stringContaining('FUEL_WEBHOOK_CLIENT_CERT, FUEL_WEBHOOK_CLIENT_KEY');
+  expect(await found(endMs)).toMatchObject({ ok: false, detail }); // the key of another one
+  const named = await generate([{ name: 'commonName', value: 'the service' }], {
+    extensions: [{ name: 'basicConstraints', cA: false }],
+  });
+  writeFileSync(cert, named.cert);
+  writeFileSync(key, named.private);
+  expect(await found(Date.now())).toMatchObject({ detail: expect.stringContaining('for CN=the service') });
 });
 
 test('a key of another certificate is wrong, and so is a file that is missing', async () => {

@@ -2,10 +2,12 @@ import { X509Certificate } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { generate } from 'selfsigned';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { readCertificate, watchCertificate } from '../../../src/base/config/certificate-files.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { loadConfig } from '../../../src/engines/engines.ts';
-import { certificateFiles, readCertificate, watchCertificate } from '../../../src/pull/server/certificate.ts';
+import { certificateFiles } from '../../../src/pull/server/certificate.ts';
 import { receiverCertificate } from '../../support/deliveries/tls-receiver.ts';
 import { memoryLog } from '../../support/service/api.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -45,7 +47,7 @@ describe('without a certificate of the operator’s', () => {
   test('processes that start at once agree on one', async () => {
     const folder = temporaryFolder();
     const made = await Promise.all(Array.from({ length: 5 }, () => generatedIn(folder)));
-    const [first, ...others] = made.map(readCertificate);
+    const [first, ...others] = made.map((files) => readCertificate(files));
     for (const other of others) expect(other).toEqual(first);
   });
 
@@ -86,6 +88,9 @@ test('a pair that does not belong together, or is not there, is refused by the n
   write({ key: second.key });
   const refused = { code: 'CONFIG_INVALID', message: expect.stringContaining(files.key) };
   expect(() => readCertificate(files)).toThrow(expect.objectContaining(refused));
+  const { cert } = await generate([{ name: 'commonName', value: 'localhost' }], { keyType: 'rsa' });
+  write({ cert }); // TLS does not compare an RSA certificate with a key of another kind
+  expect(() => readCertificate(files)).toThrow(expect.objectContaining(refused));
   rmSync(files.cert);
   expect(() => readCertificate(files)).toThrow(expect.objectContaining(refused));
 });
@@ -94,7 +99,7 @@ test('a renewed pair is loaded once both files fit, until it is watched no longe
   const { files, write, first, second } = await operatorsFiles();
   const lines: Record<string, unknown>[] = [];
   const loaded: string[] = [];
-  const watch = watchCertificate(files, memoryLog(lines), ({ cert }) => loaded.push(cert));
+  const watch = watchCertificate({ files, log: memoryLog(lines) }, ({ cert }) => loaded.push(cert));
   onTestFinished(() => watch.stop());
   const isRefused = (): boolean => lines.some(({ level }) => level === 40);
   await until(async () => {

@@ -126,6 +126,9 @@ test('an error is described in one line of at most 300 characters, with its code
   );
   expect(errorDetail(error(' it is\n  broken ', 'E_BROKEN'))).toBe('E_BROKEN: it is broken');
   expect(errorDetail(error('no code'))).toBe('no code');
+  expect(errorDetail(error('SSL routines:…:SSL alert number 116\n', 'ERR_SSL_TLSV13_ALERT'))).toBe(
+    'ERR_SSL_TLSV13_ALERT: the receiver demands a client certificate, and none was shown',
+  );
   expect(errorDetail(error('x'.repeat(1_000)))).toBe('x'.repeat(300));
 });
 

@@ -14,11 +14,15 @@ const urlOf = (port: number) => `https://hook.test:${port}/hook`;
 const originOf = (port: number) => `https://hook.test:${port}`;
 const answering = () => openReceiver(certificate(), ({ socket }) => socket.write(OK));
 
+/** The waits of the sender do not end, however long a busy machine takes. */
+const STANDING_CLOCK = { now: () => 1 };
+
 /** A sender that connects through the proxy, and what it logs. */
 function through(proxy: TestProxy, options: Partial<SenderOptions> = {}, authorization?: string) {
   const lines: Record<string, unknown>[] = [];
   const address = { host: '127.0.0.1', port: proxy.port, ...(authorization && { authorization }) };
-  return { sent: sender({ proxy: address, resolve, log: memoryLog(lines), ...options }), lines };
+  const given = { proxy: address, resolve, log: memoryLog(lines), steady: STANDING_CLOCK };
+  return { sent: sender({ ...given, ...options }), lines };
 }
 
 const basic = (credentials: string) => `Basic ${Buffer.from(credentials).toString('base64')}`;
