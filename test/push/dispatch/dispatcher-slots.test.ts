@@ -76,6 +76,46 @@ test('a lane has its slots back when its receiver has answered, however slow the
   gate.open();
 });
 
+describe('lanes that wait for the same host', () => {
+  const OTHER = 'otherOther';
+
+  test('get the room that becomes free before new deliveries of a lane whose turn is later', async () => {
+    const gate = new CommitGate();
+    const events = [keyIssued({ prefix: OTHER }), webhookSet({ prefix: OTHER })];
+    const m = await pushMachine({ events, onCommit: gate.onCommit });
+    m.sender.answer = () => ({ outcome: answered(503), afterMs: 100 }); // so that the host has room for one
+    await m.dispatcher.accept([waiting(1)]);
+    await m.queue.enqueue([waiting(2, OTHER)]);
+    await settle();
+    gate.close('report');
+    await m.clock.advance(150); // the first attempt has ended, and its outcome is not recorded
+    await m.dispatcher.accept([waiting(3)]);
+    await settle();
+    gate.open();
+    await m.clock.advance(10);
+    expect(m.sender.sent.map(({ id: sent }) => sent)).toEqual([waiting(1).id, waiting(2, OTHER).id]);
+    await m.clock.advance(150);
+    expect(m.sender.sent.map(({ id: sent }) => sent)).toContain(waiting(3).id);
+  });
+
+  test('do not have the queue looked at whenever another delivery of theirs becomes due', async () => {
+    const m = await pushMachine();
+    m.sender.answer = () => 'never';
+    await m.dispatcher.accept([waiting(1)]);
+    const later = range(100).map((n) => ({ ...waiting(100 + n), createdAtMs: m.clock.now() + SECOND_MS + n }));
+    await m.queue.enqueue([waiting(2), ...later]);
+    const heads = m.queue.heads.bind(m.queue);
+    let looks = 0;
+    m.queue.heads = (options) => {
+      looks += 1;
+      return heads(options);
+    };
+    await m.clock.advance(SECOND_MS + 100);
+    expect(looks).toBeGreaterThan(0);
+    expect(looks).toBeLessThan(15);
+  });
+});
+
 describe('the slots of a process', () => {
   const PREFIXES = range(20).map((n) => `lane${String(n).padStart(6, '0')}`);
   const NEW_PREFIXES = range(20).map((n) => `new${String(n).padStart(7, '0')}`);
