@@ -4,7 +4,7 @@ import type { ChangeListener, ChangeSignal, Tables } from '../../tables/tables.t
  * The time before which nothing is due, as far as this process knows: the first due time that it has found, and those that
  * it has set since. Looks begin there, and at the start again after a notification by another process. The reason is that
  * PostgreSQL keeps the index entries of ended deliveries as long as an older snapshot is open, such as that of `pg_dump`:
- * each look past 30,000 of them takes 5 ms, and a claim three times that.
+ * each look past 30,000 of them takes 5 ms.
  */
 export class DueFloor {
   readonly #tables: Pick<Tables, 'changed'>;
