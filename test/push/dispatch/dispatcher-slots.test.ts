@@ -102,7 +102,10 @@ describe('lanes that wait for the same host', () => {
     const m = await pushMachine();
     m.sender.answer = () => 'never';
     await m.dispatcher.accept([waiting(1)]);
-    const later = range(100).map((n) => ({ ...waiting(100 + n), createdAtMs: m.clock.now() + SECOND_MS + n }));
+    const later = range(100).map((n) => ({
+      ...waiting(100 + n),
+      createdAtMs: m.clock.now() + SECOND_MS + n,
+    }));
     await m.queue.enqueue([waiting(2), ...later]);
     const heads = m.queue.heads.bind(m.queue);
     let looks = 0;
