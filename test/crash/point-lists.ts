@@ -32,7 +32,7 @@ const SERVE: readonly Drawn[] = [
   ...bothSides('ack', 3),
   ...bothSides('send', 8),
   ...bothSides('record-outcomes', 3),
-  ['after', 'claim', 2],
+  ...bothSides('lease', 2),
   ...bothSides('change-deliveries', 4),
   ...bothSides('apply', 5),
   ...bothSides('acquire-lease', 3),

@@ -50,7 +50,7 @@ const ADAPTERS: readonly CrashSite[] = [
   ...(
     [
       ['enqueue', 'enqueue'],
-      ['claim', 'claim'],
+      ['lease', 'lease'],
       ['record-outcomes', 'report'],
       ['change-deliveries', 'change'],
     ] as const
