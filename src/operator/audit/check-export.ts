@@ -36,7 +36,10 @@ export async function checkExport(folder: string, key: LogVerifier): Promise<Exp
   const checkpoint = signed(join(folder, EXPORT.checkpoint), key);
   for (const name of [EXPORT.streams, EXPORT.events])
     if (!existsSync(join(folder, name)))
-      throw new FuelError('REFUSED', `${folder} is not an export: it has no ${name}`);
+      throw new FuelError(
+        'REFUSED',
+        `${folder} is not an export, since it has no ${name}. Name a folder that \`fuel audit export\` made`,
+      );
   const faults: string[] = [];
   const streams = await readStreams(join(folder, EXPORT.streams), faults);
   const events = await checkEvents(join(folder, EXPORT.events), { checkpoint, streams, faults });

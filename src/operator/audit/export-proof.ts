@@ -51,7 +51,7 @@ export async function exportProof(
   const { store, older, folder } = options;
   const seal = await lastSeal(store);
   if (seal?.checkpoint === undefined)
-    throw new FuelError('REFUSED', 'nothing is sealed yet: start a process with the role projector');
+    throw new FuelError('REFUSED', 'nothing is sealed yet. Start a process with the role projector');
   const { size } = seal;
   if (older !== undefined && older.checkpoint.size > size)
     throw new FuelError(
@@ -60,7 +60,7 @@ export async function exportProof(
     );
   const created = ownFolder(folder);
   if ((await readdir(folder)).length > 0)
-    throw new FuelError('REFUSED', `${folder} is not empty: name a new folder`);
+    throw new FuelError('REFUSED', `${folder} is not empty. Name a new folder`);
   try {
     return { events: await writeExport(options, seal.note, size), size };
   } catch (error) {

@@ -50,14 +50,14 @@ export async function backupDataDir(
   if (!existsSync(join(dataDir, 'events.db'))) {
     throw new FuelError(
       'REFUSED',
-      `${dataDir} has no embedded store: set FUEL_DATA_DIR to the service's data directory`,
+      `${dataDir} has no embedded store. Set FUEL_DATA_DIR to the service's data directory`,
     );
   }
   assertOwn(dataDir, 'folder');
   assertRestored(dataDir);
   ownFolder(target);
   if ((await readdir(target)).length > 0)
-    throw new FuelError('REFUSED', `${target} is not empty: name a new folder`);
+    throw new FuelError('REFUSED', `${target} is not empty. Name a new folder`);
   const files = await copyView(dataDir, target); // before the log, which the copy of the view is never ahead of then
   for (const name of DATABASES.filter((file) => existsSync(join(dataDir, file)))) {
     await copyDatabase(name, { dataDir, target });

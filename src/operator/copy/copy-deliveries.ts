@@ -33,7 +33,7 @@ export async function nameLog({
   if ((await rowsAfter(target, DELIVERIES)).length > 0)
     throw new FuelError(
       'REFUSED',
-      `the delivery log ${own?.id} holds deliveries: it can't become the log ${name.id}, use an empty one`,
+      `the target's delivery log ${own?.id} already holds deliveries. Copy into an empty one`,
     );
   await target.write([put<TablePlan>(LOG, name)]);
 }

@@ -40,7 +40,7 @@ export async function appendCopies(events: readonly RecordedEvent[], target: Eve
       const named = refused.slice(0, MAX_NAMED).join('; ');
       throw new FuelError(
         'REFUSED',
-        `the target already has other events in place of ${refused.length} events: ${named}`,
+        `the target already has other events in place of ${refused.length} events: ${named}. Copy into an empty one`,
       );
     }
   }

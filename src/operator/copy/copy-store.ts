@@ -174,20 +174,20 @@ async function nameTarget(source: EventStore, target: EventStore): Promise<void>
     if (name.id === named.id) return;
     throw new FuelError(
       'REFUSED',
-      `the target is event store ${storeIdOf(named)} and this one is ${storeIdOf(name)}: use an empty one`,
+      `the target is event store ${storeIdOf(named)} and this one is ${storeIdOf(name)}. Copy into an empty one`,
     );
   }
   const other = await anyEvent(target);
   if (other !== undefined) {
     throw new FuelError(
       'REFUSED',
-      `the target holds events and no name (the first is ${textOfRef(other)}): use an empty one`,
+      `the target already holds events (the first is ${textOfRef(other)}) and is not a copy of this store. Copy into an empty one`,
     );
   }
   const append = { stream: OPERATIONS_STREAM, expected: 'none', events: [toCopied(name)] } as const;
   const [result] = await target.append([append]);
   if (result?.kind === 'appended') return;
-  throw new FuelError('REFUSED', 'another process named the target at the same moment: run the copy again');
+  throw new FuelError('REFUSED', 'another process named the target at the same moment. Run the copy again');
 }
 
 function firstOperation(store: EventStore): Promise<RecordedEvent[]> {
@@ -210,14 +210,14 @@ function storeIdOf({ data }: RecordedEvent): string {
 async function assertUnchanged({ store, coordination }: CopyEnd, copiedTo: Position): Promise<void> {
   await assertNoLiveProcess(coordination, 'the store that is copied');
   if ((await store.head()) === copiedTo) return;
-  throw new FuelError('REFUSED', 'events were recorded while the store was copied: run the copy again');
+  throw new FuelError('REFUSED', 'events were recorded while the store was copied. Run the copy again');
 }
 
 async function assertNoLiveProcess(coordination: Coordination, what: string): Promise<void> {
   const live = await coordination.live(PROCESS_MAX_AGE_MS);
   if (live.length === 0) return;
   const processes = live.map(({ pid, host }) => `process ${pid} on ${host}`).join(', ');
-  throw new FuelError('REFUSED', `${processes} still works on ${what}: stop the service first`);
+  throw new FuelError('REFUSED', `${processes} still works on ${what}. Stop the service first`);
 }
 
 async function recordCopy(

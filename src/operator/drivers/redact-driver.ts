@@ -154,7 +154,7 @@ async function redactTransaction(
   if (hasView && (events > 0 || isNamed) && !(await repairRow(id, { store, view })))
     throw new FuelError(
       'STORE_BUSY',
-      `transaction ${id} of the view keeps changing: run the same command again`,
+      `transaction ${id} of the view keeps changing. Run the same command again`,
     );
   return { events, rows: isNamed ? 1 : 0 };
 }
@@ -171,7 +171,7 @@ async function rewriteStream(id: number, { query, naming }: Redacting, store: Ev
     );
     if (await store.rewrite(events)) return named.size;
   }
-  throw new FuelError('STORE_BUSY', `transaction ${id} keeps changing: run the same command again`);
+  throw new FuelError('STORE_BUSY', `transaction ${id} keeps changing. Run the same command again`);
 }
 
 async function isNamedInRow(id: number, view: Pick<TransactionsView, 'find'>): Promise<boolean> {

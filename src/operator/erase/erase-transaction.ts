@@ -30,7 +30,7 @@ export async function eraseTransaction(id: number, options: ErasureOptions): Pro
   const events = await store.readStream(stream);
   if (!(await store.isErased(stream))) {
     if (events.length === 0) {
-      throw new FuelError('REFUSED', `transaction ${id} was never recorded: there is nothing to erase`);
+      throw new FuelError('REFUSED', `transaction ${id} was never recorded, so there is nothing to erase`);
     }
     for (let all = events, named = 0; all.length > named; all = await store.readStream(stream)) {
       await record(id, all.slice(named), options);

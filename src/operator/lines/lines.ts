@@ -25,20 +25,20 @@ export interface LineBlock {
 
 /** The first bytes, in hexadecimal digits, of formats that have no lines of UTF-8, and what to do with them. */
 const OTHER_FORMATS = [
-  [/^1f8b08/, 'is gzip: unpack it (gzip -dc)'],
-  [/^504b0304/, 'is a zip archive: unpack it (unzip -p)'],
-  [/^28b52ffd/, 'is zstd: unpack it (zstd -dc)'],
-  [/^fd377a58/, 'is xz: unpack it (xz -dc)'],
-  [/^425a68/, 'is bzip2: unpack it (bzip2 -dc)'],
-  [/^(?:fffe0000|0000feff|..000000|000000..)/, 'is UTF-32: make it UTF-8 (iconv -f UTF-32 -t UTF-8)'],
-  [/^(?:fffe|feff|..00..00|00..00..)/, 'is UTF-16: make it UTF-8 (iconv -f UTF-16 -t UTF-8)'],
+  [/^1f8b08/, 'is gzip. Unpack it first (gzip -dc)'],
+  [/^504b0304/, 'is a zip archive. Unpack it first (unzip -p)'],
+  [/^28b52ffd/, 'is zstd. Unpack it first (zstd -dc)'],
+  [/^fd377a58/, 'is xz. Unpack it first (xz -dc)'],
+  [/^425a68/, 'is bzip2. Unpack it first (bzip2 -dc)'],
+  [/^(?:fffe0000|0000feff|..000000|000000..)/, 'is UTF-32. Make it UTF-8 first (iconv -f UTF-32 -t UTF-8)'],
+  [/^(?:fffe|feff|..00..00|00..00..)/, 'is UTF-16. Make it UTF-8 first (iconv -f UTF-16 -t UTF-8)'],
 ] as const;
 
 /** Throws `REFUSED` for an input of which no line could be read. */
 function refuseOtherFormat(input: Buffer): void {
   const start = input.toString('hex', 0, 4);
   const [, fault] = OTHER_FORMATS.find(([begins]) => begins.test(start)) ?? [];
-  if (fault !== undefined) throw new FuelError('REFUSED', `the input ${fault} first`);
+  if (fault !== undefined) throw new FuelError('REFUSED', `the input ${fault}`);
 }
 
 /**

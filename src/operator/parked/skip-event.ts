@@ -38,8 +38,8 @@ export async function skipEvent(
   if (place === undefined) {
     throw new FuelError(
       'REFUSED',
-      `the event at position ${position} makes no account unreadable, and no event of a transaction is parked there: fuel ` +
-        'account show and fuel projection parked name the positions',
+      `the event at position ${position} makes no account unreadable, and no event of a transaction is parked there. See ` +
+        '`fuel projection parked` and `fuel account show` for the positions',
     );
   }
   const { stream, revision } = place;
@@ -47,7 +47,7 @@ export async function skipEvent(
   if (event !== undefined && isDamaged(event)) {
     throw new FuelError(
       'REFUSED',
-      `the bytes of the event are damaged, and it may have switched something off: ${RESTORE_EVENTS}`,
+      `the bytes of the event are damaged, and it may have switched something off. To restore it, ${RESTORE_EVENTS}`,
     );
   }
   const data = { position, stream, revision, reason };

@@ -49,7 +49,7 @@ export async function waitUntilApplied(options: WaitOptions): Promise<'applied' 
     if (steady.now() >= deadlineMs) {
       throw new FuelError(
         'REFUSED',
-        `recorded, but not yet applied by ${text}: no progress for ${MAX_STILL_MS / 1000} s`,
+        `recorded, but not yet applied by ${text}, without progress for ${MAX_STILL_MS / 1000} s. See \`fuel projection status\``,
       );
     }
     await world.sleep(CHECK_EVERY_MS);

@@ -93,12 +93,15 @@ async function findLog({ store, queue, sides, lostLog, scope }: VerifyOptions) {
   if (lostLog === 'refuse') {
     throw new FuelError(
       'REFUSED',
-      `the delivery log ${started.id} is gone, and with it what receivers have already: restore its backup, or ` +
-        'run fuel verify deliveries --repair --resend-unknown, which may send them events for the second time',
+      `the delivery log ${started.id} is gone, and with it what receivers have already. Restore its backup, or ` +
+        'run `fuel verify deliveries --repair --resend-unknown`, which may send them events for the second time',
     );
   }
   const { accountId, sinceMs, untilMs } = scope;
   if (lostLog === 'rebuild' && (accountId ?? sinceMs ?? untilMs) !== undefined)
-    throw new FuelError('REFUSED', 'a lost delivery log is rebuilt as a whole: leave account and times out');
+    throw new FuelError(
+      'REFUSED',
+      'a lost delivery log can only be rebuilt as a whole. Leave out --account, --since and --until',
+    );
   return { isLost: true, startedAtMs: lostLog === 'rebuild' ? started.firstStartedAtMs : undefined };
 }

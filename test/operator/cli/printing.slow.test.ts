@@ -163,7 +163,9 @@ describe('a secret that can’t be written', () => {
       expect(issued.code).toBe(1);
       const prefix =
         /The key ([a-z0-9]{10}) was issued, but could not be written/.exec(issued.stderr)?.[1] ?? '';
-      expect(issued.stderr).toContain(`is lost: switch it off (fuel key off ${prefix}) and issue another`);
+      expect(issued.stderr).toContain(
+        `is lost. Switch it off (\`fuel key off ${prefix}\`) and issue another`,
+      );
       expect(issued.stderr).not.toContain('unexpected');
       const set = await run(
         dataDir,

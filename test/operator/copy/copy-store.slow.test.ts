@@ -148,7 +148,7 @@ describe('a copy is refused', () => {
   test('where the delivery log of the target belongs to others', async () => {
     const [source, target] = [await sample(), newEnd()];
     await target.queue.enqueue([newDelivery(77)]);
-    await expect(copyFrom(source, target)).rejects.toEqual(refused(/holds deliveries/));
+    await expect(copyFrom(source, target)).rejects.toEqual(refused(/already holds deliveries/));
     await assertNoUnfinishedCopy(target.coordination);
   });
 
@@ -159,7 +159,7 @@ describe('a copy is refused', () => {
     const onProgress = () => {
       late ??= record(source.store, 'transaction-8', 'while it is copied');
     };
-    await expect(copyFrom(source, target, { onProgress })).rejects.toEqual(refused(/run the copy again/));
+    await expect(copyFrom(source, target, { onProgress })).rejects.toEqual(refused(/Run the copy again/));
     await late;
     expect(await copyFrom(source, target)).toMatchObject({ events: 6, ...PROVEN });
   });

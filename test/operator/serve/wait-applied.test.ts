@@ -103,7 +103,7 @@ describe('a command that waits', () => {
       code: 'REFUSED',
       message:
         'recorded, but not yet applied by process 8 on elsewhere (at position 1 of 77), ' +
-        'the projector (at position 1 of 77): no progress for 10 s',
+        'the projector (at position 1 of 77), without progress for 10 s. See `fuel projection status`',
     });
   });
 

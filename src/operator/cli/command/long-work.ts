@@ -15,15 +15,20 @@ export interface LongWork {
 
 /**
  * Does work on many things that can be repeated until it is complete. Shows its counts while it proceeds and at its end, where
- * `names` can replace the name of a count. Returns 1 if something was refused or the work was interrupted.
+ * `names` can replace the name of a count. `next` returns the command that people will want to run next, if there is one. Returns 1 if something was refused or the work was interrupted.
  */
-export async function longWork(
+export async function longWork<T extends object>(
   { out, signal }: Session,
-  work: (parts: LongWork) => Promise<object>,
+  work: (parts: LongWork) => Promise<T>,
   {
     names = {},
     again = () => 'run the same command again',
-  }: { readonly names?: Readonly<Record<string, string>>; readonly again?: () => string } = {},
+    next = () => undefined,
+  }: {
+    readonly names?: Readonly<Record<string, string>>;
+    readonly again?: () => string;
+    readonly next?: (counts: T) => string | undefined;
+  } = {},
 ): Promise<number> {
   let isRefused = false;
   const textOf = (counts: object): string =>
@@ -38,7 +43,8 @@ export async function longWork(
     },
     onProgress: (soFar) => out.progress(textOf(soFar)),
   });
-  out.result(counts, textOf(counts));
+  const command = next(counts);
+  out.result(counts, textOf(counts) + (command === undefined ? '' : `. Next: ${command}`));
   if (signal.aborted) out.note(`Interrupted: ${again()} to continue`);
   return isRefused || signal.aborted ? 1 : 0;
 }

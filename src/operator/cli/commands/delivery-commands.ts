@@ -145,11 +145,14 @@ const redeliver = command({
     const { engines, writer, out } = session;
     const parts = { writer: writer(), queue: engines.queue() };
     if (key === undefined)
-      return longWork(session, (long) => redeliverByIds(ids, force, { ...parts, ...long }), { names: NAMES });
+      return longWork(session, (long) => redeliverByIds(ids, force, { ...parts, ...long }), {
+        names: NAMES,
+        next: ({ redelivered }) => (redelivered > 0 ? `fuel delivery show ${ids[0]}` : undefined),
+      });
     const of = { accountId: (await findKey(engines, key)).entry.id, prefix: key };
     if (cancel) {
       const cancelled = await cancelRedelivery({ ...of, reason }, parts);
-      out.answer({ cancelled });
+      out.result({ cancelled }, `Cancelled the redeliveries for key ${key} that were pending (${cancelled})`);
       return 0;
     }
     const which = failed ? 'failed' : 'delivered';
@@ -223,6 +226,8 @@ async function redeliverKey(session: Session, of: KeyRedelivery): Promise<number
   };
   return longWork(session, (long) => redeliverOfKey(of, { ...parts, ...long, onPage }), {
     names: NAMES,
+    next: ({ redelivered }) =>
+      redelivered > 0 ? `fuel delivery list --key ${of.prefix} --state failed` : undefined,
     again: () =>
       of.which === 'failed' || oldestAtMs === undefined
         ? 'run the same command again'

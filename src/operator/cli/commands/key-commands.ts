@@ -60,11 +60,15 @@ const issue = command({
       document.webhook_secret === null
         ? ''
         : `\nwebhook secret: ${document.webhook_secret}\nfor Standard Webhooks: ${document.webhook_secret_standard}`;
+    const next =
+      webhook === null
+        ? `fuel account show ${accountId}, which says if it has access`
+        : `fuel webhook test ${issued.prefix}`;
     await out.secret(
       document,
-      `key: ${issued.key}${secret}\nKeep them now: they are never shown again.`,
-      `the key ${issued.prefix} was issued, but could not be written to standard output and is lost: switch it off ` +
-        `(fuel key off ${issued.prefix}) and issue another`,
+      `key: ${issued.key}${secret}\nKeep them now: they are never shown again. Next: ${next}`,
+      `the key ${issued.prefix} was issued, but could not be written to standard output and is lost. Switch it off ` +
+        `(\`fuel key off ${issued.prefix}\`) and issue another`,
     );
   },
 });

@@ -89,6 +89,7 @@ const copy = command({
       if (copiedBefore) out.note('The store was copied before. This time its events were only proven again');
       const verified = fault === undefined && late.length === 0;
       out.answer({ events, deliveries, verified });
+      if (verified) out.note('Next: fuel serve, and fuel verify once its view is built');
       const { parked } = await groupStatus(store, embedded.subscriptions(), DELIVERIES_GROUP);
       if (parked > 0)
         out.note(

@@ -45,7 +45,9 @@ export const addVerifyCommand = command({
       ...(damaged > 0 && { damaged }),
     });
     if (damaged > 0)
-      out.note(`nothing that depends on the damaged events was judged or repaired: ${RESTORE_EVENTS}`);
+      out.note(
+        `Nothing that depends on the damaged events was judged or repaired. To restore them, ${RESTORE_EVENTS}`,
+      );
     const differing = (view?.differences ?? 0) + missing + surplus;
     return differing + damaged === 0 ? 0 : 1;
   },
@@ -54,9 +56,9 @@ export const addVerifyCommand = command({
 function requireSense(what: string | undefined, options: VerifyOptions): void {
   if (options.resendUnknown && !options.repair) throw option.usage('--resend-unknown goes with --repair');
   if (options.resendUnknown && what === 'view')
-    throw option.usage('--resend-unknown rebuilds the delivery log: name deliveries, or nothing');
+    throw option.usage('--resend-unknown rebuilds the delivery log, so it does not go with view');
   if (options.explain && what === 'view')
-    throw option.usage('--explain says why deliveries are not owed: name deliveries, or nothing');
+    throw option.usage('--explain is about deliveries, so it does not go with view');
   requireRange(options);
 }
 
@@ -93,7 +95,7 @@ async function tellView(
   };
   const { lag_events: behind } = await lagAfter({ store: engines.store(), clock }, place);
   if (behind !== 0)
-    out.note(`view: ${behind ?? 'many'} events behind the log: judged up to position ${upTo}`);
+    out.note(`view: ${behind ?? 'many'} events behind the log, so it was judged up to position ${upTo}`);
   for (const event of unreadable) out.note(`view: ${describeDamage(event)}, and the view shows what it was`);
   for (const { transactionId, kind } of differences)
     out.note(`view: transaction ${transactionId} is ${kind}`);
@@ -110,7 +112,7 @@ function tellDeliveries({ out }: Session, { deliveries, isLogLost }: Verified, {
     for (const { id, prefix, transactionId } of list)
       out.note(`deliveries: ${id} of transaction ${transactionId} to key ${prefix} is ${what}`);
   if (isLogLost)
-    out.note(`deliveries: the log was lost: receivers may see ${sent} deliveries for the second time`);
+    out.note(`deliveries: the log was lost, so receivers may see ${sent} deliveries for the second time`);
   if (repair && missing.length > 0) out.note(`deliveries: stored ${stored} that were missing`);
   const { delivered, pending, held, failed, withdrawn } = states;
   return {

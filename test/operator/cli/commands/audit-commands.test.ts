@@ -143,7 +143,10 @@ test('audit check refuses a folder that is not an export', async () => {
   const { key } = await done('audit', 'export', '--account', '7', '--output', folder);
   rmSync(join(folder, 'events.jsonl'));
   const { code, stderr } = await fuel('audit', 'check', folder, '--key', key);
-  expect([code, stderr]).toEqual([1, `fuel: ${folder} is not an export: it has no events.jsonl\n`]);
+  expect([code, stderr]).toEqual([
+    1,
+    `fuel: ${folder} is not an export, since it has no events.jsonl. Name a folder that \`fuel audit export\` made\n`,
+  ]);
 });
 
 test.each([['audit'], ['verify', 'deliveries']])(

@@ -176,7 +176,10 @@ describe('fuel delivery redeliver', () => {
       `${idOf(1)}: it was already delivered: use --force to send it once more`,
     ]);
     const forced = await fuel('delivery', 'redeliver', '--force', idOf(1));
-    expect([forced.code, forced.stdout]).toEqual([0, 'redelivered 1, already pending 0, refused 0\n']);
+    expect([forced.code, forced.stdout]).toEqual([
+      0,
+      `redelivered 1, already pending 0, refused 0. Next: fuel delivery show ${idOf(1)}\n`,
+    ]);
     await append('transaction-2', [voided(2)]);
     const ofKey = ['delivery', 'redeliver', '--key', PREFIX];
     expect(await done(...ofKey, '--failed', '--dry-run')).toEqual({ deliveries: 1 });
@@ -184,7 +187,9 @@ describe('fuel delivery redeliver', () => {
     expect(await done(...ofKey, '--failed', '--since', at(5), '--until', at(9))).toEqual(none);
     expect(await fuel(...ofKey, '--failed')).toMatchObject({
       code: 0,
-      stdout: 'redelivered 1, already pending 0, refused 0, left out 1\n',
+      stdout:
+        'redelivered 1, already pending 0, refused 0, left out 1. ' +
+        `Next: fuel delivery list --key ${PREFIX} --state failed\n`,
       stderr: '',
     });
     expect(await done(...ofKey, '--cancel')).toEqual({ cancelled: 2 });

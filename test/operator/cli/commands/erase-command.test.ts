@@ -27,7 +27,7 @@ describe('fuel transaction erase', () => {
       ...[...ERASE, '1', '--file', ids, '--yes', '--json', '--actor', 'Ada'],
     );
     expect([code, lines]).toEqual([1, [1, 3].map((id) => ({ id, erased: true }))]);
-    expect(stderr).toContain('transaction 9 was never recorded: there is nothing to erase');
+    expect(stderr).toContain('transaction 9 was never recorded, so there is nothing to erase');
     expect(await left()).toEqual(['transaction-2']);
     expect((await eventsOf('operations')).at(-1)).toMatchObject({
       type: 'TransactionErased',

@@ -77,7 +77,7 @@ describe('fuel verify view', () => {
     const { position } = await done('projection', 'rebuild', 'transactions');
     await append('transaction-3', [confirmed(3)]);
     await withEngines((engines) => engines.view().replace(1, [erasureOf(1)]));
-    const late = `view: 1 events behind the log: judged up to position ${position}\n`;
+    const late = `view: 1 events behind the log, so it was judged up to position ${position}\n`;
     const verify = async (...options: readonly string[]) => {
       const { code, json, stderr } = await fuel('verify', 'view', '--json', ...options);
       return [code, json, stderr];
@@ -215,7 +215,7 @@ describe('fuel verify deliveries', () => {
     expect(await withEngines((engines) => listed(engines.queue()))).toEqual([]);
     const rebuilt = await fuel('verify', 'deliveries', '--repair', '--resend-unknown', '--json');
     expect(rebuilt.stderr).toContain(
-      'the log was lost: receivers may see 1 deliveries for the second time\n',
+      'the log was lost, so receivers may see 1 deliveries for the second time\n',
     );
     expect(rebuilt.stderr).not.toContain('is missing');
     expect([rebuilt.code, rebuilt.json.deliveries]).toMatchObject([

@@ -24,6 +24,7 @@ export const importFile = command({
   work(session, [file], { dryRun }) {
     const { engines, clock, author } = session;
     const store = dryRun ? storeOfDryRun(session) : engines.store();
+    let importId: string | undefined;
     return longWork(
       session,
       async ({ onRefused, ...parts }) => {
@@ -34,9 +35,14 @@ export const importFile = command({
         };
         if (dryRun) return importTransactions({ ...options, dryRun });
         const source = file === '-' ? 'standard input' : file;
-        return (await recordImport({ ...options, source })).counts;
+        const recorded = await recordImport({ ...options, source });
+        importId = recorded.importId;
+        return recorded.counts;
       },
-      { names: dryRun ? { recorded: 'would record' } : {} },
+      {
+        names: dryRun ? { recorded: 'would record' } : {},
+        next: ({ recorded }) => (recorded > 0 && importId ? `fuel import show ${importId}` : undefined),
+      },
     );
   },
 });
