@@ -46,7 +46,7 @@ export const ACCOUNT_CHECKS: readonly Check[] = [
       const dueAtMs = backlog?.nextDueAtMs;
       if (dueAtMs === undefined || facts.clock.now() - dueAtMs <= MAX_STUCK_MS)
         return right('no delivery has been due for five minutes');
-      const text = `deliveries wait for their receivers: the first of them has been due since ${formatDateTime(dueAtMs)}`;
+      const text = `deliveries are waiting for their receivers; the oldest has been due since ${formatDateTime(dueAtMs)}`;
       const words = ['delivery', 'list', '--state', 'pending'];
       const href = '/deliveries?state=pending';
       return { detail: '', problems: [notice(text, { id: 'overdue', words, href })] };
@@ -71,7 +71,7 @@ export function checkContacts(
   const ids = untold.map(({ id }) => String(id));
   if (ids.length === 0) return right(`${all}; each account has a contact`);
   return wrong(
-    `nobody would be told about the webhooks of ${counted(ids.length, 'account')}: ${some(ids)}`,
+    `nobody is notified of failing webhooks of ${counted(ids.length, 'account')}: ${some(ids)}`,
     `fuel account contact ${ids[0]} --email ADDRESS, for each of them; or set FUEL_OPERATOR_EMAIL`,
   );
 }
@@ -97,9 +97,10 @@ function stuckProblem(stuck: readonly StuckWebhook[]): Problem {
   const [{ prefix, sinceMs } = { prefix: '', sinceMs: 0 }] = stuck;
   const which = stuck.length === 1 ? 'key' : `${stuck.length} webhooks, the longest to key`;
   const others = stuck.length === 1 ? '' : ` (${some(stuck.map((each) => each.prefix))})`;
-  const text = `deliveries are due and nothing is sent to ${which} ${prefix}, since ${formatDateTime(sinceMs)}${others}`;
+  const text = `nothing has been sent to ${which} ${prefix} since ${formatDateTime(sinceMs)}, although deliveries are due${others}`;
   const words = ['webhook', 'show', prefix];
-  const remedy = 'look for errors in the log of the processes with the role webhooks: fuel projection status';
+  const remedy =
+    'look for errors in the log of the processes with the role webhooks; fuel projection status names them';
   return act(text, { id: 'overdue', words, href: `/keys/${prefix}`, do: remedy });
 }
 

@@ -109,7 +109,7 @@ function serverCheck({ check, name, setting, title }: Engine): DoctorCheck {
       engines.remote.some((engine) => engine.name === name) || Boolean(textOf(env, setting)),
     find({ engines }) {
       const used = engines.remote.find((engine) => engine.name === name);
-      return used === undefined ? right('not selected: another engine is') : checkEngine(used);
+      return used === undefined ? right('another engine is selected') : checkEngine(used);
     },
   };
 }

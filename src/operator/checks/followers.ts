@@ -29,7 +29,7 @@ export const FOLLOWER_CHECKS: readonly Check[] = [
       return {
         detail: eachOf(followers, ({ holder }) => holder ?? 'nothing to do yet'),
         problems: idle.map(({ name }) =>
-          act(`no running process has the role ${roleOf(name)}, which works on ${name}`, {
+          act(`no running process has the role ${roleOf(name)}, so nothing follows the log for ${name}`, {
             id: `follower-${name}-idle`,
             words: ['serve', '--role', roleOf(name)],
           }),
@@ -52,7 +52,7 @@ export const FOLLOWER_CHECKS: readonly Check[] = [
           act(`${name} is ${Math.round(lag_seconds)} s behind the events`, {
             id: `follower-${name}-lag`,
             words: ['projection', 'status'],
-            do: 'fuel projection status, again after a minute: if a position does not grow, look for errors in the log of its process',
+            do: 'run fuel projection status twice, a minute apart; if a position does not grow, look for errors in the log of its process',
           }),
         ),
       };
@@ -65,7 +65,7 @@ export const FOLLOWER_CHECKS: readonly Check[] = [
       const left = await facts.formerViews();
       if (left.length === 0) return right('');
       const tables = left.map((number) => `transactions_${number}`).join(', ');
-      const detail = `a former view is still to be removed: ${tables}`;
+      const detail = `a former view has not been removed yet: ${tables}`;
       const remedy =
         'nothing: the projector removes it within a minute, or once a backup that reads it has ended';
       const told = { id: 'former-views', words: ['projection', 'status'], do: remedy };

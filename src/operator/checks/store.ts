@@ -195,11 +195,11 @@ export async function checkProof({
     return right('nothing is sealed yet; a process with the role projector seals the log');
   const sealed = `${counted(seal.size, 'event')} sealed, the last at ${formatDateTime(occurredAtMs(seal.recorded))}`;
   const proof = (await operations()).find(({ type }) => type === 'LogProven');
-  if (proof === undefined) return right(`${sealed}; nothing was proven yet: fuel audit verify`);
+  if (proof === undefined) return right(`${sealed}; nothing was proven yet (fuel audit verify)`);
   const size = Number(proof.data.size);
   const detail = `${sealed}; the first ${size} proven at ${proof.at}`;
   const isOld = size < seal.size && clock.now() - proof.atMs > PROVEN_WITHIN_MS;
   return isOld
-    ? wrong(detail, 'fuel audit verify; and look in the log of the projector why no night proved it')
+    ? wrong(detail, 'fuel audit verify; the log of the projector says why the nightly proof failed')
     : right(detail);
 }

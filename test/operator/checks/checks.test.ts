@@ -124,8 +124,8 @@ describe('what doctor says', () => {
     expect(await doctorSays('consumers', { followers: some })).toEqual({
       ok: false,
       detail:
-        'no running process has the role projector, which works on transactions; ' +
-        'no running process has the role webhooks, which works on deliveries',
+        'no running process has the role projector, so nothing follows the log for transactions; ' +
+        'no running process has the role webhooks, so nothing follows the log for deliveries',
       do: 'fuel serve --role projector; fuel serve --role webhooks',
     });
     expect(await doctorSays('accounts', { lists: listsOf({ unreadable: [7] }) })).toMatchObject({
@@ -197,15 +197,15 @@ describe('what the overview says', () => {
     ],
     [
       { backlog: dueSince(NOW_MS - 301_000) },
-      'look: deliveries wait for their receivers: the first of them has been due since 2026-09-09T23:54:59.000Z',
+      'look: deliveries are waiting for their receivers; the oldest has been due since 2026-09-09T23:54:59.000Z',
     ],
     [
       { stuck: [STUCK], backlog: dueSince(NOW_MS - 3_600_000) },
-      `act: deliveries are due and nothing is sent to key ${PREFIX}, since 2026-09-09T23:54:59.000Z: look for errors`,
+      `act: nothing has been sent to key ${PREFIX} since 2026-09-09T23:54:59.000Z, although deliveries are due: look for errors`,
     ],
     [
       { stuck: [STUCK, { ...STUCK, prefix: 'bbbbbbbbbb' }] },
-      `act: deliveries are due and nothing is sent to 2 webhooks, the longest to key ${PREFIX}, since 2026-09-09T23:54:59.000Z (${PREFIX}, bbbbbbbbbb)`,
+      `act: nothing has been sent to 2 webhooks, the longest to key ${PREFIX} since 2026-09-09T23:54:59.000Z, although deliveries are due (${PREFIX}, bbbbbbbbbb)`,
     ],
     [
       { operations: repaired({ what: 'view', repaired: 3 }, DAY_MS) },

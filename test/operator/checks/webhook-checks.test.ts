@@ -28,12 +28,12 @@ describe('webhooks', () => {
   const lists = (events: readonly AccountEvent[]) =>
     accountLists({ directory: directoryOf(...events), environment: 'staging' });
 
-  test('are wrong if nobody would be told about them', async () => {
+  test('are wrong if nobody is notified of them', async () => {
     const check = async (events: readonly AccountEvent[], email?: string) =>
       said(checkContacts(await lists(events), email));
     expect(await check(start)).toEqual({
       ok: false,
-      detail: 'nobody would be told about the webhooks of 1 account: 7',
+      detail: 'nobody is notified of failing webhooks of 1 account: 7',
       do: 'fuel account contact 7 --email ADDRESS, for each of them; or set FUEL_OPERATOR_EMAIL',
     });
     expect(await check(start, 'operator@example.com')).toMatchObject({ ok: true });

@@ -122,7 +122,7 @@ const voidAll = command({
 
 export const addImportCommands = noun({
   name: 'import',
-  summary: 'list imports: who imported which file and when; and undo them',
+  summary: 'list imports, with who imported which file and when, and undo them',
   example: 'fuel import list',
   commands: [list, show, voidAll],
 });

@@ -49,7 +49,7 @@ type ListOptions = ReturnType<ReturnType<typeof listSyntax>['opts']>;
 const list = command({
   name: 'list',
   summary:
-    'list the transactions of an account that customers see, newest first; voided and cancelled ones are in fuel audit',
+    'list the transactions of an account that customers see, newest first; fuel audit lists voided and cancelled ones',
   example: 'fuel transaction list --account 7 --plate "ABC 123" --from 2026-09-01',
   syntax: listSyntax,
   lists: { what: 'transactions', csv: () => TRANSACTION_COLUMNS },
