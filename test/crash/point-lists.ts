@@ -104,7 +104,7 @@ export const COPY_POINTS_BEFORE_EVENTS: readonly Drawn[] = [
 export const COPY_POINTS: readonly Drawn[] = [
   'append',
   'append-copies',
-  'store-deliveries',
+  'relocate-deliveries',
   'record-copy',
   'end-copy',
 ].flatMap((name) => bothSides(name, 1));

@@ -88,7 +88,7 @@ export const CRASH_SITES: readonly CrashSite[] = [
   fn('adopt-log', 'src/operator/copy/copy-deliveries.ts', 'nameLog'),
   fn('begin-copy', 'src/service/stores/unfinished-copy.ts', 'beginCopy'),
   fn('append-copies', 'src/operator/copy/copy-events.ts', 'appendCopies'),
-  fn('store-deliveries', 'src/operator/copy/copy-deliveries.ts', 'copyTable'),
+  fn('relocate-deliveries', 'src/operator/copy/copy-deliveries.ts', 'relocated'),
   fn('record-copy', 'src/operator/copy/copy-store.ts', 'recordCopy'),
   fn('end-copy', 'src/service/stores/unfinished-copy.ts', 'endCopy'),
 ];
