@@ -1,7 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { FuelError } from '../../src/base/errors.ts';
 import { createMetrics } from '../../src/service/ops/metrics.ts';
-import { ACCOUNT, LIVE_KEY, PREFIX, RANGE, startTestApi } from '../support/service/api.ts';
+import {
+  ACCOUNT,
+  KEY,
+  LIVE_KEY,
+  PREFIX,
+  RANGE,
+  SECRET,
+  startTestApi,
+  testCertificate,
+} from '../support/service/api.ts';
+import { exchange } from '../support/service/raw-connection.ts';
 
 const account = { account_id: ACCOUNT };
 const key = { ...account, prefix: PREFIX };
@@ -115,9 +125,36 @@ describe('the embedded edge', () => {
   });
 });
 
-describe('the external edge', () => {
-  const external = { edge: { kind: 'external', tokens: ['first', 'second'] } } as const;
+const external = { edge: { kind: 'external', tokens: ['first', 'second'] } } as const;
 
+test.each([
+  ['embedded', {}],
+  ['external', external],
+] as const)(
+  'with the %s edge no log line of a refusal has a key or a token that was presented',
+  async (_, edge) => {
+    const api = await startTestApi(edge);
+    api.apply({ type: 'IntegrationDisabled', data: account });
+    for (const [token, presented] of [
+      ['guessed-token', KEY],
+      ['first', KEY],
+      ['first', GUESS],
+      ['first', `${PREFIX} without the form of a key`],
+    ] as const) {
+      const headers = { 'x-edge-token': token };
+      for (const path of [RANGE, '/nowhere'])
+        expect((await api.get(path, { key: presented, headers })).status).toBeGreaterThanOrEqual(400);
+    }
+    const unparsed = `GET / HTTP/9.9\r\nX-Edge-Token: guessed-token\r\nX-API-Key: ${KEY}\r\n\r\n`;
+    await exchange(api.address.port, unparsed, { ca: (await testCertificate()).cert });
+    expect(api.logLines.length).toBeGreaterThanOrEqual(9);
+    const lines = JSON.stringify(api.logLines);
+    for (const secret of ['guessed-token', SECRET, GUESS, 'without the form'])
+      for (const form of [secret, String([...Buffer.from(secret)])]) expect(lines).not.toContain(form);
+  },
+);
+
+describe('the external edge', () => {
   test('a request without its proof is EDGE_NOT_ENFORCED, before every check, with its id', async () => {
     const api = await startTestApi(external);
     for (const headers of [{}, { 'x-edge-token': 'wrong' }, { 'x-edge-token': '' }]) {
