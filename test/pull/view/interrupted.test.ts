@@ -94,7 +94,7 @@ onEachTables((empty) => {
     },
   );
 
-  test('the view: a switch at any write of an erasure leaves the row in neither generation', async () => {
+  test('the view: whenever a build is served during an erasure, the row is gone at its end, and no page shows it after one that lacked it', async () => {
     const erasing = async (
       before: (write: string, view: TransactionsView, build: number) => Promise<void>,
     ) => {
@@ -113,8 +113,16 @@ onEachTables((empty) => {
     await erasing(async (write) => void all.push(write));
     for (let at = 0; at < all.length; at++) {
       let count = 0;
+      let isGone = false;
+      const look = async (view: TransactionsView) => {
+        const isShown = (await idsIn(view)).includes(1);
+        expect([at, isGone && isShown]).toEqual([at, false]);
+        isGone = !isShown;
+      };
       await erasing(async (_, view, build) => {
+        await look(view);
         if (count++ === at) await view.serveBuild(build);
+        await look(view);
       });
     }
   });
