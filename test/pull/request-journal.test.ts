@@ -39,7 +39,7 @@ describe('requests that are recorded', () => {
     expect(stored).toEqual([3, 1]);
   });
 
-  test('wait in their order while the store is unavailable, which is logged once', async () => {
+  test('wait in their order while the store is unavailable, and each outage is logged once', async () => {
     const stored: number[] = [];
     let isDown = true;
     const { recorder, lines } = recording(async (rows) => {
@@ -55,6 +55,11 @@ describe('requests that are recorded', () => {
     recorder.add({ ...ROW, status: 429 });
     await vi.advanceTimersByTimeAsync(SECOND_MS);
     expect(stored).toEqual([200, 401, 429]);
+    expect(lines).toHaveLength(1);
+    isDown = true;
+    recorder.add(ROW);
+    await vi.advanceTimersByTimeAsync(2 * SECOND_MS);
+    expect(lines).toHaveLength(2);
   });
 
   test('are counted and lost beyond a bound, so that the memory has one', async () => {

@@ -3,7 +3,15 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { commandLine } from '../../../src/operator/console/html/commands.ts';
 import { block, html, line, render } from '../../../src/operator/console/html/html.ts';
-import { content, documentOf, listOf } from '../../../src/operator/console/html/parts.ts';
+import {
+  content,
+  documentOf,
+  listOf,
+  note,
+  type Shown,
+  show,
+} from '../../../src/operator/console/html/parts.ts';
+import { cellOf, link } from '../../../src/operator/print/document.ts';
 
 /** Text with characters that end an attribute, an element or a comment. */
 const hostile = fc
@@ -52,19 +60,44 @@ function textOf(markup: string): string {
     .replaceAll('&amp;', '&');
 }
 
+/** Every kind of cell with this text in it. */
+function cellsOf(text: string): readonly Shown[] {
+  const nouns = ['account', 'key', 'delivery', 'transaction'] as const;
+  return [
+    text,
+    `${text} at 2026-09-03T08:15:30.250Z ${text}`,
+    { state: text, tone: 'bad' },
+    ...nouns.map((noun) => link(noun, text)),
+    { members: [[text, text]] },
+    [text, [text]],
+    cellOf('tags', [text, { [text]: text }]),
+    cellOf('detail', { [text]: text, list: [text], inner: { [text]: text } }),
+  ];
+}
+
+/** Every part of a page with this text in it. */
+function pageOf(text: string): string {
+  const things = [{ id: text, state: text, key: text, delivery: text, more: { [text]: text }, [text]: text }];
+  return render(
+    html`${cellsOf(text).map((cell) => html`<p>${show(cell)}</p>${note(cell)}`)}${content({ caption: text, facts: [[text, text]] })}${content(listOf(text, things))}${documentOf({ text, [text]: [{ [text]: text }], url: text }, text)}${block(text)}`,
+  );
+}
+
 test('text never becomes markup: a page has only the elements and attributes of its templates', () => {
   const shapeOf = (markup: string): string => markup.replace(/="[^"]*"/g, '=""').replace(/>[^<]*</g, '><');
-  const made = (text: string): string =>
+  const templatesOf = (text: string): string =>
     render(
-      html`<p title=${text} class="a">${text}</p><a href=${`/keys/${encodeURIComponent(text)}`}>${[text, text]}</a><input value=${text} />${content({ caption: text, facts: [[text, text]] })}${content(listOf('Things', [{ id: text, state: text, key: text, delivery: text, more: { a: text } }]))}${documentOf({ text, url: text }, text)}${block(text)}`,
+      html`<p title=${text} class="a">${text}</p><a href=${`/keys/${encodeURIComponent(text)}`}>${[text, text]}</a><input value=${text} />`,
     );
-  const shape = shapeOf(made('x'));
+  const shape = [shapeOf(templatesOf('x')), shapeOf(pageOf('x'))];
   fc.assert(
     fc.property(
-      hostile.filter((text) => text !== '' && text.isWellFormed()),
-      (text) => {
-        const markup = made(text);
-        expect(shapeOf(markup)).toBe(shape);
+      hostile.filter((text) => text.isWellFormed()),
+      (given) => {
+        const text = `x${given}`; // neither empty nor a number, which have forms of their own
+        const page = pageOf(text);
+        expect([shapeOf(templatesOf(text)), shapeOf(page)]).toEqual(shape);
+        expect(page).not.toMatch(/[^\P{Cc}\n\t]|\p{Bidi_Control}/u);
         expect(textOf(render(html`<p>${text}</p>`))).toBe(text);
       },
     ),

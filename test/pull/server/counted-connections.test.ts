@@ -34,13 +34,15 @@ test('nothing is kept of a connection that ends in its handshake', async () => {
   expect([connections.size, connections.countOf('peer')]).toEqual([0, 0]);
 });
 
-test('a new connection from an endpoint whose former one is only now closing is counted once', () => {
+test('a new connection from an endpoint whose former one is only now closing is counted once, and ends with a stop', () => {
   const connections = new ServerConnections();
-  const closing = new Socket();
-  const sockets = [closing, new Socket()];
-  for (const socket of sockets) connections.add(socket, ['peer'], false); // neither has an address
+  const [closing, fresh] = [new Socket(), new Socket()]; // neither has an address
+  for (const socket of [closing, fresh]) connections.add(socket, ['peer'], false);
+  expect(connections.countOf('peer')).toBe(1);
   closing.emit('close');
   expect([connections.size, connections.countOf('peer')]).toEqual([1, 1]);
-  for (const socket of sockets) socket.emit('close');
+  connections.closeSilent();
+  expect(fresh.destroyed).toBe(true);
+  for (const socket of [closing, fresh]) socket.emit('close');
   expect([connections.size, connections.countOf('peer')]).toEqual([0, 0]);
 });

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
@@ -59,7 +59,7 @@ async function moving() {
 }
 
 describe('a store that was copied', () => {
-  test('is marked as moved in its log and its folder, and again by no further run', async () => {
+  test('is marked as moved in its log, and in its folder by a file that only its owner can read, once', async () => {
     const { source, target, folder, mark, copy, isRefused } = await moving();
     expect(await isRefused()).toBe(false);
     writeFileSync(join(folder, 'moved.json.partial'), 'of a run that was killed');
@@ -67,6 +67,7 @@ describe('a store that was copied', () => {
     expect(await isRefused()).toBe(true);
     expect(await moveInLog(source.store)).toEqual({ to: TO, at: expect.any(String) });
     expect(JSON.parse(readFileSync(join(folder, 'moved.json'), 'utf8'))).toMatchObject({ to: TO });
+    expect(statSync(join(folder, 'moved.json')).mode & 0o777).toBe(0o600);
     expect(await copy()).toMatchObject({ copiedBefore: true, ...PROVEN });
     expect((await operations(source)).map(({ type }) => type)).toEqual(['StoreNamed', 'StoreMoved']);
     expect(await moveInLog(target.store)).toBeUndefined();
