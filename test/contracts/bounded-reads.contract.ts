@@ -92,6 +92,18 @@ export function boundedReadsContract(open: () => Promise<{ readonly queue: Deliv
     });
   });
 
+  test.each([1, 2, 5])(
+    'a page of %d that ends with the last delivery has no next, even if a block of reading ends there too',
+    async (limit) => {
+      const many = Array.from({ length: 100 }, (_, n) => newDelivery(n, { createdAtMs: 1_000 + n }));
+      const { queue, reads } = await opened(...many);
+      const oldest = (await claimed(queue)).filter(({ transactionId }) => transactionId < limit);
+      await queue.report(oldest.map((claim) => delivered(claim, 2_000)));
+      const { deliveries, next } = await reads.page({ state: 'delivered' }, { limit });
+      expect([deliveries.length, next]).toEqual([limit, undefined]);
+    },
+  );
+
   test('failing lanes are those with a failure streak, the longest first, at most as many as asked for', async () => {
     const lanes = ['aaaaaaaaaa', 'bbbbbbbbbb', 'cccccccccc'];
     const owed = lanes.flatMap((prefix, lane) =>
