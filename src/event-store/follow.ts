@@ -2,6 +2,7 @@ import { type LeaseTerms, whileHolding } from '../base/coordination/while-holdin
 import type { Log } from '../base/log.ts';
 import { pause } from '../base/pause.ts';
 import { retryWhileUnavailable } from '../base/retry.ts';
+import { batchAttributes, traceBatch } from '../base/tracing/spans.ts';
 import type { EventStore, SubscribeOptions, SubscriptionBatch } from './event-store.ts';
 import type { Position } from './recorded-event.ts';
 
@@ -66,7 +67,9 @@ async function readLog(
   while (!until.aborted) {
     const unread = { prefixes: streams, after: await checkpoint(), unparsed, batchSize, signal: until };
     for await (const batch of store.subscribe(unread)) {
+      const span = traceBatch(`${component} handles events`);
       const next = await handle(batch, until);
+      span.end(batchAttributes(batch.events.length, batch.checkpoint));
       available();
       if (next === 'done') return true;
       if (next === 'next') continue;

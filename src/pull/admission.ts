@@ -8,6 +8,7 @@ import { type Refusal, type RefusalCode, refuse, type Step } from './answers.ts'
 import type { ApiMetrics } from './api-metrics.ts';
 import { isAllowed } from './edge/addresses.ts';
 import type { RateWindows } from './edge/rate-windows/rate-windows.ts';
+import { tracedStep } from './request-spans.ts';
 
 /** How many wrong keys with a known prefix are counted. Beyond that the oldest is forgotten. */
 export const MAX_UNPROVEN_KEYS = 10_000;
@@ -62,7 +63,8 @@ export const requireForwardedHttps: Step = async (ctx, next) => {
 /** Looks up the caller without refusing anybody. */
 export function identify(deployment: { directory: AccessDirectory; environment: Environment }): Step {
   return async (ctx, next) => {
-    ctx.state.caller = identifyCaller(ctx.get('X-API-Key'), deployment);
+    const identified = () => identifyCaller(ctx.get('X-API-Key'), deployment);
+    ctx.state.caller = await tracedStep(ctx, 'key', identified);
     await next();
   };
 }
@@ -72,7 +74,7 @@ export function embeddedEdge(windows: EdgeWindows): Step {
   return async (ctx, next) => {
     const { caller, address } = ctx.state;
     if (caller === undefined) throw new Error('the edge needs the caller identified');
-    const refusal = await checkEdge(caller, address, windows);
+    const refusal = await tracedStep(ctx, 'rate window', () => checkEdge(caller, address, windows));
     if (refusal !== undefined) return refuse(ctx, refusal);
     await next();
   };

@@ -96,6 +96,13 @@ const commonHeaders = {
 } as const;
 
 /** What is known about a request. The steps fill it in. */
+/** A step of a request, in milliseconds of the steady clock. */
+export interface TracedStep {
+  readonly name: string;
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
 export interface RequestState {
   requestId: string;
   path: string;
@@ -108,6 +115,8 @@ export interface RequestState {
   keyAccepted?: () => void;
   code?: RefusalCode;
   rows?: number;
+  /** The steps that were measured, while spans are exported. */
+  steps?: readonly TracedStep[];
   /** The query, once it has been read. */
   query?: ListQuery;
 }

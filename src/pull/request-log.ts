@@ -1,10 +1,12 @@
 import { steadyClock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
+import { traceField } from '../base/tracing/spans.ts';
 import { world } from '../base/world.ts';
 import { type Context, type RefusalCode, refusalOf, refuse, type Step } from './answers.ts';
 import type { ApiMetrics } from './api-metrics.ts';
 import { clientAddress, trustedProxies } from './edge/addresses.ts';
 import type { RequestRecorder } from './request-journal.ts';
+import { traceRequest } from './request-spans.ts';
 
 export interface RequestLogOptions {
   readonly log: Log;
@@ -67,6 +69,7 @@ export function requestLog({ log, metrics, proxies, requests }: RequestLogOption
     if (check !== undefined) metrics.accessRefusals.inc({ check, code });
     metrics.requestDuration.observe({ status: ctx.status }, durationMs / 1000);
     log.info(lineOf(ctx, durationMs), 'request');
+    traceRequest(ctx, startedAtMs);
     const { caller, address, code: refused = null, rows = null, query = null } = ctx.state;
     if (!caller?.proven || caller.prefix === undefined) return;
     const asked = { status: ctx.status, code: refused, rows, query };
@@ -84,6 +87,7 @@ function lineOf(ctx: Context, durationMs: number): Readonly<Record<string, unkno
     duration_ms: Math.round(durationMs * 100) / 100,
     key_prefix: ctx.state.caller?.prefix,
     rows: ctx.state.rows,
+    ...traceField(ctx.state.requestId),
   };
 }
 

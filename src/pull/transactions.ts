@@ -8,6 +8,7 @@ import { answer, goodAnswer, type RefusalCode, refuse, type Step } from './answe
 import type { ApiMetrics } from './api-metrics.ts';
 import type { Cursors } from './cursor.ts';
 import { type ListQuery, readParameters } from './parameters.ts';
+import { tracedStep } from './request-spans.ts';
 import type { PageRow, TransactionsView, ViewPage } from './view/transactions-view.ts';
 
 const IMAGES_VALID_FOR_SECONDS = 60 * 60;
@@ -43,7 +44,8 @@ export function listTransactions(options: TransactionsOptions): Step {
     const foreign = findForeign(parameters.query, access.account);
     if (foreign !== undefined) return refuse(ctx, { code: foreign });
 
-    const page = await view.page({ ...parameters.query, accountId });
+    const { query } = parameters;
+    const page = await tracedStep(ctx, 'page', () => view.page({ ...query, accountId }));
     ctx.state.rows = page.rows.length;
     metrics.pageRows.inc(page.rows.length);
     answer(ctx, goodAnswer(bodyOf(page, parameters.query, access, options), ctx.state.requestId));

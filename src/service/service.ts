@@ -7,6 +7,7 @@ import type { DiskState } from '../base/disk/disk.ts';
 import { urlHost } from '../base/listen.ts';
 import type { Log } from '../base/log.ts';
 import { retryWhileUnavailable } from '../base/retry.ts';
+import { startTracing } from '../base/tracing/start-tracing.ts';
 import { world } from '../base/world.ts';
 import { assertCheckpoint } from '../event-store/store-identity.ts';
 import { VIEW_NAME } from '../pull/view/projector.ts';
@@ -99,6 +100,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, clock, log, openEngines, signal = new AbortController().signal } = options;
   const engines = await openEngines(config, clock, { log });
   const parts = new StartedParts(log);
+  parts.add('spans', await startTracing(config, log));
   parts.add('stores', { stop: () => engines.close() });
   try {
     const health = new EngineHealth(engines.remote, steadyClock);

@@ -148,6 +148,31 @@ export const ownSettings = {
     read.oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     'The lowest level that is logged: `trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`.',
   ),
+  OTEL_EXPORTER_OTLP_ENDPOINT: optional(
+    read.urlWithoutCredentials('http:', 'https:'),
+    'The OpenTelemetry collector that gets [traces](watching.md#traces) by OTLP over HTTP, such as `http://127.0.0.1:4318`. If it is not set, nothing of OpenTelemetry is loaded.',
+  ),
+  OTEL_EXPORTER_OTLP_HEADERS: secret(
+    optional(read.text, 'Headers for the collector: `name=value`, separated by commas.'),
+  ),
+  OTEL_SERVICE_NAME: optional(read.text, 'The name of the service in traces; `fuel-integration` if not set.'),
+  OTEL_RESOURCE_ATTRIBUTES: optional(
+    read.text,
+    'Further attributes of the service in traces: `name=value`, separated by commas.',
+  ),
+  OTEL_TRACES_SAMPLER: setting(
+    'parentbased_always_on',
+    read.oneOf(
+      ...(['always_on', 'always_off', 'traceidratio'] as const),
+      ...(['parentbased_always_on', 'parentbased_always_off', 'parentbased_traceidratio'] as const),
+    ),
+    'Which traces are exported: `always_on`, `always_off` or `traceidratio`. With `parentbased_` before it each means the same, since no trace begins elsewhere.',
+  ),
+  OTEL_TRACES_SAMPLER_ARG: setting(
+    '1',
+    read.ratio,
+    'The part of all traces with `traceidratio`, from 0 to 1.',
+  ),
 } as const;
 
 /** The roles that a process can have. By default it has all of them. */

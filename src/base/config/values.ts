@@ -141,6 +141,11 @@ export function positiveInteger(text: string): number {
   return value;
 }
 
+export function ratio(text: string): number {
+  if (!/^(0?\.\d+|[01](\.0+)?)$/.test(text)) throw new Error('must be a number from 0 to 1, such as 0.1');
+  return Number(text);
+}
+
 export const email = textThat(isEmail, 'must be an e-mail address');
 
 export const sender = textThat(

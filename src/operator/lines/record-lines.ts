@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
+import { batchAttributes, commandPlace, type SpanPlace, traceBatch } from '../../base/tracing/spans.ts';
 import { world } from '../../base/world.ts';
 import type { Decision } from '../../domain/decision.ts';
 import type { EventMetadata } from '../../domain/events.ts';
@@ -78,7 +79,7 @@ export async function recordLines<T, E extends RecordableEvent>(
     // The signal may have ended the input while it was being read.
     if (!options.signal.aborted || (error as Error).name !== 'AbortError') throw error;
   }
-  return { ...recorder.counts };
+  return recorder.end();
 }
 
 async function* inBatches<Line extends { readonly characters: number }>(
@@ -103,6 +104,9 @@ async function* inBatches<Line extends { readonly characters: number }>(
 class LineRecorder<T, E extends RecordableEvent> {
   readonly #options: RecordLinesOptions<T, E>;
   readonly #author: Author;
+  /** The span of all batches, which the traces of what they record link to. */
+  readonly #command: SpanPlace;
+  readonly #span: ReturnType<typeof traceBatch>;
   readonly counts = { recorded: 0, unchanged: 0, refused: 0 };
   /** True if most streams of the last batch that could have been new were new. If not, reading them first costs less. */
   #wereMostlyNew = false;
@@ -111,16 +115,27 @@ class LineRecorder<T, E extends RecordableEvent> {
 
   constructor(options: RecordLinesOptions<T, E>) {
     this.#options = options;
-    this.#author = { ...options.author, correlationId: options.author.correlationId ?? world.randomUUID() };
+    const correlationId = options.author.correlationId ?? world.randomUUID();
+    this.#author = { ...options.author, correlationId };
+    this.#command = commandPlace(correlationId);
+    this.#span = traceBatch(options.author.command, { own: this.#command });
+  }
+
+  end(): LineCounts {
+    const { recorded, unchanged, refused } = this.counts;
+    this.#span.end(batchAttributes(recorded + unchanged + refused));
+    return { ...this.counts };
   }
 
   async record(lines: readonly NumberedLine<T>[]): Promise<void> {
+    const span = traceBatch('record lines', { parent: this.#command });
     for (const line of lines) if (!line.ok) this.#refuse(line.number, line.reason);
     let open: readonly UsableLine<T>[] = lines.filter((line) => line.ok);
     for (let round = 0; open.length > 0; round++) {
       if (round === MAX_ROUNDS) throw new Error(`an import had a conflict in each of ${MAX_ROUNDS} rounds`);
       open = await this.#round(open, round === 0);
     }
+    span.end(batchAttributes(lines.length, lines.at(-1)?.number));
     this.#options.onProgress({ ...this.counts });
   }
 

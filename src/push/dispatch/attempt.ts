@@ -2,6 +2,7 @@ import { keyIneligibleReason } from '../../../projections/deliveries.ts';
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { AlarmClock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
+import { traceField } from '../../base/tracing/spans.ts';
 import { accessOf } from '../../domain/account.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import type { RequestFor } from '../message/envelope.ts';
@@ -86,7 +87,7 @@ export async function attempt(
   request: SendRequest,
   { sender, retryDelayMs, clock, log, metrics }: AttemptTerms,
   { lease, slot }: { readonly lease: Lease; readonly slot: Slot },
-): Promise<(AttemptEnd & { readonly report: DeliveryReport }) | undefined> {
+): Promise<(AttemptEnd & { readonly report: DeliveryReport; readonly url: string }) | undefined> {
   const startedAtMs = clock.now();
   metrics.attempting();
   const result = await sender.send({ ...request, maySend: () => lease.isFresh });
@@ -123,7 +124,7 @@ export async function attempt(
     },
     'delivery attempted',
   );
-  return { result, askedMs, report };
+  return { result, askedMs, report, url: request.url };
 }
 
 /** The report that gives up the claim, so that the delivery is due again. */
@@ -136,5 +137,5 @@ function claimOf({ id, prefix, transactionId, leaseToken }: ClaimedDelivery) {
 }
 
 function linesOf({ id, prefix, transactionId }: ClaimedDelivery): Readonly<Record<string, unknown>> {
-  return { delivery: id, key_prefix: prefix, transaction: transactionId };
+  return { delivery: id, key_prefix: prefix, transaction: transactionId, ...traceField(id) };
 }

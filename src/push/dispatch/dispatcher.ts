@@ -7,6 +7,7 @@ import { SerialWork } from '../../base/serial-work.ts';
 import { world } from '../../base/world.ts';
 import type { AccountEvent } from '../../domain/account-events.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
+import { traceDelivery } from '../delivery-spans.ts';
 import type { AppendHealthEvent } from '../health/health-events.ts';
 import { HealthWatch } from '../health/health-watch.ts';
 import type { HostOwners } from '../pace/host-owners.ts';
@@ -253,6 +254,7 @@ export class Dispatcher {
     if (made !== undefined) this.#pace.end(slot, steady.now(), made); // before the commit, so that a slow one does not delay the lane
     const report = made?.report ?? (judged.kind === 'send' ? released(delivery) : judged);
     const health = await this.#reports.record(report);
+    traceDelivery(delivery, report, made);
     if (made === undefined) this.#pace.end(slot, steady.now());
     if (report.kind === 'held') this.#accounts.checkAccess(delivery.accountId);
     const followed = this.#followHealth(delivery, report, health); // at once, so that nothing more is sent to a webhook that will be switched off

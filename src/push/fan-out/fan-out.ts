@@ -9,6 +9,7 @@ import type { EventStore, GroupEvent } from '../../event-store/event-store.ts';
 import { timeForAges } from '../../event-store/reads.ts';
 import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
 import { judgeEvent } from '../../records/project-event.ts';
+import { noteCommand } from '../delivery-spans.ts';
 import type { NewDelivery } from '../queue/delivery.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import type { AccountHistory, UnreadableAccount } from './account-history.ts';
@@ -121,7 +122,11 @@ export class FanOut {
     const decided = await decideAsOf(event, row, { ...context, clock: { now: () => agesMs } });
     if ('unreadable' in decided) return decided;
     const nowMs = clock.now();
-    return decided.owed.map((owed) => newDelivery({ event, row, owed, nowMs }));
+    return decided.owed.map((owed) => {
+      const delivery = newDelivery({ event, row, owed, nowMs });
+      noteCommand(delivery.id, event);
+      return delivery;
+    });
   }
 }
 

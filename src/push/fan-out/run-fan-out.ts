@@ -4,6 +4,7 @@ import { isolateFailures } from '../../base/isolate.ts';
 import type { Log } from '../../base/log.ts';
 import { pause } from '../../base/pause.ts';
 import { retryWhileUnavailable } from '../../base/retry.ts';
+import { batchAttributes, traceBatch } from '../../base/tracing/spans.ts';
 import { world } from '../../base/world.ts';
 import { TRANSACTION_STREAMS } from '../../domain/transaction-events.ts';
 import { eventBytes, MAX_BATCH_BYTES } from '../../event-store/batch-bytes.ts';
@@ -66,9 +67,11 @@ async function consume(options: RunFanOutOptions, available: () => void): Promis
   available();
   for await (const events of inBatches(consumer, BATCH)) {
     const startedAtMs = steadyClock.now();
+    const span = traceBatch('fan out events');
     const work = async () => acknowledge(consumer, await fanOutEach(fanOut, events), log);
     try {
       await retryWhileUnavailable(work, { log, signal, component, fields: { events: events.length } });
+      span.end(batchAttributes(events.length, events.at(-1)?.event.position));
     } catch (error) {
       failed.abort(); // otherwise leaving the loop would wait for the next event
       throw error;

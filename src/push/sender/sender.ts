@@ -180,7 +180,7 @@ async function send(parts: Parts, request: SendRequest): Promise<Sent> {
 }
 
 function notSent(outcome: AttemptOutcome): Sent {
-  const times = { lateMs: 0, connectMs: null, roundTripMs: null, answerMs: null };
+  const times = { address: null, lateMs: 0, connectMs: null, roundTripMs: null, answerMs: null };
   return { outcome, ...times, isWithheld: false, isSentAgain: false };
 }
 

@@ -36,6 +36,8 @@ export interface SendResult {
   readonly roundTripMs: number | null;
   /** From the first byte of the request to the last of the answer, or to the end of the attempt; `null` if nothing was sent. */
   readonly answerMs: number | null;
+  /** The judged address that the last connection led to; `null` if none was opened. */
+  readonly address: string | null;
   /** True if the outcome says nothing about the receiver: nothing was sent because of `maySend`, or the proxy has failed. */
   readonly isWithheld: boolean;
   /** True if the request was written twice: a kept connection was cut after the first time. */
@@ -81,6 +83,7 @@ export class TimedSend {
   #sentAtMs: number | null = null;
   /** True from the second try on if the first one wrote the request. */
   #isSentInVain = false;
+  #address: string | null = null;
   #isWithheld = false;
 
   constructor(parts: ConnectionParts, at: AttemptAt, dialed?: Socket) {
@@ -114,7 +117,8 @@ export class TimedSend {
     const isSentAgain = this.#isSentInVain && this.#exchange?.isSent === true;
     const isWithheld = this.#isWithheld;
     const [connectMs, roundTripMs] = [this.#connectMs, this.#roundTripMs];
-    return { outcome, lateMs, connectMs, roundTripMs, answerMs, isWithheld, isSentAgain };
+    const address = this.#address;
+    return { outcome, address, lateMs, connectMs, roundTripMs, answerMs, isWithheld, isSentAgain };
   }
 
   /** Tries once; `undefined` if the request may no longer be sent. A kept connection that was closed before anything was written does not count as a try. */
@@ -136,6 +140,7 @@ export class TimedSend {
       if (!connected.ok)
         return { outcome: failure(connected.kind, connected.detail), again: connected.kind === 'connect' };
       const connection = idle ?? receiverConnection(target, connected.address, connected.socket);
+      this.#address = connected.address;
       const openedAtMs = steadyClock.now();
       if (idle === undefined) {
         connections.opened(connection);

@@ -3,6 +3,7 @@ import { Registry } from 'prom-client';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import { createLog, type Log } from '../../base/log.ts';
+import { startTracing } from '../../base/tracing/start-tracing.ts';
 import { world } from '../../base/world.ts';
 import type { Engines, OpenEngines } from '../engines/engines.ts';
 import { watchLoopDelay } from '../ops/loop-delay.ts';
@@ -87,6 +88,7 @@ export async function runJob(
     report({ kind: 'metrics', metrics: await registry.getMetricsAsJSON() });
   const counting = isCounted ? world.setInterval(count, REPORT_EVERY_MS).unref() : undefined;
   const run = await load();
+  const tracing = await startTracing(config, log);
   const engines = await openEngines(config, systemClock, { log });
   const signal = stopping.signal;
   try {
@@ -100,6 +102,7 @@ export async function runJob(
     loop?.stop();
     if (isCounted) await count();
     await engines.close();
+    await tracing.stop();
     port?.close();
   }
 }

@@ -62,6 +62,8 @@ test('with nothing set, every setting has its documented default', () => {
       'FUEL_WEBHOOK_CA',
       ...['FUEL_WEBHOOK_CLIENT_CERT', 'FUEL_WEBHOOK_CLIENT_KEY', 'FUEL_WEBHOOK_PROXY'],
     ],
+    ...['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_SERVICE_NAME'],
+    'OTEL_RESOURCE_ATTRIBUTES',
     ...['EVENTSTORE_URL', 'MONGODB_URL', 'POSTGRES_URL'],
   ]);
 });
@@ -83,6 +85,10 @@ describe('white space', () => {
     FUEL_OPERATOR_LOGIN: 'sam',
     FUEL_WEBHOOK_CA: '/ca.pem',
     FUEL_WEBHOOK_PROXY: 'http://proxy:3128',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
+    OTEL_EXPORTER_OTLP_HEADERS: 'a=b',
+    OTEL_SERVICE_NAME: 'fuel',
+    OTEL_RESOURCE_ATTRIBUTES: 'c=d',
     FUEL_WEBHOOK_CLIENT_CERT: '/client.pem',
     FUEL_WEBHOOK_CLIENT_KEY: '/client-key.pem',
     EVENTSTORE_URL: 'esdb://a:2113',
@@ -315,3 +321,11 @@ test('a client certificate needs its key', () => {
   expect(faulty({ FUEL_WEBHOOK_CLIENT_CERT: '/client.pem' })).toEqual([name]);
   expect(faulty({ FUEL_WEBHOOK_CLIENT_KEY: '/client-key.pem' })).toEqual([name]);
 });
+
+test.each(['-1', '1.1', 'half', '1e-1'])('the part of traces cannot be %s', (ratio) =>
+  expect(faulty({ OTEL_TRACES_SAMPLER_ARG: ratio })).toEqual(['OTEL_TRACES_SAMPLER_ARG']),
+);
+
+test.each(['0', '1', '0.25', '.5', '1.0'])('the part of traces can be %s', (ratio) =>
+  expect(loadConfig({ OTEL_TRACES_SAMPLER_ARG: ratio }, 'serve').OTEL_TRACES_SAMPLER_ARG).toBe(Number(ratio)),
+);

@@ -217,7 +217,7 @@ export class PacedRun {
     askedMs: number | null = null,
   ): void {
     this.#underWay.set(host, (this.#underWay.get(host) ?? 0) - 1);
-    const sent = { durationMs: 0, lateMs: 0, isWithheld: false, isSentAgain: false };
+    const sent = { address: null, durationMs: 0, lateMs: 0, isWithheld: false, isSentAgain: false };
     this.#pace.end(slot, this.#nowMs, { result: { outcome, ...sent, ...times }, askedMs });
     const { lane, attempt } = waiting;
     const result = this.of(lane);

@@ -46,7 +46,14 @@ export const NO_METRICS: DeliveryMetrics = {
 
 /** A result of an exchange on a kept connection. */
 export function sentIn(answerMs: number, outcome: AttemptOutcome): SendResult {
-  const sent = { durationMs: answerMs, lateMs: 0, connectMs: null, roundTripMs: null, answerMs };
+  const sent = {
+    address: null,
+    durationMs: answerMs,
+    lateMs: 0,
+    connectMs: null,
+    roundTripMs: null,
+    answerMs,
+  };
   return { outcome, ...sent, isWithheld: false, isSentAgain: false };
 }
 

@@ -2,6 +2,8 @@ import { createReadStream } from 'node:fs';
 import { access, constants, stat } from 'node:fs/promises';
 import { addAbortSignal } from 'node:stream';
 import { FuelError } from '../../../base/errors.ts';
+import { silentLog } from '../../../base/log.ts';
+import { startTracing } from '../../../base/tracing/start-tracing.ts';
 import type { Session } from './command.ts';
 
 const READ_BYTES = 256 * 1024;
@@ -18,7 +20,7 @@ export interface LongWork {
  * `names` can replace the name of a count. `next` returns the command that people will want to run next, if there is one. Returns 1 if something was refused or the work was interrupted.
  */
 export async function longWork<T extends object>(
-  { out, signal }: Session,
+  { out, signal, config }: Session,
   work: (parts: LongWork) => Promise<T>,
   {
     names = {},
@@ -30,19 +32,18 @@ export async function longWork<T extends object>(
     readonly next?: (counts: T) => string | undefined;
   } = {},
 ): Promise<number> {
+  const tracing = await startTracing(config, silentLog);
   let isRefused = false;
   const textOf = (counts: object): string =>
     Object.entries(counts)
       .map(([name, count]) => `${names[name] ?? name} ${count}`)
       .join(', ');
-  const counts = await work({
-    signal,
-    onRefused(what, reason) {
-      isRefused = true;
-      out.note(`${what}: ${reason}`);
-    },
-    onProgress: (soFar) => out.progress(textOf(soFar)),
-  });
+  const onRefused = (what: string | number, reason: string): void => {
+    isRefused = true;
+    out.note(`${what}: ${reason}`);
+  };
+  const onProgress = (soFar: object): void => out.progress(textOf(soFar));
+  const counts = await work({ signal, onRefused, onProgress }).finally(() => tracing.stop());
   const command = next(counts);
   out.result(counts, textOf(counts) + (command === undefined ? '' : `. Next: ${command}`));
   if (signal.aborted) out.note(`Interrupted: ${again()} to continue`);

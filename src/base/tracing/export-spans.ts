@@ -1,0 +1,128 @@
+import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  resourceFromAttributes,
+} from '@opentelemetry/resources';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  type ReadableSpan,
+  type Sampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
+import type { Config } from '../config/config.ts';
+import type { Log } from '../log.ts';
+import { orLate } from '../pause.ts';
+import type { EndedSpan } from './spans.ts';
+
+const SCOPE = 'fuel-integration';
+/** Further spans are dropped, so that an unreachable collector costs a few megabytes. */
+const QUEUE = { maxQueueSize: 8_192, maxExportBatchSize: 512 } as const;
+/** A process that is killed loses the spans of this time. */
+const EXPORT_EVERY_MS = 500;
+const MAX_STOP_MS = 1_000;
+const KINDS = { internal: SpanKind.INTERNAL, server: SpanKind.SERVER, client: SpanKind.CLIENT } as const;
+
+type SamplerConfig = Pick<Config, 'OTEL_TRACES_SAMPLER' | 'OTEL_TRACES_SAMPLER_ARG'>;
+
+/** Exports spans to a collector by OTLP over HTTP. */
+export function exportSpans(endpoint: string, config: SamplerConfig, log: Log) {
+  /** The ids of the next span. The tracer asks for them while it starts the span. */
+  const next = {
+    traceId: '',
+    spanId: '',
+    generateTraceId: () => next.traceId,
+    generateSpanId: () => next.spanId,
+  };
+  const own = resourceFromAttributes({ 'service.name': SCOPE });
+  const given = detectResources({ detectors: [envDetector] });
+  const exporter = new ReportedExporter(new URL('v1/traces', `${endpoint.replace(/\/+$/, '')}/`).href, log);
+  const provider = new TracerProvider({
+    resource: defaultResource().merge(own).merge(given),
+    sampler: samplerOf(config),
+    idGenerator: next,
+    spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: EXPORT_EVERY_MS, ...QUEUE })],
+  });
+  const tracer = provider.getTracer(SCOPE);
+  return {
+    add(spans: readonly EndedSpan[]): void {
+      for (const each of spans) {
+        const { traceId, spanId, parentId, name, startedAtMs, endedAtMs, links = [] } = each;
+        [next.traceId, next.spanId] = [traceId, spanId];
+        const traceFlags = TraceFlags.SAMPLED;
+        const context =
+          parentId === undefined
+            ? ROOT_CONTEXT
+            : trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId: parentId, traceFlags });
+        const span = tracer.startSpan(
+          name,
+          {
+            kind: KINDS[each.kind],
+            startTime: highResolution(startedAtMs),
+            attributes: each.attributes,
+            links: links.map((place) => ({ context: { ...place, traceFlags } })),
+          },
+          context,
+        );
+        if (each.isError === true) span.setStatus({ code: SpanStatusCode.ERROR });
+        span.end(highResolution(endedAtMs));
+      }
+    },
+    /** Exports the rest, for at most a second. */
+    async stop(): Promise<void> {
+      await orLate(
+        provider.shutdown().catch(() => undefined), // the exporter has reported why
+        MAX_STOP_MS,
+        () => undefined,
+      );
+    },
+  };
+}
+
+/** Logs once when spans can't be exported, and when they can be again. */
+class ReportedExporter extends OTLPTraceExporter {
+  readonly #log: Log;
+  readonly #url: string;
+  #isFailing = false;
+
+  constructor(url: string, log: Log) {
+    super({ url });
+    this.#url = url;
+    this.#log = log;
+  }
+
+  override export(spans: ReadableSpan[], done: Parameters<OTLPTraceExporter['export']>[1]): void {
+    super.export(spans, (result) => {
+      const { error } = result;
+      if (error !== undefined && !this.#isFailing)
+        this.#log.warn(
+          { collector: this.#url, reason: error.message },
+          'spans are lost: the collector fails',
+        );
+      if (error === undefined && this.#isFailing)
+        this.#log.info({ collector: this.#url }, 'spans are exported again');
+      this.#isFailing = error !== undefined;
+      done(result);
+    });
+  }
+}
+
+/**
+ * Decides by the trace alone, so that all spans of a trace have one fate although they are exported at different times. Since
+ * no parent is ever remote, a sampler by the parent decides like its root.
+ */
+function samplerOf({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: ratio }: SamplerConfig): Sampler {
+  if (name.endsWith('traceidratio')) return new TraceIdRatioBasedSampler(ratio);
+  return name.endsWith('always_off') ? new AlwaysOffSampler() : new AlwaysOnSampler();
+}
+
+/** OpenTelemetry takes numbers before the start of the process for something else. */
+function highResolution(ms: number): [seconds: number, nanoseconds: number] {
+  const seconds = Math.floor(ms / 1_000);
+  return [seconds, Math.floor((ms - seconds * 1_000) * 1e6)];
+}
