@@ -10,6 +10,7 @@ import { checkExport } from '../../../src/operator/audit/check-export.ts';
 import { exportProof } from '../../../src/operator/audit/export-proof.ts';
 import { findDriver } from '../../../src/operator/drivers/find-driver.ts';
 import { type RedactionOptions, redactDriver } from '../../../src/operator/drivers/redact-driver.ts';
+import { removeErasedBytes } from '../../../src/operator/erase/erased-bytes.ts';
 import { AccountHistory } from '../../../src/push/fan-out/account-history.ts';
 import { FanOut } from '../../../src/push/fan-out/fan-out.ts';
 import { projectEvent } from '../../../src/records/project-event.ts';
@@ -19,6 +20,7 @@ import { verifyDeliveries } from '../../support/agreement/verify.ts';
 import { listed } from '../../support/deliveries/listed.ts';
 import { onFile, openPushStoresWith } from '../../support/deliveries/push-stores.ts';
 import { eventStoreDbOnDouble } from '../../support/event-store/eventstoredb-under-test.ts';
+import { holders } from '../../support/holders.ts';
 import { interposed, replacing, Steps } from '../../support/interposed.ts';
 import { key, seal } from '../../support/seals/sealing.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -61,7 +63,7 @@ describe.each(engines)('on %s', (_, openOther) => {
   async function stores() {
     const other = await openOther();
     if (other !== undefined) onTestFinished(() => other.close());
-    const { clock, view, coordination, openQueue, author, ...rest } = projectionOf(
+    const { folder, clock, view, coordination, openQueue, author, ...rest } = projectionOf(
       openPushStoresWith(onFile),
     );
     const store = other ?? rest.store;
@@ -121,7 +123,15 @@ describe.each(engines)('on %s', (_, openOther) => {
         deliveries: JSON.stringify(deliveries),
       };
     };
-    return { store, view, queue, clock, generation, all, fan, project, redact, verify, texts, append };
+    /**
+     * Removes the bytes that were redacted, as the command does at its end. Returns the files that still have the name that only
+     * transaction 5 had.
+     */
+    const left = async () => {
+      const cleaned = await removeErasedBytes({ embedded: ['store'], view: () => view }, { folder });
+      return [...cleaned, ...holders(folder, 'Samuel')];
+    };
+    return { store, view, queue, clock, generation, all, fan, project, redact, verify, texts, append, left };
   }
   const METADATA = { schema_version: 1, at: '2026-09-03T09:00:00.000Z', actor: 'ada', command: 'test' };
 
@@ -239,7 +249,7 @@ describe.each(engines)('on %s', (_, openOther) => {
 
   test('a redaction that ends between any two of its steps is completed by the same command', async () => {
     for (let most = 0; ; most++) {
-      const { store, view, queue, generation, all, fan, project, redact, texts } = await stores();
+      const { store, view, queue, generation, all, fan, project, redact, texts, left } = await stores();
       await project(generation);
       await fan(await all());
       const { before } = new Steps(most);
@@ -250,6 +260,7 @@ describe.each(engines)('on %s', (_, openOther) => {
       }).catch((error: Error) => error);
       await redact();
       expect(JSON.stringify(await texts())).not.toMatch(/Sam Field|Samuel|born|15550100/);
+      expect(await left()).toEqual([]);
       expect(await redact()).toEqual(NOTHING);
       if (!(killed instanceof Error)) break;
       expect(killed.message).toContain('ended before');

@@ -189,7 +189,7 @@ export class SqliteEventStore implements EventStore {
     const update = this.#db.prepare(
       'UPDATE events SET data = ?1, id = ?2 WHERE stream = ?3 AND revision = ?4 AND data <> ?1',
     );
-    const isDone = await this.#db.write(() => {
+    return this.#db.write(() => {
       if (stream === undefined || this.#lastRevision.get(stream)?.revision !== last) return false;
       this.#db.prepare('INSERT INTO rewriting VALUES (?)').run(stream);
       for (const { data, revision } of events)
@@ -197,8 +197,6 @@ export class SqliteEventStore implements EventStore {
       this.#db.exec('DELETE FROM rewriting');
       return true;
     });
-    this.#cutLog();
-    return isDone;
   }
 
   async erase(stream: string): Promise<void> {
@@ -208,17 +206,11 @@ export class SqliteEventStore implements EventStore {
         .run(stream, this.#clock.now());
       this.#db.prepare('DELETE FROM events WHERE stream = ?').run(stream);
     });
-    this.#cutLog();
   }
 
   async close(): Promise<void> {
     this.#db.close();
     this.commits.close();
-  }
-
-  /** Truncates the write-ahead log, which still contains the old pages. */
-  #cutLog(): void {
-    this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   }
 
   #appendOne(append: StoredAppend, nowMs: number): AppendResult {

@@ -1,4 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -49,18 +48,6 @@ describe('the embedded event store', () => {
     await store.erase('transaction-1');
     expect(() => db.exec('DELETE FROM erased_streams')).toThrow('stays erased');
     expect((await store.readStream('account-1')).map(nameOf)).toEqual(['a']);
-  });
-
-  test('leaves no trace of an erased event in its files', async () => {
-    const folder = temporaryFolder();
-    const store = openAt(join(folder, 'events.db'));
-    await record(store, 'transaction-1', 'Sam Secretname');
-    await record(store, 'transaction-2', 'stays');
-    const traces = (): boolean =>
-      readdirSync(folder).some((file) => readFileSync(join(folder, file)).includes('Sam Secretname'));
-    expect(traces()).toBe(true);
-    await store.erase('transaction-1');
-    expect(traces()).toBe(false);
   });
 
   test('returns text that is not JSON as unreadable', async () => {
