@@ -1,11 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { whileHolding } from '../../../src/base/coordination/while-holding.ts';
 import { pause } from '../../../src/base/pause.ts';
 import { memoryCoordination } from '../../support/engines/coordination.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { passingTime } from '../../support/steady-time.ts';
 import { until } from '../../support/waiting.ts';
+
+beforeEach(passingTime);
 
 const TTL_MS = 3_000;
 const unavailable = () => Promise.reject(new Error('unavailable'));
@@ -80,7 +83,7 @@ test.each([
   const { terms, work, said } = start();
   let isRenewal = false;
   const slowly = async (): Promise<boolean> => {
-    await pause(300, work.signal); // the lease may have been granted at the start of this
+    await pause(700, work.signal); // the lease may have been granted at the start of this
     return true;
   };
   const acquire = (): Promise<boolean> => (isRenewal ? renewal() : slowly());
