@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Longer than anything takes on a busy machine. A test that passes waits no longer than it has to. */
 export const PATIENCE_MS = 60_000;
+/** Longer than any test: a poll, lease or time-out that would hide a lost notification if it ended sooner. */
+export const TOO_LATE_MS = 60 * PATIENCE_MS;
 
 /**
  * Asks again every 20 ms until the answer is yes. Throws when the time is up, or if `holds` throws anything but a

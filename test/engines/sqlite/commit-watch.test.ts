@@ -10,7 +10,7 @@ import { pause } from '../../../src/base/pause.ts';
 import { CommitWatch } from '../../../src/engines/sqlite/driver/commit-watch.ts';
 import { Database } from '../../../src/engines/sqlite/driver/database.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
-import { until, within } from '../../support/waiting.ts';
+import { TOO_LATE_MS, until, within } from '../../support/waiting.ts';
 
 const SOURCE = join(import.meta.dirname, '../../../src');
 const THREAD = join(import.meta.dirname, '../../support/event-store/watch-in-thread.ts');
@@ -74,7 +74,7 @@ describe('a commit of another process', () => {
   test('is reported to the other threads, which poll less often', async () => {
     const { watch, watchOf, commitElsewhere } = file();
     const far = new CountingListener();
-    watchOf({ ...POLLS, pollMs: 60_000 }).add(far);
+    watchOf({ ...POLLS, pollMs: TOO_LATE_MS }).add(far);
     watch.add(new CountingListener());
     commitElsewhere();
     await until(() => far.count > 0);
@@ -98,7 +98,7 @@ describe('a commit of this process', () => {
     const { watch, watchOf } = file();
     const [near, far] = [new CountingListener(), new CountingListener()];
     watch.add(near);
-    watchOf({ ...POLLS, pollMs: 60_000 }).add(far);
+    watchOf({ ...POLLS, pollMs: TOO_LATE_MS }).add(far);
     watch.notify();
     expect(near.count).toBe(1);
     await until(() => far.count === 1);
@@ -122,7 +122,7 @@ describe('a commit of this process', () => {
     const [one, other] = [file(), file()];
     const [listener, same] = [new CountingListener(), new CountingListener()];
     other.watch.add(listener);
-    one.watchOf({ ...POLLS, pollMs: 60_000 }).add(same);
+    one.watchOf({ ...POLLS, pollMs: TOO_LATE_MS }).add(same);
     one.watch.notify();
     await until(() => same.count === 1);
     expect(listener.count).toBe(0);
@@ -201,7 +201,7 @@ describe('the poll for commits', () => {
 describe.runIf(process.platform === 'linux')('a watched file', () => {
   test('reports a commit of another process long before the next poll', async () => {
     const { watchOf, commitElsewhere } = file();
-    const watch = watchOf({ pollMs: 60_000, watchesFile: true });
+    const watch = watchOf({ pollMs: TOO_LATE_MS, watchesFile: true });
     const listener = new CountingListener();
     watch.add(listener);
     for (let commits = 1; commits <= 3; commits++) {

@@ -40,11 +40,16 @@ export function openForTest(...options: Parameters<typeof openIn>): ReturnType<t
 
 /** Opens both for a test, with the group `g`; by default in a fresh folder, with a clock that stands still. */
 export async function openGroup(
-  options: { readonly folder?: string; readonly clock?: Clock; readonly pollMs?: number } = {},
+  options: {
+    readonly folder?: string;
+    readonly clock?: Clock;
+    readonly pollMs?: number;
+    readonly ackTimeoutMs?: number;
+  } = {},
 ): Promise<ReturnType<typeof openIn>> {
-  const { folder = temporaryFolder(), clock = new FakeClock(), pollMs } = options;
+  const { folder = temporaryFolder(), clock = new FakeClock(), pollMs, ackTimeoutMs } = options;
   const opened = openForTest(folder, clock, pollMs);
-  await opened.subscriptions.ensureGroup('g', SETTINGS);
+  await opened.subscriptions.ensureGroup('g', { ...SETTINGS, ...(ackTimeoutMs && { ackTimeoutMs }) });
   return opened;
 }
 

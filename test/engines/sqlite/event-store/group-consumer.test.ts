@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Signal } from '../../../../src/base/signal.ts';
 import { Database } from '../../../../src/engines/sqlite/driver/database.ts';
 import { SqliteGroup, SUBSCRIPTION_MIGRATIONS } from '../../../../src/engines/sqlite/event-store/group.ts';
-import type { GroupEvent } from '../../../../src/event-store/event-store.ts';
+import type { GroupConsumer, GroupEvent } from '../../../../src/event-store/event-store.ts';
 import {
   consume,
   openForTest,
@@ -15,7 +15,14 @@ import {
 import { nameOf, record } from '../../../support/event-store/store-events.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
-import { until, within } from '../../../support/waiting.ts';
+import { PATIENCE_MS, TOO_LATE_MS, until, within } from '../../../support/waiting.ts';
+
+/** The waits for notifications from now on. */
+function waits() {
+  const waiting = vi.spyOn(Signal.prototype, 'wait');
+  onTestFinished(() => waiting.mockRestore());
+  return waiting;
+}
 
 describe('a consumer of an embedded group', () => {
   test('stores how far it is past events that the group is not for, and writes nothing while there are no others', async () => {
@@ -56,21 +63,37 @@ describe('a consumer of an embedded group', () => {
     await second.return(undefined);
   });
 
-  test('is handed the next event as soon as it acknowledges, retries or parks one', async () => {
-    const { store, subscriptions } = await openGroup({ pollMs: 60_000 });
-    await record(store, 'transaction-1', 'a', 'b', 'c');
-    const { signal } = new AbortController();
-    const consumer = subscriptions.consume('g', { bufferSize: 1, signal });
-    const events = consumer[Symbol.asyncIterator]() as AsyncGenerator<GroupEvent>;
-    const a = (await events.next()).value;
-    const afterPark = events.next();
-    await sleep(30); // it waits for capacity by now
-    await consumer.park(a, 'parked');
-    const b = (await afterPark).value;
-    const afterAck = events.next();
-    await sleep(30);
-    await consumer.ack([b]);
-    expect([b, (await afterAck).value].map(({ event }) => nameOf(event))).toEqual(['b', 'c']);
+  type Step = (consumer: GroupConsumer, event: GroupEvent) => Promise<unknown>;
+  const STEPS: Readonly<Record<string, readonly [Step, string]>> = {
+    acknowledges: [(consumer, event) => consumer.ack([event]), 'b'],
+    parks: [(consumer, event) => consumer.park(event, 'parked'), 'b'],
+    retries: [(consumer, event) => consumer.retry(event, { reason: 'once more', delayMs: 0 }), 'a'],
+  };
+
+  test.each(Object.entries(STEPS))(
+    'whose buffer is full is handed the next event as soon as it %s one',
+    async (_, [step, name]) => {
+      const { store, subscriptions } = await openGroup({ pollMs: TOO_LATE_MS, ackTimeoutMs: TOO_LATE_MS });
+      await record(store, 'transaction-1', 'a', 'b');
+      const waiting = waits();
+      const events = consume(subscriptions, 1);
+      const { value } = await events.next();
+      const next = events.next();
+      await until(() => waiting.mock.calls.length > 0);
+      await step(events.consumer, value);
+      expect(nameOf((await within(next, PATIENCE_MS, 'it was not woken')).value.event)).toBe(name);
+      await events.return(undefined);
+    },
+  );
+
+  test('is handed an event of this process as soon as it is recorded', async () => {
+    const { store, subscriptions } = await openGroup({ pollMs: TOO_LATE_MS });
+    const waiting = waits();
+    const events = consume(subscriptions);
+    const next = events.next();
+    await until(() => waiting.mock.calls.length > 0);
+    await record(store, 'transaction-1', 'a');
+    expect(nameOf((await within(next, PATIENCE_MS, 'it was not woken')).value.event)).toBe('a');
     await events.return(undefined);
   });
 
@@ -110,7 +133,7 @@ describe('a consumer of an embedded group', () => {
 
   test('continues at once over long ranges without a match', async () => {
     const folder = temporaryFolder();
-    const { store, subscriptions } = openForTest(folder, new FakeClock(), 60_000);
+    const { store, subscriptions } = openForTest(folder, new FakeClock(), TOO_LATE_MS);
     await subscriptions.ensureGroup('g', { ...SETTINGS, prefixes: ['transaction-7'] });
     const db = new DatabaseSync(join(folder, 'events.db'));
     db.exec(
@@ -126,13 +149,10 @@ describe('a consumer of an embedded group', () => {
   });
 
   test('sleeps while there is nothing to do', async () => {
-    const { subscriptions } = await openGroup({ pollMs: 60_000 });
+    const { subscriptions } = await openGroup({ pollMs: TOO_LATE_MS });
     const claiming = vi.spyOn(SqliteGroup.prototype, 'claim');
-    const waking = vi.spyOn(Signal.prototype, 'wait');
-    onTestFinished(() => {
-      claiming.mockRestore();
-      waking.mockRestore();
-    });
+    onTestFinished(() => claiming.mockRestore());
+    const waking = waits();
     const events = consume(subscriptions);
     const next = events.next();
     await sleep(150);
