@@ -19,6 +19,7 @@ const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   deliveries: () => import('./deliveries.ts'),
   'one-core': () => import('./one-core.ts'),
   'delivery-latency': () => import('./delivery-latency.ts'),
+  traces: () => import('./traces.ts'),
   hanging: () => import('./hanging.ts'),
   hostile: () => import('./hostile.ts'),
   'small-receivers': () => import('./small-receivers.ts'),

@@ -107,18 +107,20 @@ test('always_off exports nothing', async () => {
 });
 
 test('an unreachable collector costs one log line, and is used again when it is back', async () => {
-  vi.stubEnv('OTEL_EXPORTER_OTLP_TIMEOUT', '500'); // within which it is tried again
+  vi.stubEnv('OTEL_EXPORTER_OTLP_TIMEOUT', '2000'); // within which it is tried again
   onTestFinished(() => void vi.unstubAllEnvs());
   const port = await lastingPort();
   const { lines } = await tracing(`http://127.0.0.1:${port}`);
   for (let n = 0; n < 3; n++) trace(() => Array.from({ length: 4_000 }, () => spanOf(1)));
   await until(() => lines.length > 0);
+  expect(lines).toHaveLength(1);
   const receiver = await startOtlpReceiver(port);
   await until(() => {
     trace(() => [spanOf(2)]);
     return receiver.spans.some(({ name }) => name === 'span 2');
   });
-  expect(lines.map(({ msg }) => msg)).toEqual([
+  // A busy machine may be too late for the collector again.
+  expect(lines.slice(0, 2).map(({ msg }) => msg)).toEqual([
     'spans are lost: the collector fails',
     'spans are exported again',
   ]);
