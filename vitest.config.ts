@@ -26,6 +26,7 @@ const common: Project = {
   expect: { poll: { timeout: PATIENCE_MS } },
   globalSetup: ['test/support/engines/engines-setup.ts'],
   setupFiles: ['test/support/setup.ts'],
+  env: { TZ: 'America/New_York' }, // the machine's time zone must change nothing: every month and day is UTC's
   pool: 'forks',
   isolate: false, // loading everything again for each file would take longer than most tests
 };
