@@ -16,6 +16,7 @@ import { clone, Shell } from '../support/shell.ts';
 const OPERATIONS = readOperations();
 const PULL = readDocument('docs/pull-api.md');
 const KEY = /svc_test_[a-z0-9]{10}_\w{43}/;
+const IMPORT_ID = /\d{4}-\d\d-\d\d-[0-9a-f]{8}/;
 const MORE = 150; // transactions: two pages
 
 describe.skipIf(onServers)('on the embedded store, one after the other', () => {
@@ -70,7 +71,11 @@ describe.skipIf(onServers)('on the embedded store, one after the other', () => {
       const [command = '', ...lines] = step.split(/(?<=\n)/);
       const printed = await shell.paste(command);
       key = KEY.exec(printed)?.[0] ?? key;
-      const shown = lines.join('').replace(/svc_test_\w{10}_<43 characters>/, key);
+      const importId = IMPORT_ID.exec(printed)?.[0] ?? '';
+      const shown = lines
+        .join('')
+        .replace(/svc_test_\w{10}_<43 characters>/, key)
+        .replace(IMPORT_ID, importId);
       expect([command, printed]).toEqual([command, shown]);
     }
     await shell.paste('fuel account integration 7 on --wait\n'); // the view also has the imported transactions then

@@ -97,6 +97,7 @@ describe('a service', () => {
       'process report',
       'operations listener',
       'stores',
+      'spans',
     ]);
     expect(await engines.coordination().live(6_000)).toEqual([]);
   });
@@ -182,7 +183,7 @@ describe('a service does not start, and leaves nothing running,', () => {
     const m = await machine();
     const other = await spoil(m);
     await expect(m.start(['notices'], other)).rejects.toMatchObject({ code });
-    expect(m.stopped()).toEqual(['operations listener', 'stores']);
+    expect(m.stopped()).toEqual(['operations listener', 'stores', 'spans']);
     await expect(fetch(`${m.opsUrl}/healthz`)).rejects.toThrow('fetch failed');
   });
 
@@ -197,6 +198,6 @@ describe('a service does not start, and leaves nothing running,', () => {
     };
     const starting = start(['notices'], {}, { clock, signal: stopping.signal });
     await expect(starting).rejects.toMatchObject({ name: 'AbortError' });
-    expect(stopped()).toEqual(['operations listener', 'stores']);
+    expect(stopped()).toEqual(['operations listener', 'stores', 'spans']);
   });
 });
