@@ -171,12 +171,12 @@ describe('the layout', () => {
   });
 
   it.each(["One transaction's path", "One delivery's path"])(
-    'lists at most 44 files and 5,700 lines for who reads: %s',
+    'lists at most 44 files and 5,800 lines for who reads: %s',
     (heading) => {
       const files = readingList(heading);
       expect(files.length).toBeGreaterThan(20);
       expect(files.length).toBeLessThanOrEqual(44);
-      expect(files.reduce((lines, path) => lines + linesOfFile(path), 0)).toBeLessThanOrEqual(5_700);
+      expect(files.reduce((lines, path) => lines + linesOfFile(path), 0)).toBeLessThanOrEqual(5_800);
     },
   );
 

@@ -37,7 +37,7 @@ describe.each(TABLES)(
           const env = { EVENTSTORE_URL: double.url, ...tables() };
           const copy = (settings: Env = env) => service.fuel(['store', 'copy', '--json'], { env: settings });
           const refusal = (text: string) => ({ code: 1, stdout: '', stderr: expect.stringContaining(text) });
-          expect(await copy()).toMatchObject(refusal('stop the service'));
+          expect(await copy()).toMatchObject(refusal('Stop the service first'));
           expect(await service.stop()).toBe(0);
           await push.closeFiles();
           expect((await copy({})).code).toBe(1); // no engine is named
