@@ -18,7 +18,7 @@ export type TransactionState =
 
 export const NO_TRANSACTION: TransactionState = { kind: 'none' };
 
-/** What an event does to a transaction: it leads to another state, changes nothing, or can't follow the events before it. */
+/** The effect of an event on a transaction: it leads to another state, changes nothing, or can't follow the events before it. */
 export type Judgement =
   | { readonly kind: 'applied'; readonly state: Exclude<TransactionState, { kind: 'none' }> }
   | Unchanged

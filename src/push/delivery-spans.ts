@@ -1,6 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import { systemClock } from '../base/clock.ts';
-import { commandPlace, type EndedSpan, spanIdOf, trace, traceIdOf } from '../base/tracing/spans.ts';
+import {
+  commandPlace,
+  type EndedSpan,
+  isTracing,
+  spanIdOf,
+  trace,
+  traceIdOf,
+} from '../base/tracing/spans.ts';
 import { world } from '../base/world.ts';
 import { membersOf } from '../event-store/codec.ts';
 import type { RecordedEvent } from '../event-store/recorded-event.ts';
@@ -15,11 +22,9 @@ class Commands {
 
 /** Remembers which command has recorded the event of a new delivery, for the link of its trace. */
 export function noteCommand(deliveryId: string, { metadata }: Pick<RecordedEvent, 'metadata'>): void {
-  trace(() => {
-    const { correlation_id: id } = membersOf(metadata);
-    if (typeof id === 'string') world.single(Commands).byDelivery.set(deliveryId, id);
-    return [];
-  });
+  if (!isTracing()) return;
+  const { correlation_id: id } = membersOf(metadata);
+  if (typeof id === 'string') world.single(Commands).byDelivery.set(deliveryId, id);
 }
 
 type TracedDelivery = Pick<

@@ -5,7 +5,7 @@ export interface Setting<T> {
   readonly fallback: string | undefined;
   /** Throws an `Error` whose message says what the text must be. */
   readonly read: (text: string) => T;
-  /** What it is for and what it must be, in Markdown for docs/operations/running.md. */
+  /** The text for the table in docs/operations/running.md, in Markdown: its purpose and its permitted values. */
   readonly about: string;
   readonly secret?: true;
 }

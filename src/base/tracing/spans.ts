@@ -25,7 +25,7 @@ export interface EndedSpan extends SpanPlace {
 
 type Sink = (spans: readonly EndedSpan[]) => void;
 
-/** Where the spans of this thread go. */
+/** Holds the sink of this thread’s spans. Without one no span is made. */
 class Spans {
   sink: Sink | undefined;
 }

@@ -105,7 +105,7 @@ function renewalOf(files: CertificateFiles): string {
 }
 
 interface Judging extends Pick<Facts, 'clock'> {
-  /** What to do if it has to be renewed. */
+  /** The advice for a certificate that has to be renewed. */
   readonly renew: string;
   readonly prefix?: string;
   /** True if its names are checked by others, so that it must have one. */

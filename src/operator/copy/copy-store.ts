@@ -63,8 +63,8 @@ export interface CopyReport {
  *
  * It can be interrupted anywhere: the next run copies everything again, which changes nothing where the target has it. Once the
  * seals of the source hold in the target, and its tree has the same root, it records `StoreCopied` and marks the source as moved; a
- * run after that only proves the events again. Rejects with `REFUSED` if a process is live on either side, the target is another store, or the source changes
- * during the copy, and with `STORE_MOVED` if the source was moved to another target.
+ * run after that only proves the events again. Rejects with `REFUSED` if a process is live on either side, the target is another
+ * store, or the source changes during the copy, and with `STORE_MOVED` if the source was moved to another target.
  */
 export async function copyStore(options: CopyStoreOptions): Promise<CopyReport> {
   const { source, target, clock } = options;

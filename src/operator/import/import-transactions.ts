@@ -63,7 +63,7 @@ function deciderAfter(history: readonly RecordedEvent[]): LineDecider<ImportedEv
   };
 }
 
-/** As in the view, an event that was parked changes nothing. But an event that only a newer version can read permits no decision. */
+/** Folds a stream as the view does: an event that was parked changes nothing. An event that only a newer version can read permits no decision. */
 export function transactionAfter(history: readonly RecordedEvent[]): TransactionState | 'unreadable' {
   const fold = new TransactionFold();
   for (const event of history) {

@@ -17,7 +17,7 @@ import {
   type VerifyScope,
 } from './read-log.ts';
 
-/** How many streams are read together. */
+/** The number of streams that are read together. */
 const PART = 200;
 /** Differences are compared again after this time, since view and deliveries follow the log with a short delay. */
 const SETTLE_MS = 1_000;
@@ -28,14 +28,14 @@ export interface TransactionStream {
   readonly events: readonly ProjectedEvent[];
 }
 
-/** What is known once the log has been read. */
+/** The knowledge that only a complete reading of the log gives. */
 export interface ReadUp {
   /** The transactions of which the log had events. */
   readonly known: Pick<IdSet, 'has'>;
   readonly damaged: DamagedStreams;
 }
 
-/** What is compared with the events: the view, or the deliveries. */
+/** One of the two stores that are compared with the events: the view, or the delivery log. */
 export interface Side {
   /**
    * Reads what is stored of these transactions. The result compares it with their streams, of which it gets those that the log

@@ -58,7 +58,7 @@ export interface DeliveryAgreement {
   readonly notJudged: number;
 }
 
-/** What is owed of a transaction, and how it is counted. */
+/** The deliveries that are owed of a transaction, and the reasons that are counted for those that are not. */
 interface Decided {
   readonly owed: readonly OwedDeliveryId[];
   readonly notSent: DeliveryDecision['notSent'];

@@ -23,8 +23,8 @@ interface StoredNew {
 }
 
 /**
- * Stores the new deliveries in one write, leased as far as they are chosen. Then it looks for withdrawals
- * of all of them, so that storing a batch again completes an interrupted call.
+ * Stores the new deliveries in one write, leased as far as they are chosen. Then it looks for withdrawals of all of them, so that
+ * storing a batch again completes an interrupted call.
  */
 export async function storeNew(
   tables: Tables,

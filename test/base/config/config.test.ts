@@ -1,27 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Config } from '../../../src/base/config/config.ts';
-import type { Role } from '../../../src/base/config/settings.ts';
 import { loadConfig, showConfig } from '../../../src/engines/engines.ts';
+import { type Env, faultsOf, faulty } from '../../support/service/config-faults.ts';
 import { productionEnv } from '../../support/service/production.ts';
 
-type Env = Readonly<Record<string, string | undefined>>;
-
 const production = productionEnv({ certPath: '/cert.pem', keyPath: '/key.pem', pem: '' });
-
-/** Returns the faults that keep a service from starting with these settings. */
-function faultsOf(env: Env, purpose: 'serve' | 'command' = 'serve', roles?: readonly Role[]): string[] {
-  try {
-    loadConfig(env, purpose, roles);
-    return [];
-  } catch (error) {
-    expect(error).toMatchObject({ code: 'CONFIG_INVALID' });
-    return (error as Error).message.split('\n  ').slice(1);
-  }
-}
-
-/** Returns the names of the settings that have a fault. */
-const faulty = (env: Env, purpose?: 'serve' | 'command', roles?: readonly Role[]) =>
-  faultsOf(env, purpose, roles).map((fault) => fault.slice(0, fault.indexOf(':')));
 
 const PHOTOS = ['ENDPOINT', 'REGION', 'BUCKET', 'ACCESS_KEY_ID', 'SECRET_ACCESS_KEY'].map(
   (name) => `FUEL_IMAGES_${name}`,
@@ -293,39 +276,3 @@ test('a photo store’s URL with a password is refused, and the password is not 
     expect(JSON.stringify(shown)).not.toContain(password);
   }
 });
-
-describe('the proxy for webhooks', () => {
-  const proxyOf = (url: string) => loadConfig({ FUEL_WEBHOOK_PROXY: url }, 'serve').FUEL_WEBHOOK_PROXY;
-
-  test('has a host and a port, and credentials that are encoded in its URL', () => {
-    expect(proxyOf('http://proxy:3128')).toEqual({ host: 'proxy', port: 3128 });
-    expect(proxyOf('http://proxy/')).toEqual({ host: 'proxy', port: 80 });
-    expect(proxyOf('http://[2001:db8::1]:3128')).toEqual({ host: '2001:db8::1', port: 3128 });
-    const authorization = `Basic ${Buffer.from('fuel:p@ss:1').toString('base64')}`;
-    expect(proxyOf('http://fuel:p%40ss:1@proxy:3128')).toEqual({ host: 'proxy', port: 3128, authorization });
-  });
-
-  test.each(['https://proxy:3128', 'proxy:3128', 'http://proxy:3128/path', 'http://fuel:%zz@proxy:3128'])(
-    'cannot be %s',
-    (url) => expect(faulty({ FUEL_WEBHOOK_PROXY: url })).toEqual(['FUEL_WEBHOOK_PROXY']),
-  );
-
-  test('is shown without what is secret', () => {
-    const env = { FUEL_WEBHOOK_PROXY: 'http://fuel:pepper@proxy:3128' };
-    expect(JSON.stringify(showConfig(env))).not.toContain('pepper');
-  });
-});
-
-test('a client certificate needs its key', () => {
-  const name = 'FUEL_WEBHOOK_CLIENT_CERT, FUEL_WEBHOOK_CLIENT_KEY';
-  expect(faulty({ FUEL_WEBHOOK_CLIENT_CERT: '/client.pem' })).toEqual([name]);
-  expect(faulty({ FUEL_WEBHOOK_CLIENT_KEY: '/client-key.pem' })).toEqual([name]);
-});
-
-test.each(['-1', '1.1', 'half', '1e-1'])('the part of traces cannot be %s', (ratio) =>
-  expect(faulty({ OTEL_TRACES_SAMPLER_ARG: ratio })).toEqual(['OTEL_TRACES_SAMPLER_ARG']),
-);
-
-test.each(['0', '1', '0.25', '.5', '1.0'])('the part of traces can be %s', (ratio) =>
-  expect(loadConfig({ OTEL_TRACES_SAMPLER_ARG: ratio }, 'serve').OTEL_TRACES_SAMPLER_ARG).toBe(Number(ratio)),
-);

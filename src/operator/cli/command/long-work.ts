@@ -17,7 +17,8 @@ export interface LongWork {
 
 /**
  * Does work on many things that can be repeated until it is complete. Shows its counts while it proceeds and at its end, where
- * `names` can replace the name of a count. `next` returns the command that people will want to run next, if there is one. Returns 1 if something was refused or the work was interrupted.
+ * `names` can replace the name of a count. `next` returns the command that people will want to run next, if there is one.
+ * Returns 1 if something was refused or the work was interrupted.
  */
 export async function longWork<T extends object>(
   { out, signal, config }: Session,

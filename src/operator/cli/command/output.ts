@@ -14,7 +14,7 @@ const GATHERED_MS = 100;
 const PROGRESS_EVERY_MS = 100;
 const CLEAR_LINE = '\r\u001b[K';
 
-/** What the text for people takes from a document of a list. */
+/** The members of a list's document that the text for people uses. */
 interface Row {
   readonly id?: Noun;
   readonly shown?: object;
