@@ -45,6 +45,9 @@ export interface AccountWebhook {
   readonly ratePerSecond: number | null; // the limit of deliveries that the operator has set
 }
 
+/** What checks 4 and 5 need of an account. */
+export type AccessTerms = Pick<Account, 'integration' | 'profiles' | 'noProfileSinceMs'>;
+
 /** An account's charging profiles at one moment. */
 export type ProfileAccess =
   /** `sinceMs` is when the first current profile began. Access ends with the last one; `null` means open-ended. */
@@ -55,7 +58,7 @@ export type ProfileAccess =
   | { readonly active: false; readonly sinceMs: number | undefined; readonly startsAtMs: number | undefined };
 
 /** Check 5: which charging profiles are current, and for how long. */
-export function profileAccess(account: Account, nowMs: number): ProfileAccess {
+export function profileAccess(account: Omit<AccessTerms, 'integration'>, nowMs: number): ProfileAccess {
   const current = { sinceMs: nowMs, endsAtMs: Number.NEGATIVE_INFINITY };
   let endedAtMs = account.noProfileSinceMs ?? undefined;
   let startsAtMs: number | undefined;

@@ -1,6 +1,7 @@
 import { StoredDirectory } from '../accounts/directory/rows/stored-directory.ts';
 import { DIRECTORY_STORE, openDirectoryRows } from '../accounts/directory/rows/stored-rows.ts';
 import { keysFor } from '../accounts/master-key.ts';
+import { ACCOUNTS_STORE } from '../accounts/rows/tables.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Config, configReader } from '../base/config/config.ts';
 import { CONTROL_STORE, openCoordination } from '../base/coordination/stored-coordination.ts';
@@ -26,6 +27,7 @@ const STORES: Readonly<Record<StoreName, KeptStore>> = {
   queue: DELIVERY_STORE,
   coordination: CONTROL_STORE,
   directory: DIRECTORY_STORE,
+  accounts: ACCOUNTS_STORE,
 };
 const portOf = (store: StoreName) => (typeof STORES[store] === 'string' ? 'events' : 'tables');
 
@@ -110,6 +112,7 @@ async function open(servers: readonly Engine[], given: Omit<Opening, 'once'>): P
       const keys = keysFor('fuel: seal of the stored directory', config);
       return new StoredDirectory(openDirectoryRows(tables(DIRECTORY_STORE)), keys);
     }),
+    accounts: once(() => tables(ACCOUNTS_STORE)),
     state: (name) => states[portOf(name)](STORES[name]),
     embedded: (Object.keys(STORES) as StoreName[]).filter(isEmbedded),
     remote,

@@ -214,15 +214,17 @@ async function startParts(
     running((stopping) => metrics.shared.run(figures, stopping)),
   );
   parts.add('loop delay', watchLoopDelay(metrics.loopDelay, 'main'));
-  const startRole = (name: Role, thread: Omit<JobOptions, 'job' | 'log' | 'onMetrics'>): JobThread => {
+  const startThread = (
+    name: Role | 'accounts',
+    thread: Omit<JobOptions, 'job' | 'log' | 'onMetrics'>,
+  ): JobThread => {
     const job = { job: name, log: { role: name }, ...thread };
     return parts.add(name, startJob(host, { ...job, onMetrics: (counted) => metrics.take(name, counted) }));
   };
   // The heap holds a batch and the driver's buffer, which a server's driver limits only by the number of events.
-  if (has('projector'))
-    startRole('projector', {
-      memory: { youngMb: youngMb(engines), oldMb: engines.embedded.includes('store') ? 96 : 256 },
-    });
+  const ofBatches = { youngMb: youngMb(engines), oldMb: engines.embedded.includes('store') ? 96 : 256 };
+  startThread('accounts', { memory: ofBatches });
+  if (has('projector')) startThread('projector', { memory: ofBatches });
   const known = { config, log, clock, holder, roles, startedAtMs, engines, directory, metrics, disk };
   operator.start({ ...known, readiness: () => operations.readiness() }, parts);
   if (has('notices')) {
@@ -237,7 +239,7 @@ async function startParts(
     );
   }
   const webhooks = has('webhooks')
-    ? startRole('webhooks', {
+    ? startThread('webhooks', {
         data: { directory: live.shared },
         memory: { youngMb: youngMb(engines, YOUNG_WEBHOOKS_MB), oldMb: DIRECTORY_HEAP_MB },
         onMoved: (position) => report.moved('webhooks', position),

@@ -91,6 +91,7 @@ describe('a service', () => {
       'notices',
       'nightly verification',
       'projector',
+      'accounts',
       'loop delay',
       'figures',
       'directory',

@@ -7,6 +7,7 @@ import { Chance } from './core/chance.ts';
 import { History } from './core/history.ts';
 import { replaceWorld } from './core/simulated-world.ts';
 import { type Owner, owners, settled, Timeline } from './core/timeline.ts';
+import { AccountsWitness } from './judge/accounts.ts';
 import { judgeAll } from './judge/all.ts';
 import type { Judged } from './judge/deliveries.ts';
 import { Model } from './judge/model.ts';
@@ -61,6 +62,7 @@ export class Simulation {
   readonly faultsAtMs: number[] = [];
   readonly processesChangedAtMs: number[] = [];
   readonly witness = new Witness(this);
+  readonly accounts = new AccountsWitness(this);
   rates: FaultRates = NO_FAULTS;
   /** Whether a lease stalls for certain. */
   stallsLease: (terms: LeaseTerms) => boolean = () => false;
@@ -113,6 +115,7 @@ export class Simulation {
       end: (process, why) => this.end(process, why),
       onCall: (what, [first]) => {
         if (what === 'queue.report') this.witness.sawReports(first as never);
+        if (what === 'accounts.write') this.accounts.sawWrite(first as never);
       },
     });
     this.operator = new Operator({

@@ -155,7 +155,15 @@ export class Workload {
     this.#of.storm(true);
     for (let n = chance.between(3, 12); n > 0; n--) {
       if (this.#of.has('outages') && chance.is(0.4)) {
-        const store = chance.pick(['store', 'subscriptions', 'view', 'queue', 'coordination', 'directory']);
+        const store = chance.pick([
+          'store',
+          'subscriptions',
+          'view',
+          'queue',
+          'coordination',
+          'directory',
+          'accounts',
+        ]);
         const whose = chance.is(0.5) ? '' : `p${this.#of.processes.at(-1)?.name.slice(1) ?? ''} `;
         const forMs = chance.between(200, 20_000);
         outages.set(`${whose}${store}`, timeline.nowMs + forMs);

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DIRECTORY_STORE } from '../../accounts/directory/rows/stored-rows.ts';
+import { ACCOUNTS_STORE } from '../../accounts/rows/tables.ts';
 import type { Config } from '../../base/config/config.ts';
 import { assertOwn, faultOfOwner, ownFolder } from '../../base/config/own-files.ts';
 import { CONTROL_STORE } from '../../base/coordination/stored-coordination.ts';
@@ -24,6 +25,7 @@ const FILES = {
   subscriptions: { version: SUBSCRIPTION_MIGRATIONS.length },
   control: CONTROL_STORE,
   directory: DIRECTORY_STORE,
+  accounts: ACCOUNTS_STORE,
   requests: REQUESTS_STORE,
 } as const satisfies Readonly<Record<string, Pick<StorePlan, 'version'>>>;
 

@@ -29,6 +29,7 @@ const MADE_LATER = {
   queue: 'the delivery log',
   subscriptions: 'the subscriptions',
   directory: 'the stored accounts',
+  accounts: 'the rows of accounts',
 } as const satisfies Partial<Record<StoreName, string>>;
 const LOST_EVENTS =
   'do not start the service, which would begin a new store: restore the events from the backup ' +

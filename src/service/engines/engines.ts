@@ -8,8 +8,16 @@ import type { RateWindows } from '../../pull/edge/rate-windows/rate-windows.ts';
 import type { RequestJournal } from '../../pull/request-journal.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
+import type { Tables } from '../../tables/tables.ts';
 
-export type StoreName = 'store' | 'subscriptions' | 'view' | 'queue' | 'coordination' | 'directory';
+export type StoreName =
+  | 'store'
+  | 'subscriptions'
+  | 'view'
+  | 'queue'
+  | 'coordination'
+  | 'directory'
+  | 'accounts';
 /** A port that an engine can serve: the log with its consumer groups, stores of tables, or shared rate windows. */
 export type PortName = 'events' | 'tables' | 'rateWindows';
 
@@ -68,6 +76,8 @@ export interface Engines {
   queue(): DeliveryQueue;
   coordination(): Coordination;
   directory(): StoredDirectory;
+  /** The rows of accounts and keys. */
+  accounts(): Tables;
   requests(): RequestJournal;
   /** The rate windows of keys, either of this process alone or shared by all processes on a server. */
   rateWindows(): RateWindows;

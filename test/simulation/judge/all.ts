@@ -19,6 +19,7 @@ export function* judgeAll(simulation: Simulation): Generator<string, void> {
     for (const key of keys.values()) yield* witness.streaks.judge(key, stores.queue.failedInARow(key.prefix));
   yield* witness.mailFaults();
   for (const each of receivers.forbidden) yield `a forbidden address was called: ${each}`;
+  yield* simulation.accounts.judge();
   yield* judgeStores(simulation);
 }
 

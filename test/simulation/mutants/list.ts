@@ -1,3 +1,4 @@
+import { ACCOUNT_ROWS } from './account-rows.ts';
 import { CLOCKS_AND_PACE } from './clocks-and-pace.ts';
 
 /** A fault to put into the code. The replaced text occurs there once. */
@@ -287,4 +288,5 @@ export const MUTANTS: readonly Mutant[] = [
     to: "return { kind: 'end lane', prefix, reason: effect.reason };",
   },
   ...CLOCKS_AND_PACE,
+  ...ACCOUNT_ROWS,
 ];

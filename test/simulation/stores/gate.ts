@@ -1,5 +1,7 @@
+import { PROGRESS } from '../../../src/accounts/rows/tables.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import type { LeaseTerms, QueueChange } from '../../../src/push/queue/delivery-queue.ts';
+import type { Write } from '../../../src/tables/tables.ts';
 import type { Chance } from '../core/chance.ts';
 import type { Owner, Timeline } from '../core/timeline.ts';
 
@@ -105,6 +107,8 @@ export function gateOf(parts: GateParts): (process: Owner) => Gate {
 /** True if a write changes anything. An empty one is a heartbeat. */
 function isSomething(method: string, [first]: readonly unknown[]): boolean {
   if (method === 'lease') return false;
+  if (method === 'write' && (first as readonly Write[]).every(({ table }) => table === PROGRESS))
+    return false;
   if (method === 'change') return (first as QueueChange).kind !== 'enabled'; // at each start
   return !Array.isArray(first) || first.length > 0;
 }

@@ -1,6 +1,7 @@
 import { StoredDirectory } from '../../../src/accounts/directory/rows/stored-directory.ts';
 import { DIRECTORY_STORE, openDirectoryRows } from '../../../src/accounts/directory/rows/stored-rows.ts';
 import { keysFor } from '../../../src/accounts/master-key.ts';
+import { ACCOUNTS_STORE } from '../../../src/accounts/rows/tables.ts';
 import type { Config } from '../../../src/base/config/config.ts';
 import { CONTROL_STORE, openCoordination } from '../../../src/base/coordination/stored-coordination.ts';
 import { createMemoryRateWindows } from '../../../src/pull/edge/rate-windows/memory.ts';
@@ -23,6 +24,7 @@ export type StoreName =
   | 'queue'
   | 'coordination'
   | 'directory'
+  | 'accounts'
   | 'requests';
 
 /** Wraps every call of a process to a store. */
@@ -88,6 +90,7 @@ export function openStores(
     view: openTransactionsView((plan) => tables('view', plan), clock),
     queue: gated('queue', rawQueue, gate),
     coordination: openCoordination(tables('coordination', CONTROL_STORE)),
+    accounts: tables('accounts', ACCOUNTS_STORE),
     requests: openRequestJournal(tables('requests', REQUESTS_STORE)),
     directory: new StoredDirectory(
       openDirectoryRows(tables('directory', DIRECTORY_STORE)),
@@ -105,6 +108,7 @@ export function openStores(
     queue: () => ports.queue,
     coordination: () => ports.coordination,
     directory: () => ports.directory,
+    accounts: () => ports.accounts,
     requests: () => ports.requests,
     rateWindows: () => createMemoryRateWindows({ maxIds: 1_000 }),
     embedded: [],

@@ -1,0 +1,68 @@
+import type { Clock } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import { type Anchor, type MadeFrom, mismatchOf, storeIdentity } from '../../event-store/store-identity.ts';
+import type { Key, TablePlan } from '../../tables/plan.ts';
+import { change, drop, put, type Query, type Tables } from '../../tables/tables.ts';
+import { ACCOUNTS, KEYS, MEMBERS, PROGRESS, type ProgressRow } from './tables.ts';
+
+const NAME = 'accounts';
+const ROWS_A_COMMIT = 500;
+/** The progress of rows that are being removed. They belong to no store, and nobody is served by them. */
+const EMPTYING: ProgressRow = { name: NAME, store_id: '', position: 0, anchor: null, complete_at: null };
+
+export async function readProgress(tables: Pick<Tables, 'get'>): Promise<ProgressRow | undefined> {
+  const [progress] = await tables.get(PROGRESS, [NAME]);
+  return progress;
+}
+
+export function madeFrom({ store_id, position, anchor }: ProgressRow): MadeFrom {
+  const storeId = store_id;
+  return anchor === null
+    ? { storeId, position }
+    : { storeId, position, anchor: JSON.parse(anchor) as Anchor };
+}
+
+export interface RowsBeginning {
+  readonly store: EventStore;
+  readonly tables: Tables;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * Returns the progress to continue from. Rows of another store, or of one that was restored to an earlier state, are removed
+ * first: they are made again from the first event on.
+ */
+export async function beginRows({ store, tables, clock, log }: RowsBeginning): Promise<ProgressRow> {
+  const storeId = await storeIdentity(store, clock);
+  for (;;) {
+    const found = await readProgress(tables);
+    const mismatch = found && (await mismatchOf(madeFrom(found), { store, storeId }));
+    if (found !== undefined && mismatch === undefined) return found;
+    if (mismatch !== undefined && found?.store_id !== EMPTYING.store_id)
+      log.warn(
+        { reason: mismatch },
+        'the rows of accounts cannot be used: making them again from every account event',
+      );
+    const guard = found === undefined ? 'missing' : { as: found };
+    const [isEmptying] = await tables.write([put(PROGRESS, EMPTYING, guard)]);
+    if (isEmptying !== true) continue;
+    for (const table of [ACCOUNTS, KEYS, MEMBERS]) await removeAll(tables, table);
+    const begun: ProgressRow = { ...EMPTYING, store_id: storeId };
+    await tables.write([put(PROGRESS, begun, { as: EMPTYING })]);
+  }
+}
+
+/** Removes all rows while the rows are being emptied. A follower that is late removes none of those that were made since. */
+async function removeAll(tables: Tables, table: TablePlan): Promise<void> {
+  const { key } = table;
+  const query = { index: 'key', columns: [key], limit: ROWS_A_COMMIT } as unknown as Query<TablePlan, never>;
+  for (;;) {
+    const found = (await tables.find(table, query)) as readonly Readonly<Record<string, Key>>[];
+    const drops = found.map((row) => drop(table, row[key] as Key));
+    const isEmptying = change(PROGRESS, NAME, { store_id: EMPTYING.store_id }, { as: EMPTYING });
+    const [isDone] = await tables.write([isEmptying, ...drops], { allOrNone: true });
+    if (drops.length === 0 || isDone !== true) return;
+  }
+}
