@@ -1,20 +1,34 @@
 import { hash } from 'node:crypto';
-import type { Account, AccountKey } from '../domain/account.ts';
+import type { AccessTerms, AccountKey } from '../domain/account.ts';
 import type { Environment } from '../domain/account-events.ts';
 import { matches } from './key-text.ts';
 
-/** A key that the directory knows, with its account as far as the account's events can be read. */
+/** A key that is known, with what a request needs of its account. */
 export interface KnownKey {
+  readonly accountId: number;
   readonly key: AccountKey;
-  readonly entry: {
-    readonly account: Account | undefined;
-    readonly unreadable: { readonly reason: string } | null;
-  };
+  readonly access: AccessTerms;
+  /** Why the account can't be read; then nothing of it may be served. */
+  readonly unreadable: string | null;
 }
 
-/** The part of the directory that a request needs. */
+/** The corporates and groups of an account that a request names. */
+export interface NamedMembers {
+  readonly groups: readonly number[];
+  readonly corporates: readonly number[];
+}
+
+/** Those of them that the account has. */
+export interface KnownMembers {
+  readonly groups: ReadonlySet<number>;
+  /** The group of each corporate. */
+  readonly corporates: ReadonlyMap<number, number | null>;
+}
+
+/** What a request reads of the accounts. It is read for each request, so that a change counts at once. */
 export interface AccessDirectory {
-  key(prefix: string): KnownKey | undefined;
+  key(prefix: string): Promise<KnownKey | undefined>;
+  members(accountId: number, named: NamedMembers): Promise<KnownMembers>;
 }
 
 /** The caller that a request claims to come from, before any check. */
@@ -30,25 +44,31 @@ export interface Caller {
 }
 
 const PRESENTED = /^svc_(live|test)_([a-z0-9]{10})_(.*)$/;
-const UNKNOWN_CALLER: Caller = { prefix: undefined, known: undefined, proven: false, countingId: '' };
+
+/** Returns the caller that a presented `X-API-Key` names, before anything is looked up. */
+export function presentedCaller(presented: string | undefined): Caller {
+  const [, , prefix] = PRESENTED.exec(presented ?? '') ?? [];
+  return { prefix, known: undefined, proven: false, countingId: '' };
+}
 
 /**
  * Looks up the presented `X-API-Key`. The form of the secret is not checked, since allow-list and rate limit need only
- * the prefix: a wrong secret of any form is just not proven.
+ * the prefix: a wrong secret of any form is just not proven. Rejects as the directory does.
  */
-export function identifyCaller(
+export async function identifyCaller(
   presented: string | undefined,
-  deployment: { readonly directory: AccessDirectory; readonly environment: Environment },
-): Caller {
+  deployment: { readonly directory: Pick<AccessDirectory, 'key'>; readonly environment: Environment },
+): Promise<Caller> {
   const [, form, prefix, secret] = PRESENTED.exec(presented ?? '') ?? [];
-  if (presented === undefined || prefix === undefined || secret === undefined) return UNKNOWN_CALLER;
+  const unknown = presentedCaller(presented);
+  if (presented === undefined || prefix === undefined || secret === undefined) return unknown;
   const environment: Environment = form === 'live' ? 'production' : 'staging';
-  const found = environment === deployment.environment ? deployment.directory.key(prefix) : undefined;
-  const known = found?.key.environment === environment ? found : undefined;
+  const found = environment === deployment.environment ? await deployment.directory.key(prefix) : undefined;
+  if (found?.key.environment !== environment) return unknown;
   return {
     prefix,
-    known,
-    proven: known !== undefined && matches(secret, known.key.secretSha256),
-    countingId: known === undefined ? '' : hash('sha256', presented, 'base64url'),
+    known: found,
+    proven: matches(secret, found.key.secretSha256),
+    countingId: hash('sha256', presented, 'base64url'),
   };
 }

@@ -78,7 +78,7 @@ export function profileAccess(account: Omit<AccessTerms, 'integration'>, nowMs: 
 
 /** Says if requests of an account are answered, or with which code they are refused. */
 export type Access =
-  | { readonly open: true; readonly account: Account; readonly endsAtMs: number | null }
+  | { readonly open: true; readonly endsAtMs: number | null }
   | {
       readonly open: false;
       readonly code: 'SERVICE_UNAVAILABLE' | 'API_INTEGRATION_NOT_ENABLED' | 'NO_ACTIVE_CHARGING_PROFILE';
@@ -89,12 +89,12 @@ export type Access =
     };
 
 /** Checks 4 and 5, in that order, at one moment. The account is `undefined` if it can't be read. */
-export function accessOf(account: Account | undefined, nowMs: number): Access {
+export function accessOf(account: AccessTerms | undefined, nowMs: number): Access {
   if (account === undefined) return { open: false, code: 'SERVICE_UNAVAILABLE' };
   const { enabled, sinceMs } = account.integration;
   if (!enabled) return { open: false, code: 'API_INTEGRATION_NOT_ENABLED', sinceMs };
   const profile = profileAccess(account, nowMs);
-  if (profile.active) return { open: true, account, endsAtMs: profile.endsAtMs };
+  if (profile.active) return { open: true, endsAtMs: profile.endsAtMs };
   return {
     ...{ open: false, code: 'NO_ACTIVE_CHARGING_PROFILE' },
     sinceMs: Math.max(sinceMs, profile.sinceMs ?? sinceMs),

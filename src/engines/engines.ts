@@ -1,7 +1,8 @@
 import { StoredDirectory } from '../accounts/directory/rows/stored-directory.ts';
 import { DIRECTORY_STORE, openDirectoryRows } from '../accounts/directory/rows/stored-rows.ts';
 import { keysFor } from '../accounts/master-key.ts';
-import { ACCOUNTS_STORE } from '../accounts/rows/tables.ts';
+import { accessRows } from '../accounts/rows/read-rows.ts';
+import { ACCESS_STORE, ACCOUNTS_STORE } from '../accounts/rows/tables.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Config, configReader } from '../base/config/config.ts';
 import { CONTROL_STORE, openCoordination } from '../base/coordination/stored-coordination.ts';
@@ -101,6 +102,7 @@ async function open(servers: readonly Engine[], given: Omit<Opening, 'once'>): P
   }
   const { events, tables, rateWindows } = ports;
   const isEmbedded = (name: StoreName): boolean => states[portOf(name)] === embedded.state;
+  const access = once(() => tables(ACCESS_STORE));
   return {
     ...events,
     rateWindows,
@@ -113,6 +115,7 @@ async function open(servers: readonly Engine[], given: Omit<Opening, 'once'>): P
       return new StoredDirectory(openDirectoryRows(tables(DIRECTORY_STORE)), keys);
     }),
     accounts: once(() => tables(ACCOUNTS_STORE)),
+    access: () => accessRows(access()),
     state: (name) => states[portOf(name)](STORES[name]),
     embedded: (Object.keys(STORES) as StoreName[]).filter(isEmbedded),
     remote,

@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { type AccessDirectory, type Caller, identifyCaller } from '../accounts/caller.ts';
+import { type AccessDirectory, type Caller, identifyCaller, presentedCaller } from '../accounts/caller.ts';
 import type { IpAddress } from '../base/config/ip-address.ts';
 import type { Log } from '../base/log.ts';
 import { world } from '../base/world.ts';
@@ -43,7 +43,7 @@ export const requireHost: Step = async (ctx, next) => {
   await next();
 };
 
-/** Refuses requests while the directory is not up to date, since no access can be judged then. */
+/** Refuses requests while the rows of accounts are not up to date, since no access can be judged then. */
 export function requireAvailability(availability: () => 'ready' | 'unavailable'): Step {
   return async (ctx, next) => {
     if (availability() === 'unavailable') return refuse(ctx, { code: 'SERVICE_UNAVAILABLE' });
@@ -57,6 +57,12 @@ export const requireForwardedHttps: Step = async (ctx, next) => {
   if (!hops.every((hop) => hop.trim().toLowerCase() === 'https')) {
     return refuse(ctx, { code: 'HTTPS_REQUIRED' });
   }
+  await next();
+};
+
+/** Notes whom the presented key names, so that log lines of requests that are refused early name it too. */
+export const present: Step = async (ctx, next) => {
+  ctx.state.caller = presentedCaller(ctx.get('X-API-Key'));
   await next();
 };
 
@@ -90,9 +96,9 @@ export async function checkEdge(
   windows: EdgeWindows,
 ): Promise<Refusal | undefined> {
   if (caller.known === undefined) return undefined;
-  const { key, entry } = caller.known;
+  const { key, unreadable } = caller.known;
   // The account's events can't be read, so its allow-list can't be trusted.
-  if (entry.unreadable !== null) return { code: 'SERVICE_UNAVAILABLE' };
+  if (unreadable !== null) return { code: 'SERVICE_UNAVAILABLE' };
   if (key.environment === 'production' && !isAllowed(key.allowList, address)) {
     return { code: 'IP_NOT_ALLOWED' };
   }

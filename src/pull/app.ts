@@ -7,6 +7,7 @@ import {
   embeddedEdge,
   externalEdge,
   identify,
+  present,
   requireAvailability,
   requireForwardedHttps,
   requireHost,
@@ -23,7 +24,7 @@ export const BASE_PATH = '/api/v1/integration';
 export interface ApiOptions extends TransactionsOptions, RequestLogOptions {
   readonly environment: Environment;
   readonly directory: AccessDirectory;
-  /** `ready` while the directory has caught up and is fresh enough to judge access. */
+  /** `ready` while the rows of accounts are fresh enough to judge access. */
   readonly availability: () => 'ready' | 'unavailable';
   readonly edge: EdgeOptions;
   /** True if a trusted proxy in front ends TLS and says so in each request. */
@@ -43,11 +44,12 @@ export function createApi(options: ApiOptions): RequestListener {
   app.use(keepProvenConnections(options));
   app.use(requestLog(options));
   app.use(requireHost);
-  app.use(identify(options));
-  // The gateway's token is checked before anything else. Checks 1 and 2 need an up-to-date directory.
+  app.use(present);
+  // The gateway's token is checked before anything else. Checks 1 and 2 need up-to-date rows of accounts.
   if (edge.kind === 'external') app.use(externalEdge(edge.tokens, options));
   app.use(requireAvailability(options.availability));
   if (options.tlsTerminated) app.use(requireForwardedHttps);
+  app.use(identify(options));
   app.use(takeTurns());
   if (edge.kind === 'embedded') app.use(embeddedEdge(edge.windows));
   app.use(route);

@@ -1,7 +1,7 @@
 import { type RecordTerms, recordText } from '../../projections/record.ts';
-import type { Caller } from '../accounts/caller.ts';
+import type { AccessDirectory, Caller } from '../accounts/caller.ts';
 import type { Clock } from '../base/clock.ts';
-import { type Account, type AccountKey, accessOf } from '../domain/account.ts';
+import { type AccountKey, accessOf } from '../domain/account.ts';
 import { formatDateTime } from '../domain/values/date-time.ts';
 import type { Presigner } from '../records/presign.ts';
 import { answer, goodAnswer, type RefusalCode, refuse, type Step } from './answers.ts';
@@ -14,6 +14,7 @@ import type { PageRow, TransactionsView, ViewPage } from './view/transactions-vi
 const IMAGES_VALID_FOR_SECONDS = 60 * 60;
 
 export interface TransactionsOptions {
+  readonly directory: Pick<AccessDirectory, 'members'>;
   readonly view: Pick<TransactionsView, 'page'>;
   readonly presigner: Presigner;
   readonly cursors: Cursors;
@@ -22,7 +23,7 @@ export interface TransactionsOptions {
 }
 
 interface Access {
-  readonly account: Account;
+  readonly accountId: number;
   readonly key: AccountKey;
   /** When the current charging profile ends; `null` if it is open-ended. */
   readonly endsAtMs: number | null;
@@ -30,18 +31,18 @@ interface Access {
 
 /** The endpoint: checks 3 to 5, then the parameters, then the corporates that they name, then one page. */
 export function listTransactions(options: TransactionsOptions): Step {
-  const { view, cursors, clock, metrics } = options;
+  const { directory, view, cursors, clock, metrics } = options;
   return async (ctx) => {
     const access = checkAccess(ctx.state.caller, clock.now());
     if (access !== 'INVALID_API_KEY') ctx.state.keyAccepted?.();
     if (typeof access === 'string') return refuse(ctx, { code: access });
-    const accountId = access.account.id;
+    const { accountId } = access;
     const parameters = readParameters(ctx.state.rawQuery, (text, filters) =>
       cursors.decode(text, { accountId, filters }),
     );
     if (!parameters.ok) return refuse(ctx, { code: 'VALIDATION_FAILED', fields: parameters.fields });
     ctx.state.query = parameters.query;
-    const foreign = findForeign(parameters.query, access.account);
+    const foreign = await findForeign(parameters.query, accountId, directory);
     if (foreign !== undefined) return refuse(ctx, { code: foreign });
 
     const { query } = parameters;
@@ -59,18 +60,25 @@ export function listTransactions(options: TransactionsOptions): Step {
  */
 function checkAccess(caller: Caller | undefined, nowMs: number): Access | RefusalCode {
   if (caller?.known === undefined || !caller.proven || !caller.known.key.active) return 'INVALID_API_KEY';
-  const { key, entry } = caller.known;
-  const access = accessOf(entry.unreadable === null ? entry.account : undefined, nowMs);
-  return access.open ? { account: access.account, key, endsAtMs: access.endsAtMs } : access.code;
+  const { accountId, key, unreadable, access: terms } = caller.known;
+  const access = accessOf(unreadable === null ? terms : undefined, nowMs);
+  return access.open ? { accountId, key, endsAtMs: access.endsAtMs } : access.code;
 }
 
 /** Returns the refusal for a group or corporate that is not the account's, or for a corporate outside the group. */
-function findForeign(query: ListQuery, account: Account): RefusalCode | undefined {
+async function findForeign(
+  query: ListQuery,
+  accountId: number,
+  directory: Pick<AccessDirectory, 'members'>,
+): Promise<RefusalCode | undefined> {
   const { corporate_group_id: groupId, corporate_id: corporateIds = [] } = query.references;
-  if (groupId !== undefined && !account.groups.has(groupId)) return 'CORPORATE_GROUP_NOT_FOUND';
+  if (groupId === undefined && corporateIds.length === 0) return undefined;
+  const named = { groups: groupId === undefined ? [] : [groupId], corporates: corporateIds };
+  const { groups, corporates } = await directory.members(accountId, named);
+  if (groupId !== undefined && !groups.has(groupId)) return 'CORPORATE_GROUP_NOT_FOUND';
   const own = corporateIds.every((id) => {
-    const corporate = account.corporates.get(id);
-    return corporate !== undefined && (groupId === undefined || corporate.groupId === groupId);
+    const group = corporates.get(id);
+    return group !== undefined && (groupId === undefined || group === groupId);
   });
   return own ? undefined : 'CORPORATE_NOT_FOUND';
 }
@@ -80,7 +88,7 @@ function bodyOf(page: ViewPage, query: ListQuery, access: Access, options: Trans
   const last = page.rows.at(-1);
   const next =
     page.hasMore && last !== undefined
-      ? `"${options.cursors.encode({ accountId: access.account.id, filters: query, place: last })}"`
+      ? `"${options.cursors.encode({ accountId: access.accountId, filters: query, place: last })}"`
       : 'null';
   return pageBody(
     page.rows,

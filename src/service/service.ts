@@ -13,7 +13,7 @@ import { assertCheckpoint } from '../event-store/store-identity.ts';
 import { VIEW_NAME } from '../pull/view/projector.ts';
 import { claimDeliveryLog } from '../push/delivery-log.ts';
 import { createMailer } from '../push/notices/mailer.ts';
-import { runNotifier } from '../push/notices/notifier.ts';
+import { type NotifierOptions, runNotifier } from '../push/notices/notifier.ts';
 import { lastSeal } from '../seals/seals.ts';
 import { EngineHealth } from './engines/engine-health.ts';
 import type { Engines, OpenEngines } from './engines/engines.ts';
@@ -21,9 +21,10 @@ import { storeDisk } from './engines/store-disk.ts';
 import { watchLoopDelay } from './ops/loop-delay.ts';
 import { addDiskMetrics, addReadiness, createMetrics, type Metrics } from './ops/metrics.ts';
 import { createOpsServer, type Readiness } from './ops/ops-server.ts';
-import { accessState, readiness, readinessOf, Standing, whenReady } from './ops/standing.ts';
+import { readiness, readinessOf, Standing, whenReady } from './ops/standing.ts';
 import { ProcessReport } from './process-report.ts';
 import { startApi, type WrapListener } from './roles/api.ts';
+import { startAccounts } from './start-accounts.ts';
 import { startDirectory } from './start-directory.ts';
 import { running, StartedParts } from './started-parts.ts';
 import { assertNotMoved } from './stores/moved-store.ts';
@@ -224,20 +225,11 @@ async function startParts(
   // The heap holds a batch and the driver's buffer, which a server's driver limits only by the number of events.
   const ofBatches = { youngMb: youngMb(engines), oldMb: engines.embedded.includes('store') ? 96 : 256 };
   startThread('accounts', { memory: ofBatches });
+  const rows = startAccounts({ config, engines, clock, parts });
   if (has('projector')) startThread('projector', { memory: ofBatches });
   const known = { config, log, clock, holder, roles, startedAtMs, engines, directory, metrics, disk };
   operator.start({ ...known, readiness: () => operations.readiness() }, parts);
-  if (has('notices')) {
-    // This role waits for the mail server most of the time, so it needs no thread.
-    const mailer = createMailer(config);
-    const operatorEmail = config.FUEL_OPERATOR_EMAIL ?? null;
-    const notifier = { ...figures, holder, mailer, operatorEmail, givenUp: metrics.noticesGivenUp };
-    const work = (stopping: AbortSignal) => runNotifier({ ...notifier, signal: stopping });
-    parts.add(
-      'notices',
-      running((stopping) => work(stopping).finally(() => mailer.close())),
-    );
-  }
+  if (has('notices')) startNotices(config, { ...figures, holder, givenUp: metrics.noticesGivenUp }, parts);
   const webhooks = has('webhooks')
     ? startThread('webhooks', {
         data: { directory: live.shared },
@@ -245,12 +237,23 @@ async function startParts(
         onMoved: (position) => report.moved('webhooks', position),
       })
     : undefined;
-  const conditions = { live, maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE, store, standing };
+  const conditions = { live, maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE, store, standing, rows };
   if (has('api')) await Promise.race([whenReady(conditions, signal), parts.failed]);
   signal.throwIfAborted();
-  const answering = { config, engines, directory, metrics, log, clock, wrap: options.wrapApi };
+  const answering = {
+    config,
+    engines,
+    directory: engines.access(),
+    metrics,
+    log,
+    clock,
+    wrap: options.wrapApi,
+  };
   const api = has('api')
-    ? parts.add('API', await startApi({ ...answering, availability: () => accessState(conditions) }))
+    ? parts.add(
+        'API',
+        await startApi({ ...answering, availability: () => (rows.isFresh ? 'ready' : 'unavailable') }),
+      )
     : undefined;
   parts.add('readiness', { stop: () => standing.stopping() });
   operations.readiness = () =>
@@ -260,6 +263,21 @@ async function startParts(
     });
   log.info({ roles, api: api?.url, ops: operations.url, environment: config.FUEL_ENVIRONMENT }, 'listening');
   return api?.url;
+}
+
+/** This role waits for the mail server most of the time, so it needs no thread. */
+function startNotices(
+  config: Config,
+  own: Omit<NotifierOptions, 'mailer' | 'operatorEmail' | 'signal'>,
+  parts: StartedParts,
+): void {
+  const mailer = createMailer(config);
+  const notifier = { ...own, mailer, operatorEmail: config.FUEL_OPERATOR_EMAIL ?? null };
+  const work = (stopping: AbortSignal) => runNotifier({ ...notifier, signal: stopping });
+  parts.add(
+    'notices',
+    running((stopping) => work(stopping).finally(() => mailer.close())),
+  );
 }
 
 function holderName(): string {

@@ -4,6 +4,7 @@ import { identifyCaller } from '../../src/accounts/caller.ts';
 import { Directory } from '../../src/accounts/directory/fold/directory.ts';
 import { generateKey } from '../../src/accounts/key-text.ts';
 import type { Environment } from '../../src/domain/account-events.ts';
+import { accessOf } from '../support/accounts/access-of.ts';
 import { keyIssued, opened } from '../support/accounts/account-samples.ts';
 
 const staging = generateKey('staging');
@@ -25,7 +26,7 @@ function issued({ key, prefix, secretSha256 }: typeof staging) {
 }
 
 const identify = (presented: string | undefined, environment: Environment = 'staging') =>
-  identifyCaller(presented, { directory: directory(), environment });
+  identifyCaller(presented, { directory: accessOf(directory()), environment });
 
 describe('a caller', () => {
   test.each([
@@ -33,8 +34,8 @@ describe('a caller', () => {
     ['production', production],
   ] as const)(
     'who presents a key of this deployment is known and proven: %s',
-    (environment, { key, prefix }) => {
-      expect(identify(key, environment)).toEqual({
+    async (environment, { key, prefix }) => {
+      expect(await identify(key, environment)).toEqual({
         prefix,
         known: expect.objectContaining({ key: expect.objectContaining({ prefix }) }),
         proven: true,
@@ -46,38 +47,44 @@ describe('a caller', () => {
   test.each([
     ['production', staging],
     ['staging', production],
-  ] as const)('of the other environment is unknown in %s', (environment, { key, prefix }) => {
-    expect(identify(key, environment)).toEqual({ prefix, known: undefined, proven: false, countingId: '' });
+  ] as const)('of the other environment is unknown in %s', async (environment, { key, prefix }) => {
+    expect(await identify(key, environment)).toEqual({
+      prefix,
+      known: undefined,
+      proven: false,
+      countingId: '',
+    });
   });
 
-  test('who names the other environment before a known prefix is unknown', () => {
+  test('who names the other environment before a known prefix is unknown', async () => {
     const renamed = staging.key.replace('svc_test_', 'svc_live_');
     for (const environment of ['staging', 'production'] as const) {
-      expect(identify(renamed, environment)).toMatchObject({ known: undefined, proven: false });
+      expect(await identify(renamed, environment)).toMatchObject({ known: undefined, proven: false });
     }
   });
 
   test.each(['', 'x', 'y'.repeat(43), 'z'.repeat(5_000)])(
     'with a wrong secret is known but not proven',
-    (secret) => {
+    async (secret) => {
       const presented = `svc_test_${staging.prefix}_${secret}`;
-      const caller = identify(presented);
+      const caller = await identify(presented);
       expect(caller).toMatchObject({ prefix: staging.prefix, proven: false });
       expect(caller.known?.key.prefix).toBe(staging.prefix);
-      expect(caller.countingId).not.toBe(identify(staging.key).countingId);
+      expect(caller.countingId).not.toBe((await identify(staging.key)).countingId);
       expect(caller.countingId).not.toBe('');
     },
   );
 
-  test('is counted by the whole key, of which nothing can be read back', () => {
-    expect(identify(staging.key).countingId).toBe(identify(staging.key).countingId);
-    expect(identify(staging.key).countingId).not.toContain(staging.prefix);
-    const ids = ['a', 'b'].map((secret) => identify(`svc_test_${staging.prefix}_${secret}`).countingId);
-    expect(new Set(ids).size).toBe(2);
+  test('is counted by the whole key, of which nothing can be read back', async () => {
+    const { countingId } = await identify(staging.key);
+    expect((await identify(staging.key)).countingId).toBe(countingId);
+    expect(countingId).not.toContain(staging.prefix);
+    const wrong = ['a', 'b'].map((secret) => identify(`svc_test_${staging.prefix}_${secret}`));
+    expect(new Set((await Promise.all(wrong)).map((each) => each.countingId)).size).toBe(2);
   });
 
-  test('with an unknown prefix is named by it, and is not counted', () => {
-    expect(identify(`svc_test_zzzzzzzzzz_${'s'.repeat(43)}`)).toEqual({
+  test('with an unknown prefix is named by it, and is not counted', async () => {
+    expect(await identify(`svc_test_zzzzzzzzzz_${'s'.repeat(43)}`)).toEqual({
       prefix: 'zzzzzzzzzz',
       known: undefined,
       proven: false,
@@ -97,8 +104,8 @@ describe('a caller', () => {
     `svc_test_${staging.prefix}x_secret`,
     `svc_test_${staging.prefix.slice(1)}_secret`,
     `svc_test_${staging.prefix}_a\nb`,
-  ])('who presents something else is nobody: %j', (presented) => {
-    expect(identify(presented)).toEqual({
+  ])('who presents something else is nobody: %j', async (presented) => {
+    expect(await identify(presented)).toEqual({
       prefix: undefined,
       known: undefined,
       proven: false,

@@ -140,7 +140,7 @@ async function applied(engines: Engines): Promise<void> {
   const coordination = engines.coordination();
   for (let round = 1; ; round++) {
     try {
-      await waitUntilApplied({ coordination, view: engines.view(), position });
+      await waitUntilApplied({ coordination, view: engines.view(), accounts: engines.accounts(), position });
       return;
     } catch (error) {
       if (round === 6) throw error;

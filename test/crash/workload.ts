@@ -213,7 +213,7 @@ export class Workload {
         this.#stage.operator.with(async (engines) => {
           const position = await engines.store().head();
           const coordination = engines.coordination();
-          await waitUntilApplied({ coordination, view: engines.view(), position });
+          await waitUntilApplied({ coordination, view: engines.view(), accounts: engines.accounts(), position });
         }),
       );
       return true;

@@ -91,6 +91,7 @@ describe('a service', () => {
       'notices',
       'nightly verification',
       'projector',
+      'freshness of accounts',
       'accounts',
       'loop delay',
       'figures',

@@ -157,6 +157,7 @@ async function importSample(config: Config, engines: Engines, endMs: number): Pr
   await waitUntilApplied({
     coordination: engines.coordination(),
     view: engines.view(),
+    accounts: engines.accounts(),
     position,
   });
 }

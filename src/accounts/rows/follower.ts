@@ -12,13 +12,13 @@ import { anchorOf, continuesAfter } from '../../event-store/store-identity.ts';
 import { put, type Tables } from '../../tables/tables.ts';
 import { beginRows, madeFrom } from './progress.ts';
 import { PROGRESS, type ProgressRow } from './tables.ts';
-import { type ChangedAccount, changedBy, FOLLOWED_STREAMS, refusedWrites, writesOf } from './writes-of.ts';
+import { ACCOUNT_HISTORY, type ChangedAccount, changedBy, refusedWrites, writesOf } from './writes-of.ts';
 
 export const ACCOUNTS_LEASE = 'accounts';
 const LEASE_MS = 3_000;
 const BATCH_SIZE = 2_000;
-/** Batches without an event are recorded at most this often, since each is a write. The store yields one every second. */
-const IDLE_WRITES_EVERY_MS = 20;
+/** A batch that brings nothing is a heartbeat. The store yields one about every second, and more often after other events. */
+const HEARTBEATS_EVERY_MS = 500;
 
 export interface AccountsFollowerOptions {
   readonly store: EventStore;
@@ -40,7 +40,7 @@ export async function runAccountsFollower(options: AccountsFollowerOptions): Pro
   const { store, coordination, holder, log, signal } = options;
   let batches: RowsWriter | undefined;
   await follow({
-    ...{ component: 'accounts', streams: FOLLOWED_STREAMS, batchSize: BATCH_SIZE, store, log, signal },
+    ...{ component: 'accounts', streams: ACCOUNT_HISTORY, batchSize: BATCH_SIZE, store, log, signal },
     lease: { coordination, lease: ACCOUNTS_LEASE, holder, ttlMs: LEASE_MS },
     async checkpoint() {
       const progress = await beginRows(options);
@@ -83,7 +83,8 @@ class RowsWriter {
     const arrivedAtMs = world.steadyMs();
     const { tables, store, log } = this.#options;
     const { events, checkpoint } = batch;
-    if (events.length === 0 && arrivedAtMs - this.#writtenAtMs < IDLE_WRITES_EVERY_MS) return 'next';
+    const isIdle = events.length === 0 && checkpoint <= this.#progress.position;
+    if (isIdle && arrivedAtMs - this.#writtenAtMs < HEARTBEATS_EVERY_MS) return 'next';
     if (events.some((event) => skippedBy(event) !== undefined)) this.#skipped = await readSkipped(store);
     const changed = changedBy(events);
     const place = { store, tables, skipped: this.#skipped };

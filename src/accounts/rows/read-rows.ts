@@ -1,89 +1,28 @@
-import type { AccessTerms, Account, AccountKey } from '../../domain/account.ts';
-import type { Position } from '../../event-store/recorded-event.ts';
 import type { Tables } from '../../tables/tables.ts';
-import { accessIn, detailsIn, keyIn } from './rows-of.ts';
-import { ACCOUNTS, type AccountRow, KEYS, type KeyRow, MEMBERS, type MemberRow } from './tables.ts';
+import type { AccessDirectory } from '../caller.ts';
+import { accessIn, keyIn } from './rows-of.ts';
+import { KEYS, MEMBERS, type MemberKind, memberId } from './tables.ts';
 
-const ROWS_A_READ = 1_000;
-
-/** A key as its row has it, with everything that a request and an attempt need. */
-export interface StoredKey {
-  readonly accountId: number;
-  readonly key: AccountKey;
-  /** The terms of its account's access. */
-  readonly access: AccessTerms;
-  /** Why the account can't be read; then nothing of it may be served. */
-  readonly unreadable: string | null;
-  /** The last event that ended the key's deliveries. */
-  readonly ended: { readonly position: Position; readonly reason: string } | undefined;
-  /** When its webhook was enabled last. */
-  readonly enabledAtMs: number | undefined;
-}
-
-/** An account as its rows have it. */
-export interface StoredAccount {
-  readonly id: number;
-  /** The revision of its last event, and the position of the last event that changed its rows. */
-  readonly revision: number;
-  readonly position: Position;
-  /** `undefined` if the account can't be read. */
-  readonly account: Account | undefined;
-  /** The keys by prefix. Those of an account that can't be read are as they were last read. */
-  readonly keys: ReadonlyMap<string, AccountKey>;
-  readonly unreadable: { readonly position: Position; readonly reason: string } | null;
-}
-
-type Reads = Pick<Tables, 'get' | 'find'>;
-
-/** Reads keys by their prefixes. Those that are not known are left out. */
-export async function readKeys(tables: Reads, prefixes: readonly string[]): Promise<Map<string, StoredKey>> {
-  const rows = await tables.get(KEYS, prefixes);
-  return new Map(rows.map((row) => [row.prefix, storedKey(row)]));
-}
-
-/** Reads a whole account; `undefined` if it has no events. */
-export async function readAccount(tables: Reads, id: number): Promise<StoredAccount | undefined> {
-  const [row] = await tables.get(ACCOUNTS, [id]);
-  if (row === undefined) return undefined;
-  const ofAccount = { index: 'by_account', equals: { account_id: id }, limit: ROWS_A_READ } as const;
-  const keys: KeyRow[] = [];
-  for (let after: KeyRow | undefined; ; ) {
-    const found = await tables.find(KEYS, { ...ofAccount, after });
-    keys.push(...found);
-    after = found.at(-1);
-    if (found.length < ROWS_A_READ) break;
-  }
-  const members: MemberRow[] = [];
-  for (let after: MemberRow | undefined; ; ) {
-    const found = await tables.find(MEMBERS, { ...ofAccount, after });
-    members.push(...found);
-    after = found.at(-1);
-    if (found.length < ROWS_A_READ) break;
-  }
-  return storedAccount(row, keys, members);
-}
-
-function storedKey(row: KeyRow): StoredKey {
-  const { account_id: accountId, unreadable, ended_at, ended_reason, enabled_at } = row;
-  const ended = ended_at === null ? undefined : { position: ended_at, reason: ended_reason ?? '' };
-  const facts = { key: keyIn(row), access: accessIn(row.access), enabledAtMs: enabled_at ?? undefined };
-  return { accountId, unreadable, ended, ...facts };
-}
-
-/** Puts an account together from its rows. */
-export function storedAccount(
-  { id, revision, position, name, details, unreadable, unreadable_at }: AccountRow,
-  keyRows: readonly KeyRow[],
-  memberRows: readonly MemberRow[],
-): StoredAccount {
-  const keys = new Map(keyRows.map((row) => [row.prefix, keyIn(row)]));
-  const groups = new Map<number, { readonly name: string }>();
-  const corporates = new Map<number, { readonly name: string; readonly groupId: number | null }>();
-  for (const { kind, number, name: named, group_id: groupId } of memberRows)
-    if (kind === 'group') groups.set(number, { name: named });
-    else corporates.set(number, { name: named, groupId });
-  const account =
-    details === null ? undefined : { id, name: name ?? '', ...detailsIn(details), groups, corporates, keys };
-  const fault = unreadable === null ? null : { position: unreadable_at ?? 0, reason: unreadable };
-  return { id, revision, position, account, keys, unreadable: fault };
+/** Reads what a request needs: the row of its key, and the rows of the corporates and groups that it names. */
+export function accessRows(tables: Pick<Tables, 'get'>): AccessDirectory {
+  return {
+    async key(prefix) {
+      const [row] = await tables.get(KEYS, [prefix], ['account_id', 'settings', 'access', 'unreadable']);
+      if (row === undefined) return undefined;
+      const { account_id: accountId, unreadable, access } = row;
+      return { accountId, unreadable, key: keyIn(row), access: accessIn(access) };
+    },
+    async members(accountId, { groups, corporates }) {
+      const named = [
+        ...groups.map((number) => memberId(accountId, 'group', number)),
+        ...corporates.map((number) => memberId(accountId, 'corporate', number)),
+      ];
+      const rows = await tables.get(MEMBERS, named, ['kind', 'number', 'group_id']);
+      const ofKind = (kind: MemberKind) => rows.filter((row) => row.kind === kind);
+      return {
+        groups: new Set(ofKind('group').map(({ number }) => number)),
+        corporates: new Map(ofKind('corporate').map(({ number, group_id }) => [number, group_id])),
+      };
+    },
+  };
 }

@@ -59,6 +59,9 @@ export const ACCOUNTS_STORE: StorePlan = {
   withinMs: 10_000,
 };
 
+/** The same tables for requests, which do not wait for long: with its page, a request is refused within 2 s. */
+export const ACCESS_STORE: StorePlan = { ...ACCOUNTS_STORE, withinMs: 900 };
+
 export type AccountRow = RowOf<typeof ACCOUNTS>;
 export type KeyRow = RowOf<typeof KEYS>;
 export type MemberRow = RowOf<typeof MEMBERS>;

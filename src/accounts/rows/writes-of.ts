@@ -11,7 +11,7 @@ import { accountRow, keyRow, memberRows } from './rows-of.ts';
 import { ACCOUNTS, KEYS, type KeyRow, MEMBERS, memberId } from './tables.ts';
 
 /** The streams that decide about accounts: their own, those with the settings by which a server hides their events, and skips. */
-export const FOLLOWED_STREAMS: readonly string[] = [
+export const ACCOUNT_HISTORY: readonly string[] = [
   ACCOUNT_STREAMS,
   `${SETTINGS_STREAMS}${ACCOUNT_STREAMS}`,
   OPERATIONS_STREAM,

@@ -1,3 +1,4 @@
+import { readProgress } from '../../accounts/rows/progress.ts';
 import { type Clock, steadyClock } from '../../base/clock.ts';
 import {
   type Coordination,
@@ -7,6 +8,7 @@ import {
 import { FuelError } from '../../base/errors.ts';
 import { world } from '../../base/world.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
+import type { Tables } from '../../tables/tables.ts';
 
 /** The longest wait without any progress. */
 const MAX_STILL_MS = 10_000;
@@ -15,6 +17,8 @@ const CHECK_EVERY_MS = 20;
 export interface WaitOptions {
   readonly coordination: Coordination;
   readonly view: TransactionsView;
+  /** The tables with the rows of accounts. */
+  readonly accounts: Pick<Tables, 'get'>;
   readonly steady?: Clock;
   /** The position of the last event that was recorded. */
   readonly position: number;
@@ -29,8 +33,8 @@ interface Behind {
 }
 
 /**
- * Waits until every live process has applied the log up to `position`: its directory, and the view if one of them is a
- * projector. Resolves with `no process` as soon as no process is alive. Rejects with `REFUSED` after 10 s without progress, and
+ * Waits until every live process has applied the log up to `position`: its directory, the rows of accounts, and the view if one
+ * of them is a projector. Resolves with `no process` as soon as no process is alive. Rejects with `REFUSED` after 10 s without progress, and
  * says how far each process is.
  */
 export async function waitUntilApplied(options: WaitOptions): Promise<'applied' | 'no process'> {
@@ -68,12 +72,13 @@ function isFurther(behind: readonly Behind[], before: readonly Behind[]): boolea
 
 async function behindOf(
   processes: readonly LiveProcess[],
-  { view, position }: Pick<WaitOptions, 'view' | 'position'>,
+  { view, accounts, position }: Pick<WaitOptions, 'view' | 'accounts' | 'position'>,
 ): Promise<Behind[]> {
   const all: Behind[] = processes.map(({ pid, host, directoryPosition }) => ({
     name: `process ${pid} on ${host}`,
     position: directoryPosition ?? undefined,
   }));
+  all.push({ name: 'the rows of accounts', position: (await readProgress(accounts))?.position });
   if (processes.some(({ roles }) => roles.includes('projector'))) {
     all.push({ name: 'the projector', position: (await view.checkpoint())?.position });
   }

@@ -38,7 +38,7 @@ const FULL_PAUSE_MS = 1_000;
 /** The least time between two checkpoints. */
 const SAVE_MS = 1_000;
 
-interface NotifierOptions {
+export interface NotifierOptions {
   readonly store: EventStore;
   readonly coordination: Pick<Coordination, 'acquire' | 'release' | 'checkpoint' | 'moveCheckpoint'>;
   /** Names this notifier among those that compete for the lease. */

@@ -1,3 +1,4 @@
+import type { AccessDirectory } from '../../accounts/caller.ts';
 import type { StoredDirectory } from '../../accounts/directory/rows/stored-directory.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
@@ -78,6 +79,8 @@ export interface Engines {
   directory(): StoredDirectory;
   /** The rows of accounts and keys. */
   accounts(): Tables;
+  /** What requests read of them. */
+  access(): AccessDirectory;
   requests(): RequestJournal;
   /** The rate windows of keys, either of this process alone or shared by all processes on a server. */
   rateWindows(): RateWindows;

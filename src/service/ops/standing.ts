@@ -1,5 +1,6 @@
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { LiveDirectory } from '../../accounts/directory/live-directory.ts';
+import type { RowsFreshness } from '../../accounts/rows/freshness.ts';
 import { steadyClock } from '../../base/clock.ts';
 import type { DiskState } from '../../base/disk/disk.ts';
 import { isUnavailable } from '../../base/errors.ts';
@@ -89,6 +90,8 @@ export interface AccessConditions {
   readonly maxAgeMs: number;
   readonly store: Pick<EventStore, 'end'>;
   readonly standing: Standing;
+  /** The rows by which requests are judged. */
+  readonly rows: Pick<RowsFreshness, 'condition'>;
 }
 
 /** Says if this process can judge access: its directory must have caught up and be fresh. */
@@ -108,12 +111,13 @@ export async function whenReady(conditions: AccessConditions, signal: AbortSigna
   while (!signal.aborted && accessState(conditions) !== 'ready') await pause(LOOKED_EVERY_MS, signal);
 }
 
-function accessChecks({ live, maxAgeMs, store, standing }: AccessConditions) {
+function accessChecks({ live, maxAgeMs, store, standing, rows }: AccessConditions) {
   const { position } = live.directory;
   return {
     directory_caught_up:
       live.isCaughtUp || `the directory is at position ${position} and has not reached the end of the log`,
     known_to_others: knownToOthers(standing, position, store),
+    accounts_up_to_date: rows.condition,
     event_store_heard: live.silenceMs <= maxAgeMs || 'the event store has not answered for too long',
   } satisfies Record<string, Condition>;
 }

@@ -6,6 +6,7 @@ import { MasterKeys } from '../../../src/accounts/master-key.ts';
 import { formatDateTime } from '../../../src/domain/values/date-time.ts';
 import { issueKey, type KeyRequest } from '../../../src/operator/keys/issue-key.ts';
 import { createNameLookup } from '../../../src/push/sender/name-lookup.ts';
+import { accessOf } from '../../support/accounts/access-of.ts';
 import { opened } from '../../support/accounts/account-samples.ts';
 import { parseKey } from '../../support/accounts/parse-key.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
@@ -47,7 +48,8 @@ describe('an issued key', () => {
       key: { ...rest, active: true, webhook: null },
     });
     const { environment } = wished;
-    expect(identifyCaller(key, { directory, environment })).toMatchObject({ prefix, proven: true });
+    const caller = await identifyCaller(key, { directory: accessOf(directory), environment });
+    expect(caller).toMatchObject({ prefix, proven: true });
   });
 
   test('with a webhook has it from that moment on, and its secret is told this one time', async () => {

@@ -19,6 +19,11 @@ function stores() {
   const machine = new FakeClock();
   const coordination = fileCoordination(join(folder, 'control.db'), machine);
   const view = viewInFolder(folder, clock);
+  let reached = POSITION;
+  const accounts = { get: async () => [{ position: reached }] } as never;
+  const reach = (position: number): void => {
+    reached = position;
+  };
   onTestFinished(async () => {
     await view.close();
     await coordination.close();
@@ -40,7 +45,7 @@ function stores() {
     await view.apply([], { generation, position });
   };
   const wait = (onProgress: (text: string) => void = () => undefined) =>
-    waitUntilApplied({ coordination, view, steady: clock, position: POSITION, onProgress });
+    waitUntilApplied({ coordination, view, accounts, steady: clock, position: POSITION, onProgress });
   /** What the wait comes to, where so much time passes while it lasts. */
   const waitFor = async (ms: number, by = clock): Promise<unknown> => {
     const waiting = wait();
@@ -50,10 +55,21 @@ function stores() {
     by.advance(ms);
     return Promise.race([outcome, new Promise((resolve) => setTimeout(() => resolve('still waits'), 100))]);
   };
-  return { clock, machine, coordination, report, project, wait, waitFor };
+  return { clock, machine, coordination, report, project, reach, wait, waitFor };
 }
 
 describe('a command that waits', () => {
+  test('waits until the rows of accounts have it', async () => {
+    const { wait, report, reach } = stores();
+    await report('alive', POSITION);
+    reach(POSITION - 1);
+    const progress: string[] = [];
+    const waiting = wait((text) => void progress.push(text));
+    await until(() => progress.some((text) => text.includes('the rows of accounts (at position 76 of 77)')));
+    reach(POSITION);
+    expect(await waiting).toBe('applied');
+  });
+
   test('waits for nothing if no process is running', async () => {
     const { wait, machine, report } = stores();
     expect(await wait()).toBe('no process');

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Caller } from '../../../src/accounts/caller.ts';
 import { parseAddress } from '../../../src/base/config/ip-address.ts';
-import type { Account } from '../../../src/domain/account.ts';
 import { checkEdge, createEdgeProof, type EdgeWindows } from '../../../src/pull/admission.ts';
 import type { RateVerdict } from '../../../src/pull/edge/rate-windows/rate-windows.ts';
 import { keyIssued, opened, PREFIX } from '../../support/accounts/account-samples.ts';
@@ -18,12 +17,9 @@ function caller({ key = {}, proven = true, unreadable }: Presented = {}): Caller
     [opened(), keyIssued({ rate_limit: 7, ...key })].map((event) => ({ event, atMs: 0 })),
   );
   const known = account?.keys.get(PREFIX);
-  if (known === undefined) throw new Error('the key was issued');
-  const entry: { account: Account | undefined; unreadable: { reason: string } | null } = {
-    account,
-    unreadable: unreadable ?? null,
-  };
-  return { prefix: PREFIX, known: { key: known, entry }, proven, countingId: 'counted' };
+  if (account === undefined || known === undefined) throw new Error('the key was issued');
+  const ofAccount = { accountId: 7, access: account, unreadable: unreadable?.reason ?? null };
+  return { prefix: PREFIX, known: { key: known, ...ofAccount }, proven, countingId: 'counted' };
 }
 
 /** Windows that answer with this verdict and record their hits. */

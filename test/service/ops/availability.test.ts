@@ -16,6 +16,7 @@ const MAX_AGE_MS = 60_000;
 const CAUGHT_UP = {
   directory_caught_up: true,
   known_to_others: true,
+  accounts_up_to_date: true,
   event_store_heard: true,
   not_stopping: true,
 };
@@ -68,6 +69,7 @@ function process(
     maxAgeMs: MAX_AGE_MS,
     standing,
     store: {},
+    rows: { condition: true } as const,
     engines: new EngineHealth([engine('eventstoredb'), engine('mongodb')], clock),
     subscription,
     disk: disk && (async () => disk),

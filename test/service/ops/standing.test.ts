@@ -105,10 +105,18 @@ test('an end of the log that cannot be read is a line, and no request is served'
   expect(standing.hasReached(Number.MAX_SAFE_INTEGER)).toBe(false);
 });
 
+const rows = { condition: true } as const;
+
 test('without a report a directory is judged by while it is at the end of an embedded log', () => {
   const live = { isCaughtUp: true, silenceMs: 0, directory: { position: 10 } };
   const at = (end: (() => number) | undefined) =>
-    accessState({ live, maxAgeMs: 1, standing: new Standing(), store: end === undefined ? {} : { end } });
+    accessState({
+      live,
+      rows,
+      maxAgeMs: 1,
+      standing: new Standing(),
+      store: end === undefined ? {} : { end },
+    });
   expect(at(() => 10)).toBe('ready');
   expect(at(() => 11)).toBe('unavailable');
   expect(at(undefined)).toBe('unavailable');
@@ -124,7 +132,7 @@ test('ready is waited for, until the signal ends that', async () => {
   const live = { isCaughtUp: true, silenceMs: 0, directory: { position: 10 } };
   const ended = new AbortController();
   let isReady = false;
-  const ready = whenReady({ live, maxAgeMs: 1, standing, store: {} }, ended.signal).then(() => {
+  const ready = whenReady({ live, rows, maxAgeMs: 1, standing, store: {} }, ended.signal).then(() => {
     isReady = true;
   });
   await new Promise((resolve) => setTimeout(resolve, 60));
@@ -133,5 +141,5 @@ test('ready is waited for, until the signal ends that', async () => {
   standing.knownUntil(Number.MAX_SAFE_INTEGER);
   await ready;
   ended.abort();
-  await whenReady({ live, maxAgeMs: 1, standing: new Standing(), store: {} }, ended.signal);
+  await whenReady({ live, rows, maxAgeMs: 1, standing: new Standing(), store: {} }, ended.signal);
 });

@@ -4,7 +4,6 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
-import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { listen } from '../../../src/base/listen.ts';
 import { loadConfig, openEngines } from '../../../src/engines/engines.ts';
@@ -27,7 +26,7 @@ async function started(listenOn = '127.0.0.1:0') {
   const lines: Record<string, unknown>[] = [];
   const metrics = createMetrics();
   const api = await startApi({
-    ...{ config, engines, metrics, directory: new Directory() },
+    ...{ config, engines, metrics, directory: engines.access() },
     ...{ log: memoryLog(lines), clock: systemClock, availability: () => 'unavailable' },
   });
   onTestFinished(() => api.stop());

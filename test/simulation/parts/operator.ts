@@ -213,7 +213,12 @@ export class Operator {
   /** Waits like `--wait`. Returns false if no process was alive. */
   async #applied(engines: Engines): Promise<boolean> {
     const position = await engines.store().head();
-    const parts = { coordination: engines.coordination(), view: engines.view(), position };
+    const parts = {
+      coordination: engines.coordination(),
+      view: engines.view(),
+      accounts: engines.accounts(),
+      position,
+    };
     return (await waitUntilApplied(parts)) === 'applied';
   }
 }

@@ -1,6 +1,7 @@
 import { StoredDirectory } from '../../../src/accounts/directory/rows/stored-directory.ts';
 import { DIRECTORY_STORE, openDirectoryRows } from '../../../src/accounts/directory/rows/stored-rows.ts';
 import { keysFor } from '../../../src/accounts/master-key.ts';
+import { accessRows } from '../../../src/accounts/rows/read-rows.ts';
 import { ACCOUNTS_STORE } from '../../../src/accounts/rows/tables.ts';
 import type { Config } from '../../../src/base/config/config.ts';
 import { CONTROL_STORE, openCoordination } from '../../../src/base/coordination/stored-coordination.ts';
@@ -109,6 +110,7 @@ export function openStores(
     coordination: () => ports.coordination,
     directory: () => ports.directory,
     accounts: () => ports.accounts,
+    access: () => accessRows(ports.accounts),
     requests: () => ports.requests,
     rateWindows: () => createMemoryRateWindows({ maxIds: 1_000 }),
     embedded: [],

@@ -1,5 +1,4 @@
 import type { Directory } from '../../../src/accounts/directory/fold/directory.ts';
-import { storedAccount } from '../../../src/accounts/rows/read-rows.ts';
 import { accessText } from '../../../src/accounts/rows/rows-of.ts';
 import {
   ACCOUNTS,
@@ -12,6 +11,7 @@ import {
 import type { Account } from '../../../src/domain/account.ts';
 import { sameJson } from '../../../src/domain/values/same-json.ts';
 import type { Tables } from '../../../src/tables/tables.ts';
+import { storedAccount } from './stored-account.ts';
 
 /** Every row of the accounts' tables. */
 export interface AllRows {

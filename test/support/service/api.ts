@@ -15,6 +15,7 @@ import { createServer, type ServerOptions } from '../../../src/pull/server/serve
 import { createPresigner } from '../../../src/records/presign.ts';
 import type { ViewChange } from '../../../src/records/project-event.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
+import { accessOf } from '../accounts/access-of.ts';
 import { makeCertificate, type TestCertificate } from '../certificate.ts';
 import { type Answer, fetchAnswer } from '../fetch-answer.ts';
 import { expectDocumentedAnswer } from '../openapi/validate.ts';
@@ -119,7 +120,7 @@ export async function startTestApi(
   const connections = new ServerConnections();
   const handler = createApi({
     ...{ environment, connections },
-    directory,
+    directory: accessOf(directory),
     availability: () => 'ready',
     edge: {
       kind: 'embedded',

@@ -110,7 +110,7 @@ function writerOf(engines: Engines): AccountWriter {
 async function applied(engines: Engines): Promise<void> {
   const position = await engines.store().head();
   const coordination = engines.coordination();
-  await waitUntilApplied({ coordination, view: engines.view(), position });
+  await waitUntilApplied({ coordination, view: engines.view(), accounts: engines.accounts(), position });
 }
 
 async function* chunksOf(text: string): AsyncGenerator<Buffer> {

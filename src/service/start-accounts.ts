@@ -1,0 +1,26 @@
+import { RowsFreshness } from '../accounts/rows/freshness.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Config } from '../base/config/config.ts';
+import type { Engines } from './engines/engines.ts';
+import { running, type StartedParts } from './started-parts.ts';
+
+/** Starts to look at how fresh the rows of accounts are, which one of the processes keeps up to date. */
+export function startAccounts({
+  config,
+  engines,
+  clock,
+  parts,
+}: {
+  readonly config: Config;
+  readonly engines: Engines;
+  readonly clock: Clock;
+  readonly parts: StartedParts;
+}): RowsFreshness {
+  const maxAgeMs = config.FUEL_DIRECTORY_MAX_AGE;
+  const rows = new RowsFreshness({ tables: engines.accounts(), store: engines.store(), clock, maxAgeMs });
+  parts.add(
+    'freshness of accounts',
+    running((stopping) => rows.run(stopping)),
+  );
+  return rows;
+}

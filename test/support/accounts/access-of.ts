@@ -1,0 +1,36 @@
+import type { AccessDirectory } from '../../../src/accounts/caller.ts';
+import type { Directory } from '../../../src/accounts/directory/fold/directory.ts';
+
+const NO_ACCESS = {
+  integration: { enabled: false, sinceMs: 0 },
+  profiles: new Map(),
+  noProfileSinceMs: null,
+};
+
+/** What a request would read if the rows said what this directory says. */
+export function accessOf(directory: Directory): AccessDirectory {
+  return {
+    async key(prefix) {
+      const found = directory.key(prefix);
+      if (found === undefined) return undefined;
+      const { id: accountId, account, unreadable } = found.entry;
+      return {
+        accountId,
+        key: found.key,
+        access: account ?? NO_ACCESS,
+        unreadable: unreadable?.reason ?? null,
+      };
+    },
+    async members(accountId, named) {
+      const account = directory.account(accountId)?.account;
+      const corporates = named.corporates.flatMap((id) => {
+        const corporate = account?.corporates.get(id);
+        return corporate === undefined ? [] : [[id, corporate.groupId] as const];
+      });
+      return {
+        groups: new Set(named.groups.filter((id) => account?.groups.has(id))),
+        corporates: new Map(corporates),
+      };
+    },
+  };
+}
