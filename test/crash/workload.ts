@@ -213,7 +213,12 @@ export class Workload {
         this.#stage.operator.with(async (engines) => {
           const position = await engines.store().head();
           const coordination = engines.coordination();
-          await waitUntilApplied({ coordination, view: engines.view(), accounts: engines.accounts(), position });
+          await waitUntilApplied({
+            coordination,
+            view: engines.view(),
+            accounts: engines.accounts(),
+            position,
+          });
         }),
       );
       return true;

@@ -18,7 +18,8 @@ export function createOperator(engines: Engines, accountId: number) {
   const [store, view, coordination] = [engines.store(), engines.view(), engines.coordination()];
   const accounts = engines.accounts();
   const writer = { store, clock: systemClock, author: { actor: 'mock', command: 'fuel mock' } };
-  const applied = async () => waitUntilApplied({ coordination, view, accounts, position: await store.head() });
+  const applied = async () =>
+    waitUntilApplied({ coordination, view, accounts, position: await store.head() });
   return {
     async change(...commands: readonly AccountCommand[]): Promise<void> {
       await changeAccount(writer, accountId, commands);
