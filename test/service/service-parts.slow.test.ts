@@ -71,6 +71,7 @@ describe('a service', () => {
       checks: {
         directory_caught_up: true,
         known_to_others: true,
+        accounts_up_to_date: true,
         event_store_heard: true,
         not_stopping: true,
         subscription_connected: true,
@@ -111,6 +112,7 @@ describe('a service', () => {
     expect(Object.keys((await readinessOf(service)).checks as object)).toEqual([
       'directory_caught_up',
       'known_to_others',
+      'accounts_up_to_date',
       'event_store_heard',
       'not_stopping',
       'disk',
