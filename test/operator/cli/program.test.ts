@@ -1,5 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { PROGRESS } from '../../../src/accounts/rows/tables.ts';
 import { world } from '../../../src/base/world.ts';
+import { put } from '../../../src/tables/tables.ts';
 import { opened } from '../../support/accounts/account-samples.ts';
 import { commandLine } from '../../support/service/command-line.ts';
 import { until } from '../../support/waiting.ts';
@@ -51,12 +53,20 @@ describe('--wait', () => {
     await account(opened());
     const head = () => withEngines((engines) => engines.store().head());
     const report = (directoryPosition: number) =>
-      withEngines((engines) =>
-        engines.coordination().report({
+      withEngines(async (engines) => {
+        const rows = {
+          name: 'accounts',
+          store_id: 's',
+          position: directoryPosition,
+          anchor: null,
+          complete_at: 0,
+        };
+        await engines.accounts().write([put(PROGRESS, rows)]);
+        await engines.coordination().report({
           ...{ id: 'p', host: 'here', pid: 1, roles: ['api'], startedAtMs: 0, seenAtMs: Date.now() },
           directoryPosition,
-        }),
-      );
+        });
+      });
     const before = await head();
     await report(before);
     let applied = false;
