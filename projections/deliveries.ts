@@ -35,7 +35,7 @@ export interface DeliveryDecision {
  */
 export function decideDeliveries(
   transaction: AnnouncedTransaction,
-  account: Account | undefined,
+  account: Pick<Account, 'keys'> | undefined,
   terms: DeliveryTerms,
 ): DeliveryDecision {
   const owed: OwedDelivery[] = [];

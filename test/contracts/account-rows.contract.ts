@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { loadDirectory } from '../../src/accounts/directory/load-directory.ts';
+import { readAccount, readKeys } from '../../src/accounts/rows/stored-account.ts';
 import { ACCOUNTS, KEYS, PROGRESS } from '../../src/accounts/rows/tables.ts';
 import { FuelError } from '../../src/base/errors.ts';
 import { aborted } from '../../src/base/pause.ts';
@@ -18,7 +19,6 @@ import {
 } from '../support/accounts/account-samples.ts';
 import { followingAccounts } from '../support/accounts/following-accounts.ts';
 import { allRows, rowsDiffer } from '../support/accounts/rows-agree.ts';
-import { readAccount, readKeys } from '../support/accounts/stored-account.ts';
 import type { EmptyStores } from '../support/engines/each-tables.ts';
 import { replacing } from '../support/interposed.ts';
 import { until } from '../support/waiting.ts';

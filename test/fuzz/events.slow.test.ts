@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test, vi } from 'vitest';
-import { directoryEvent, foldRecorded } from '../../src/accounts/directory/apply-to-directory.ts';
-import { Directory } from '../../src/accounts/directory/fold/directory.ts';
+import { foldRecorded } from '../../src/accounts/directory/apply-to-directory.ts';
+import { foldAccount } from '../../src/accounts/rows/fold-account.ts';
 import { type RecordedEvent, Unreadable } from '../../src/event-store/recorded-event.ts';
 import { NONE_SKIPPED } from '../../src/event-store/skipped-events.ts';
 import { applyBatch } from '../../src/pull/view/projector.ts';
@@ -132,18 +132,16 @@ test('what another writer stores is taken or parked with a reason, and never in 
       const known = await view.find(valid.map(({ stream }) => Number(stream.slice('transaction-'.length))));
       if (wrongly !== undefined && known.size === 0)
         throw new Error(`parked, and valid: ${wrongly.reason}: ${what()}`);
-      const directory = new Directory();
-      for (const event of events.filter(({ stream }) => stream.startsWith('account-')))
-        directory.apply(directoryEvent(event, NONE_SKIPPED));
-      const folded = foldRecorded(await store.readStream('account-7'), NONE_SKIPPED);
-      const isUnreadable = directory.account(7)?.unreadable ?? null;
-      if ('fault' in folded !== (isUnreadable !== null))
+      const ofAccount = await store.readStream('account-7');
+      const folded = foldRecorded(ofAccount, NONE_SKIPPED);
+      const terms = { skipped: NONE_SKIPPED, ownerOf: () => undefined };
+      if ('fault' in folded !== (foldAccount(7, ofAccount, terms).unreadable !== undefined))
         throw new Error(`the account is read in two ways: ${what()}`);
       const accepted: unknown[] = [];
       const fanOut = new FanOut({
         ...{ store, clock, environment: 'staging', retentionMs: 864_000_000 },
         queue: { change: async () => 0 },
-        history: new AccountHistory({ store, directory }),
+        history: new AccountHistory({ store }),
         accept: async (deliveries) => void accepted.push(...deliveries),
       });
       const handed = ofTransactions.map((event) => ({ event, retryCount: 0 }));

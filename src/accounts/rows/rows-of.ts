@@ -85,6 +85,11 @@ function detailsText({ closed, emails, integration, profiles, noProfileSinceMs }
   return JSON.stringify(plain satisfies Plain<AccountDetails>);
 }
 
+export function detailsIn(text: string): AccountDetails {
+  const { profiles, ...rest } = JSON.parse(text) as Plain<AccountDetails>;
+  return { ...rest, profiles: new Map(profiles) };
+}
+
 export function keyIn({ settings }: Pick<KeyRow, 'settings'>): AccountKey {
   return JSON.parse(settings) as AccountKey;
 }

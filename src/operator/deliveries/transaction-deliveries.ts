@@ -1,4 +1,3 @@
-import { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
@@ -37,7 +36,7 @@ export async function transactionDeliveries(
   }
   const { change } = projected;
   if (change.kind !== 'show') return { deliveries, notSent: [] };
-  const history = new AccountHistory({ store, directory: new Directory() });
+  const history = new AccountHistory({ store });
   const decided = await decideAsOf(first, change.row, { history, clock, environment, retentionMs });
   if ('unreadable' in decided) return { deliveries, notSent: [] };
   const sent = new Set(deliveries.map(({ prefix }) => prefix));

@@ -1,4 +1,3 @@
-import { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { Clock } from '../../base/clock.ts';
 import { world } from '../../base/world.ts';
 import type { Environment } from '../../domain/account-events.ts';
@@ -46,7 +45,7 @@ export async function repairDeliveries(
   { onProgress, ...options }: RepairOptions,
 ): Promise<RepairedDeliveries> {
   const { store, queue, clock, author } = options;
-  const history = new AccountHistory({ store, directory: new Directory() });
+  const history = new AccountHistory({ store });
   let [stored, sent] = [0, 0];
   for (let at = 0; at < missing.length; at += BATCH) {
     const { owed, withdrawn } = await owedAmong(missing.slice(at, at + BATCH), { ...options, history });

@@ -1,6 +1,5 @@
 import type { DeliveryDecision } from '../../../projections/deliveries.ts';
 import type { TransactionRow } from '../../../projections/transactions.ts';
-import { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { Clock } from '../../base/clock.ts';
 import { SerialWork } from '../../base/serial-work.ts';
 import { accountStream, type Environment } from '../../domain/account-events.ts';
@@ -92,7 +91,7 @@ export class DeliverySide implements Side {
     const { store, clock, environment, retentionMs, logStartedAtMs } = options;
     const nowMs = clock.now(); // one moment for all decisions, however long the log is read
     this.#floorMs = Math.max(nowMs - retentionMs, logStartedAtMs);
-    const history = new AccountHistory({ store, directory: new Directory() });
+    const history = new AccountHistory({ store });
     this.#context = { history, clock: { now: () => nowMs }, environment, retentionMs };
   }
 

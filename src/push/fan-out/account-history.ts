@@ -1,11 +1,14 @@
 import { LRUCache } from 'lru-cache';
 import { readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
-import type { Directory, ReadAccountEvent } from '../../accounts/directory/fold/directory.ts';
+import type { ReadAccountEvent } from '../../accounts/directory/fold/directory.ts';
+import { type ReachedRows, readReached } from '../../accounts/rows/reached-rows.ts';
+import type { RowReads } from '../../accounts/rows/stored-account.ts';
 import { steadyClock } from '../../base/clock.ts';
 import type { Account } from '../../domain/account.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { type AccountDraft, nextDraft } from '../../domain/account-evolve.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
+import { readInParts } from '../../event-store/reads.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
 import { readSkipped } from '../../event-store/skipped-events.ts';
 
@@ -14,11 +17,14 @@ const MAX_EVENTS = 100_000;
 /** An account that can't be read is read again after this time, since the operator may have skipped the event. */
 const FAULTY_MAX_AGE_MS = 1_000;
 
-interface AsOf {
+export interface AsOf {
   readonly accountId: number;
   /** Only the account's events before this position count. */
   readonly position: Position;
 }
+
+/** The keys of an account. */
+type Keys = Pick<Account, 'keys'>;
 
 /** Why an account can't be read. */
 export interface UnreadableAccount {
@@ -43,71 +49,80 @@ interface History {
 }
 
 /**
- * Accounts as of a position in the log, which are the same live, late or in a replay. The directory answers if its account
- * has not changed since that position. Otherwise the account's stream is folded up to it. Streams are read to the end of
- * the log, and a limited number of events is kept, so that a replay does not read a stream for each event.
+ * Accounts as of a position in the log, which are the same live, late or in a replay. The rows answer if they have reached that
+ * position and their account has not changed since. Otherwise the account's stream is folded up to it. Streams are read to the
+ * end of the log, and a limited number of events is kept, so that a replay does not read a stream for each event.
  */
 export class AccountHistory {
   readonly #store: EventStore;
-  readonly #directory: Pick<Directory, 'account' | 'position'>;
+  readonly #tables: RowReads | undefined;
+  #rows: ReachedRows | undefined;
   readonly #histories = new LRUCache<number, History>({
     maxSize: MAX_EVENTS,
     sizeCalculation: ({ events }) => events.length + 1,
   });
 
-  constructor({
-    store,
-    directory,
-  }: {
-    readonly store: EventStore;
-    /** Kept up to date by its owner. */
-    readonly directory: Pick<Directory, 'account' | 'position'>;
-  }) {
+  /** Without the rows of accounts, the streams answer. */
+  constructor({ store, rows }: { readonly store: EventStore; readonly rows?: RowReads }) {
     this.#store = store;
-    this.#directory = directory;
+    this.#tables = rows;
+  }
+
+  /** Reads together what `asOf` is about to be asked for. Rejects as the stores do. */
+  async look(places: readonly AsOf[]): Promise<void> {
+    const ids = [...new Set(places.map(({ accountId }) => accountId))];
+    this.#rows = this.#tables && ids.length > 0 ? await readReached(this.#tables, ids) : undefined;
+    await this.#read(places.filter((place) => !this.#rows?.(place) && !this.#known(place)));
   }
 
   /**
    * Calls `judge` with the account as of the place (`undefined` if it is not open yet) and returns its result. `judge`
    * must not keep the account, which changes in place. Rejects as the store does.
    */
-  async asOf<T>(place: AsOf, judge: (account: Account | undefined) => T): Promise<T | UnreadableAccount> {
-    const current = this.#fromDirectory(place);
+  async asOf<T>(place: AsOf, judge: (account: Keys | undefined) => T): Promise<T | UnreadableAccount> {
+    const current = this.#rows?.(place);
     if (current !== undefined) return judge(current.account);
-    const known = this.#histories.get(place.accountId);
-    let history = known !== undefined && known.completeTo >= place.position ? known : await this.#read(place);
+    let history = this.#known(place) ?? (await this.#readOne(place));
     foldTo(history, place.position);
     if (history.fault !== undefined && steadyClock.now() >= history.readAtMs + FAULTY_MAX_AGE_MS) {
-      history = await this.#read(place);
+      history = await this.#readOne(place);
       foldTo(history, place.position);
     }
     return history.fault === undefined ? judge(history.draft) : { unreadable: history.fault };
   }
 
-  #fromDirectory({ accountId, position }: AsOf): { account: Account | undefined } | undefined {
-    if (this.#directory.position < position) return undefined;
-    const entry = this.#directory.account(accountId);
-    if (entry === undefined) return { account: undefined };
-    if (entry.position >= position || entry.unreadable !== null) return undefined;
-    return { account: entry.account };
+  #known({ accountId, position }: AsOf): History | undefined {
+    const known = this.#histories.get(accountId);
+    return known !== undefined && known.completeTo >= position ? known : undefined;
   }
 
-  async #read({ accountId, position }: AsOf): Promise<History> {
-    const readAtMs = steadyClock.now();
-    const head = await this.#store.head(); // first, since the stream may grow while it is read
-    const skipped = await readSkipped(this.#store);
-    const events = await this.#store.readStream(accountStream(accountId));
-    const history: History = {
-      accountId,
-      events: events.map((event) => ({ position: event.position, read: readAccountEvent(event, skipped) })),
-      readAtMs,
-      completeTo: Math.max(head, position),
-      folded: 0,
-      draft: undefined,
-      fault: undefined,
-    };
-    this.#histories.set(accountId, history);
+  async #readOne(place: AsOf): Promise<History> {
+    const [history] = await this.#read([place]);
+    if (history === undefined) throw new Error(`no history of account ${place.accountId} was read`);
     return history;
+  }
+
+  /** Reads the streams of the accounts at these places. */
+  async #read(places: readonly AsOf[]): Promise<History[]> {
+    const last = places.reduce((most, { position }) => Math.max(most, position), 0);
+    if (last === 0) return [];
+    const readAtMs = steadyClock.now();
+    const completeTo = Math.max(await this.#store.head(), last); // first, since the streams may grow while they are read
+    const skipped = await readSkipped(this.#store);
+    const accounts = new Map(places.map(({ accountId }) => [accountStream(accountId), accountId]));
+    const histories: History[] = [];
+    for await (const [stream, events] of readInParts(this.#store, [...accounts.keys()])) {
+      const accountId = accounts.get(stream) ?? 0;
+      const read = events.map((event) => ({
+        position: event.position,
+        read: readAccountEvent(event, skipped),
+      }));
+      const unfolded = { folded: 0, draft: undefined, fault: undefined };
+      const history: History = { accountId, events: read, readAtMs, completeTo, ...unfolded };
+      this.#histories.set(accountId, history);
+      histories.push(history);
+    }
+    return histories;
   }
 }
 

@@ -12,7 +12,7 @@ import { firstPosition, occurredAtMs } from '../../event-store/codec.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { deliveryId } from '../message/envelope.ts';
 import type { NewDelivery } from '../queue/delivery.ts';
-import type { AccountHistory, UnreadableAccount } from './account-history.ts';
+import type { AccountHistory, AsOf, UnreadableAccount } from './account-history.ts';
 
 export interface DecisionContext {
   readonly history: AccountHistory;
@@ -29,8 +29,12 @@ export async function decideAsOf(
 ): Promise<DeliveryDecision | UnreadableAccount> {
   const transaction = { createdAtMs: row.createdAtMs, occurredAtMs: occurredAtMs(event) };
   const terms = { retentionMs, nowMs: clock.now(), environment };
-  const place = { accountId: row.accountId, position: firstPosition(event) };
-  return history.asOf(place, (account) => decideDeliveries(transaction, account, terms));
+  return history.asOf(placeOf(event, row), (account) => decideDeliveries(transaction, account, terms));
+}
+
+/** The place in the log by which the account of an event's transaction is judged. */
+export function placeOf(event: RecordedEvent, { accountId }: Pick<TransactionRow, 'accountId'>): AsOf {
+  return { accountId, position: firstPosition(event) };
 }
 
 /** Makes the delivery of the event's transaction, whose row is given, to a key that it is owed to. */

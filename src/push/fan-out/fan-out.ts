@@ -7,13 +7,13 @@ import { batchesOf, jsonBytes } from '../../event-store/batch-bytes.ts';
 import { isRewritten, occurredAtMs } from '../../event-store/codec.ts';
 import type { EventStore, GroupEvent } from '../../event-store/event-store.ts';
 import { timeForAges } from '../../event-store/reads.ts';
-import type { Position, RecordedEvent } from '../../event-store/recorded-event.ts';
+import type { RecordedEvent } from '../../event-store/recorded-event.ts';
 import { judgeEvent } from '../../records/project-event.ts';
 import { noteCommand } from '../delivery-spans.ts';
 import type { NewDelivery } from '../queue/delivery.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 import type { AccountHistory, UnreadableAccount } from './account-history.ts';
-import { decideAsOf, newDelivery } from './decide-event.ts';
+import { decideAsOf, newDelivery, placeOf } from './decide-event.ts';
 import { RedactedDrivers } from './redacted-drivers.ts';
 
 const FIRST_WAIT_MS = 1_000;
@@ -26,8 +26,6 @@ export interface FanOutOptions {
   readonly store: EventStore;
   readonly queue: Pick<DeliveryQueue, 'change'>;
   readonly history: AccountHistory;
-  /** Waits a moment for the directory to reach a position. Given if this costs less than reading an account's history. */
-  readonly directoryAt?: ((position: Position) => Promise<void>) | undefined;
   /** Stores deliveries durably, and may start their first attempts at once. */
   readonly accept: (deliveries: readonly NewDelivery[]) => Promise<void>;
   readonly clock: Clock;
@@ -86,14 +84,18 @@ export class FanOut {
     }
     if (withdrawn.length > 0)
       await queue.change({ kind: 'withdraw', transactionIds: withdrawn }, clock.now());
-    const last = shown.reduce((most, { event }) => Math.max(most, event.event.position), 0);
-    await this.#options.directoryAt?.(last);
-    const isOld = ({ event: { event } }: (typeof shown)[number]): boolean =>
-      isPastRetention(occurredAtMs(event), { retentionMs, nowMs: clock.now() });
+    const isPast = (event: RecordedEvent, nowMs: number): boolean =>
+      isPastRetention(occurredAtMs(event), { retentionMs, nowMs });
     // A clock that is ahead must not drop deliveries.
-    const agesMs = shown.some(isOld) ? await timeForAges(store, clock) : clock.now();
+    const seemsOld = shown.some(({ event }) => isPast(event.event, clock.now()));
+    const agesMs = seemsOld ? await timeForAges(store, clock) : clock.now();
+    const { past = [], kept = [] } = Object.groupBy(shown, ({ event }) =>
+      isPast(event.event, agesMs) ? 'past' : 'kept',
+    );
+    for (const { event } of past) results.push({ kind: 'ack', event });
+    await this.#options.history.look(kept.map(({ event, row }) => placeOf(event.event, row)));
     const deliveries: NewDelivery[] = [];
-    for (const { event, row } of shown) {
+    for (const { event, row } of kept) {
       const owed = await this.#owedBy(event.event, row, agesMs);
       if ('unreadable' in owed) {
         results.push(waitFor(event, owed.unreadable));
@@ -118,7 +120,6 @@ export class FanOut {
     agesMs: number,
   ): Promise<readonly NewDelivery[] | UnreadableAccount> {
     const { clock, ...context } = this.#options;
-    if (isPastRetention(occurredAtMs(event), { ...context, nowMs: agesMs })) return [];
     const decided = await decideAsOf(event, row, { ...context, clock: { now: () => agesMs } });
     if ('unreadable' in decided) return decided;
     const nowMs = clock.now();

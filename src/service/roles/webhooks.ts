@@ -116,8 +116,7 @@ function createParts(
   const fanOut = new FanOut({
     store,
     queue,
-    history: new AccountHistory({ store, directory }),
-    directoryAt: engines.embedded.includes('store') ? undefined : directoryAt,
+    history: new AccountHistory({ store, rows: engines.accounts() }),
     accept: (deliveries) => dispatcher.accept(deliveries),
     clock: systemClock,
     environment,

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
 import { readToEnd } from '../../../src/event-store/reads.ts';
 import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
@@ -83,7 +82,7 @@ describe.each(engines)('on %s', (_, openOther) => {
       return batches.flatMap(({ events }) => [...events]);
     };
     const fan = async (events: readonly RecordedEvent[]) => {
-      const history = new AccountHistory({ store, directory: new Directory() });
+      const history = new AccountHistory({ store });
       const accept = async (deliveries: Parameters<typeof queue.enqueue>[0]) =>
         void (await queue.enqueue(deliveries));
       const terms = { clock, environment: 'staging', retentionMs: 90 * DAY_MS } as const;

@@ -64,7 +64,7 @@ describe('an account event that can never be applied', () => {
 
   test('holds up the deliveries of its account no more, once it is skipped', async () => {
     const { store, skip } = await closed();
-    const history = new AccountHistory({ store, directory: new Directory() });
+    const history = new AccountHistory({ store });
     const place = { accountId: 7, position: Number.MAX_SAFE_INTEGER };
     expect(await history.asOf(place, () => 'judged')).toEqual({ unreadable: expect.any(String) });
     await skip();

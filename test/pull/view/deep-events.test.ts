@@ -113,7 +113,7 @@ describe.each(engines)('an event of %s that nests deeper than anything needs', (
       queue: {
         change: async (change) => (change.kind === 'withdraw' ? withdrawn.push(...change.transactionIds) : 0),
       },
-      history: new AccountHistory({ store, directory: new Directory() }),
+      history: new AccountHistory({ store }),
       accept: async (deliveries) => void accepted.push(...deliveries),
       clock,
       environment: 'staging',

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { applyToDirectory } from '../../../src/accounts/directory/apply-to-directory.ts';
-import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
+import { ACCOUNTS } from '../../../src/accounts/rows/tables.ts';
 import { world } from '../../../src/base/world.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import {
@@ -13,6 +12,7 @@ import { newEvent } from '../../../src/event-store/new-event.ts';
 import { skipEvent } from '../../../src/operator/parked/skip-event.ts';
 import { AccountHistory } from '../../../src/push/fan-out/account-history.ts';
 import { keyIssued, onKey, opened, webhookSet } from '../../support/accounts/account-samples.ts';
+import { KeptRows } from '../../support/accounts/kept-rows.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { interposed, replacing } from '../../support/interposed.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -34,16 +34,11 @@ async function append(store: SqliteEventStore, event: AccountEvent, stream = 'ac
   return result.position;
 }
 
-function follow(store: SqliteEventStore, directory: Directory): void {
-  const batch = store.readAll({ prefixes: ['account-'], after: directory.position, limit: 1_000 });
-  for (const event of batch.events) applyToDirectory(directory, event);
-  directory.advance(batch.position);
-}
-
 /** Whether the key had a usable webhook at each position. */
 async function readsAt(history: AccountHistory, positions: readonly number[]): Promise<unknown[]> {
   const reads: unknown[] = [];
   for (const position of positions) {
+    await history.look([{ accountId: 7, position }]);
     const judged = await history.asOf({ accountId: 7, position }, (account) => {
       const webhook = [...(account?.keys.values() ?? [])][0]?.webhook;
       return account === undefined ? 'not open' : webhook ? (webhook.disabled ? 'disabled' : 'on') : 'none';
@@ -56,7 +51,7 @@ async function readsAt(history: AccountHistory, positions: readonly number[]): P
 test('an account is as its events before the place left it, in whatever order places are asked for', async () => {
   const store = await openStore();
   for (const type of ['WebhookDisabled', 'WebhookEnabled'] as const) await append(store, onKey(type));
-  const history = new AccountHistory({ store, directory: new Directory() });
+  const history = new AccountHistory({ store });
   expect(await readsAt(history, [1, 2, 3, 4, 5, 6])).toEqual([
     'not open',
     'none',
@@ -70,27 +65,27 @@ test('an account is as its events before the place left it, in whatever order pl
 
 test('what is recorded after a stream was read counts as soon as a later place is asked for', async () => {
   const store = await openStore();
-  const history = new AccountHistory({ store, directory: new Directory() });
+  const history = new AccountHistory({ store });
   expect(await readsAt(history, [4])).toEqual(['on']);
   await append(store, onKey('WebhookRemoved'));
   expect(await readsAt(history, [4, 5])).toEqual(['on', 'none']);
 });
 
-test('the answer is the same whether or not the directory is far enough to give it', async () => {
+test('the answer is the same whether or not the rows are far enough to give it', async () => {
   const kinds = fc.constantFrom('WebhookDisabled', 'WebhookEnabled', 'WebhookRemoved', 'set', 'other');
   const step = fc.record({ kind: kinds, follow: fc.boolean(), ask: fc.boolean() });
   const agrees = async (steps: readonly { kind: string; follow: boolean; ask: boolean }[]) => {
     const store = await openStore();
-    const directory = new Directory();
-    const live = new AccountHistory({ store, directory });
+    const rows = new KeptRows(store, new FakeClock());
+    const live = new AccountHistory({ store, rows: rows.tables });
     for (const { kind, follow: follows, ask } of steps) {
       if (kind === 'other') await append(store, opened('Other', 8), 'account-8');
       else if (kind === 'set') await append(store, webhookSet({ secret: null }));
       else await append(store, onKey(kind as 'WebhookDisabled'));
-      if (follows) follow(store, directory);
+      if (follows) await rows.follow();
       const head = store.end();
       const places = ask ? [head + 1, head, 3] : [head + 1];
-      const afresh = new AccountHistory({ store, directory: new Directory() });
+      const afresh = new AccountHistory({ store });
       expect(await readsAt(live, places)).toEqual(await readsAt(afresh, places));
     }
   };
@@ -100,7 +95,7 @@ test('the answer is the same whether or not the directory is far enough to give 
 test('an event that cannot be read makes the account unreadable for all that comes later, not before', async () => {
   const store = await openStore();
   await append(store, { type: 'KeySwitchedOff', data: { account_id: 7, prefix: 'neverthere' } });
-  const history = new AccountHistory({ store, directory: new Directory() });
+  const history = new AccountHistory({ store });
   expect(await readsAt(history, [4, 5, 4])).toEqual(['on', 'unreadable', 'on']);
   await append(store, onKey('WebhookDisabled'));
   await append(store, onKey('WebhookEnabled'));
@@ -112,8 +107,8 @@ test('an account that cannot be read is read again at most once a second, and th
   onTestFinished(() => steady.mockRestore());
   const store = await openStore();
   await append(store, { type: 'KeySwitchedOff', data: { account_id: 7, prefix: 'neverthere' } });
-  const reads = vi.spyOn(store, 'readStream');
-  const history = new AccountHistory({ store, directory: new Directory() });
+  const reads = vi.spyOn(store, 'readStreams');
+  const history = new AccountHistory({ store });
   expect(await readsAt(history, [5])).toEqual(['unreadable']);
   await skipEvent(store, 4, { author: AUTHOR, reason: 'by hand', clock: new FakeClock() });
   reads.mockClear();
@@ -127,13 +122,13 @@ test('an account that cannot be read is read again at most once a second, and th
 test('a replay of a long history reads an account once, not for each event', async () => {
   const store = await openStore();
   for (let index = 0; index < 50; index++) await append(store, opened('Other', 8), 'account-8');
-  const reads = vi.spyOn(store, 'readStream');
-  const history = new AccountHistory({ store, directory: new Directory() });
+  const reads = vi.spyOn(store, 'readStreams');
+  const history = new AccountHistory({ store });
   await readsAt(
     history,
     Array.from({ length: 50 }, (_, index) => index + 4),
   );
-  expect(reads.mock.calls.filter(([stream]) => stream === 'account-7')).toHaveLength(1);
+  expect(reads.mock.calls.filter(([[stream]]) => stream === 'account-7')).toHaveLength(1);
 });
 
 test('what is recorded while a stream is being read counts for later positions', async () => {
@@ -147,10 +142,10 @@ test('what is recorded while a stream is being read counts for later positions',
     return value;
   };
   const reading = replacing(store, {
-    readStream: (...given) => andThen(store.readStream(...given)),
+    readStreams: (...given) => andThen(store.readStreams(...given)),
     head: () => andThen(store.head()),
   });
-  const history = new AccountHistory({ store: reading, directory: new Directory() });
+  const history = new AccountHistory({ store: reading });
   meanwhile = async () => {
     await append(store, onKey('WebhookRemoved')); // at 4
     await append(store, opened('Other', 8), 'account-8');
@@ -165,31 +160,42 @@ test('what is recorded while a stream is being read counts for later positions',
   expect(await readsAt(history, [7, 8])).toEqual(['on', 'disabled']);
 });
 
-test('a directory that knows the account as unreadable is not asked: the stream says from where on it is', async () => {
+test('rows of an unreadable account do not answer: the stream says from where on it is', async () => {
   const store = await openStore();
   await append(store, { type: 'AccountFrozen', data: { account_id: 7 } } as unknown as AccountEvent);
   await append(store, opened('Other', 8), 'account-8');
-  const directory = new Directory();
-  follow(store, directory);
-  expect(directory.account(7)?.unreadable).not.toBeNull();
-  const history = new AccountHistory({ store, directory });
+  const rows = new KeptRows(store, new FakeClock());
+  await rows.follow();
+  expect((await rows.tables.get(ACCOUNTS, [7]))[0]?.unreadable).toContain('AccountFrozen');
+  const history = new AccountHistory({ store, rows: rows.tables });
   expect(await readsAt(history, [4, 5, 6])).toEqual(['on', 'unreadable', 'unreadable']);
 });
 
-test('a stream that opens another account cannot be read, as in the directory', async () => {
+test('a stream that opens another account cannot be read, as in the rows', async () => {
   const store = await openStore(opened('Eight', 8), keyIssued(), webhookSet());
-  const history = new AccountHistory({ store, directory: new Directory() });
+  const history = new AccountHistory({ store });
   expect(await readsAt(history, [2, 4])).toEqual(['unreadable', 'unreadable']);
 });
 
-test('a directory that is exactly there answers without a read of the stream', async () => {
+test('rows that are exactly there answer without a read of the stream', async () => {
   const store = await openStore();
-  const directory = new Directory();
-  follow(store, directory);
-  const unread = interposed(store, ['readStream'], () => {
+  const rows = new KeptRows(store, new FakeClock());
+  await append(store, opened('Other', 8), 'account-8'); // at 4
+  await rows.follow();
+  const unread = interposed(store, ['readStreams'], () => {
     throw new Error('the stream is read');
   });
-  const history = new AccountHistory({ store: unread, directory });
-  directory.advance(5);
-  expect(await readsAt(history, [4, 5])).toEqual(['on', 'on']);
+  const history = new AccountHistory({ store: unread, rows: rows.tables });
+  expect(await readsAt(history, [4])).toEqual(['on']);
+});
+
+test('an account that nobody has looked at is read from its stream, whatever other rows say', async () => {
+  const store = await openStore();
+  await append(store, opened('Other', 8), 'account-8');
+  const rows = new KeptRows(store, new FakeClock());
+  await rows.follow();
+  const history = new AccountHistory({ store, rows: rows.tables });
+  await history.look([{ accountId: 8, position: 4 }]);
+  const keys = await history.asOf({ accountId: 7, position: 4 }, (account) => account?.keys.size);
+  expect(keys).toBe(1);
 });

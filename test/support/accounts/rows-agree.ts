@@ -1,5 +1,6 @@
 import type { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { accessText } from '../../../src/accounts/rows/rows-of.ts';
+import { storedAccount } from '../../../src/accounts/rows/stored-account.ts';
 import {
   ACCOUNTS,
   type AccountRow,
@@ -11,7 +12,6 @@ import {
 import type { Account } from '../../../src/domain/account.ts';
 import { sameJson } from '../../../src/domain/values/same-json.ts';
 import type { Tables } from '../../../src/tables/tables.ts';
-import { storedAccount } from './stored-account.ts';
 
 /** Every row of the accounts' tables. */
 export interface AllRows {

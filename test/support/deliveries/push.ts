@@ -24,6 +24,7 @@ import type { DeliveryQueue } from '../../../src/push/queue/delivery-queue.ts';
 import type { Sender } from '../../../src/push/sender/sender.ts';
 import type { SendRequest, SendResult } from '../../../src/push/sender/timed-send.ts';
 import { keyIssued, opened, profileSet, webhookSet } from '../accounts/account-samples.ts';
+import { KeptRows } from '../accounts/kept-rows.ts';
 import { SUCCESS } from '../deliveries/deliveries.ts';
 import { queueInMemory } from '../deliveries/open-queue.ts';
 import { MemoryStores } from '../engines/memory-stores.ts';
@@ -105,6 +106,7 @@ export class PushMachine {
   readonly clock = new FakeAlarmClock();
   readonly store: SqliteEventStore;
   readonly queue: DeliveryQueue;
+  readonly rows: KeptRows;
   readonly sender: ScriptedSender;
   readonly logLines: string[] = [];
   /** Wraps each commit to the queue. It must call `commit` once. */
@@ -122,6 +124,7 @@ export class PushMachine {
   constructor(folder: string, openQueue = (clock: Clock) => queueInMemory(new MemoryStores(), clock)) {
     this.store = openSqliteEventStore({ path: join(folder, 'events.db'), clock: this.clock });
     this.queue = openQueue(this.clock);
+    this.rows = new KeptRows(this.store as EventStore, this.clock);
     this.sender = new ScriptedSender(this.clock);
   }
 
@@ -184,15 +187,11 @@ export class PushMachine {
   }
 
   /** Makes a fan-out of this machine that hands its deliveries to `accept`. */
-  fanOutTo(
-    accept: FanOutOptions['accept'],
-    queue: FanOutOptions['queue'] = this.queue,
-    directoryAt?: FanOutOptions['directoryAt'],
-  ): FanOut {
+  fanOutTo(accept: FanOutOptions['accept'], queue: FanOutOptions['queue'] = this.queue): FanOut {
     const { store, clock } = this;
-    const history = new AccountHistory({ store, directory: this.#directory });
+    const history = new AccountHistory({ store, rows: this.rows.tables });
     const terms = { clock, environment: 'staging', retentionMs: RETENTION_MS } as const;
-    return new FanOut({ store, queue, history, accept, directoryAt, ...terms });
+    return new FanOut({ store, queue, history, accept, ...terms });
   }
 
   /** Kills the process like kill -9: nothing under way ends, and nothing planned happens. */

@@ -1,0 +1,138 @@
+import type { Account, AccountKey } from '../../domain/account.ts';
+import type { Position } from '../../event-store/recorded-event.ts';
+import type { Tables } from '../../tables/tables.ts';
+import type { KnownKey } from '../caller.ts';
+import { accessIn, detailsIn, keyIn } from './rows-of.ts';
+import { ACCOUNTS, type AccountRow, KEYS, type KeyRow, MEMBERS, type MemberRow } from './tables.ts';
+
+const ROWS_A_READ = 1_000;
+const ACCOUNTS_A_READ = 200;
+
+/** A key as its row has it, with everything that a request and an attempt need. */
+export interface StoredKey extends KnownKey {
+  /** The last event that ended the key's deliveries. */
+  readonly ended: { readonly position: Position; readonly reason: string } | undefined;
+  /** When its webhook was enabled last. */
+  readonly enabledAtMs: number | undefined;
+}
+
+/** An account as its rows have it. */
+export interface StoredAccount {
+  readonly id: number;
+  /** The revision of its last event, and the position of the last event that changed its rows. */
+  readonly revision: number;
+  readonly position: Position;
+  /** `undefined` if the account can't be read. */
+  readonly account: Account | undefined;
+  /** The keys by prefix. Those of an account that can't be read are as they were last read. */
+  readonly keys: ReadonlyMap<string, AccountKey>;
+  readonly unreadable: { readonly position: Position; readonly reason: string } | null;
+}
+
+export type RowReads = Pick<Tables, 'get' | 'find'>;
+
+/** Reads keys by their prefixes. Those that are not known are left out. */
+export async function readKeys(
+  tables: Pick<Tables, 'get'>,
+  prefixes: readonly string[],
+): Promise<Map<string, StoredKey>> {
+  const rows = await tables.get(KEYS, prefixes);
+  return new Map(rows.map((row) => [row.prefix, storedKey(row)]));
+}
+
+/** Reads a whole account; `undefined` if it has no events. */
+export async function readAccount(tables: RowReads, id: number): Promise<StoredAccount | undefined> {
+  const [account] = await readAccounts(tables, [id]);
+  return account;
+}
+
+/** Reads whole accounts in the order of their ids. Those that have no events are left out. */
+export async function readAccounts(tables: RowReads, ids: readonly number[]): Promise<StoredAccount[]> {
+  const rows = await tables.get(ACCOUNTS, ids.toSorted(ascending));
+  const accounts: StoredAccount[] = [];
+  for (const row of rows) accounts.push(...(await withRows([row], tables)));
+  return accounts;
+}
+
+/** Yields every account after this id, whole and in the order of the ids, with some of them in memory at a time. */
+export async function* everyAccount(tables: RowReads, afterId = -1): AsyncGenerator<StoredAccount, void> {
+  for (let after = { id: afterId }; ; ) {
+    const rows = await tables.find(ACCOUNTS, { index: 'key', after, limit: ACCOUNTS_A_READ });
+    yield* await withRows(rows, tables);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < ACCOUNTS_A_READ) return;
+    after = last;
+  }
+}
+
+/** Yields the rows of all keys, or of one account's, by account and prefix. */
+export function everyKey(tables: Pick<Tables, 'find'>, accountId?: number): AsyncGenerator<KeyRow, void> {
+  const range = { from: accountId, to: accountId };
+  return paged((after) => tables.find(KEYS, { index: 'by_account', range, after, limit: ROWS_A_READ }));
+}
+
+/** Yields the rows of the active keys with a webhook, by the master key of its secret: all, or those of one. */
+export function everyWebhook(
+  tables: Pick<Tables, 'find'>,
+  masterKeyId?: string,
+): AsyncGenerator<KeyRow, void> {
+  const range = { from: masterKeyId, to: masterKeyId };
+  return paged((after) => tables.find(KEYS, { index: 'by_master_key', range, after, limit: ROWS_A_READ }));
+}
+
+/** Yields the rows of the accounts that can't be read, by the position of the event. */
+export function unreadableAccounts(tables: Pick<Tables, 'find'>): AsyncGenerator<AccountRow, void> {
+  return paged((after) => tables.find(ACCOUNTS, { index: 'by_unreadable', after, limit: ROWS_A_READ }));
+}
+
+async function* paged<R>(read: (after: R | undefined) => Promise<R[]>): AsyncGenerator<R, void> {
+  for (let after: R | undefined; ; ) {
+    const found = await read(after);
+    yield* found;
+    after = found.at(-1);
+    if (found.length < ROWS_A_READ) return;
+  }
+}
+
+/** Adds what belongs to the accounts of consecutive rows. */
+async function withRows(rows: readonly AccountRow[], tables: RowReads): Promise<StoredAccount[]> {
+  if (rows.length === 0) return [];
+  const range = { from: rows[0]?.id, to: rows.at(-1)?.id };
+  const inRange = { index: 'by_account', range, limit: ROWS_A_READ } as const;
+  const keys = await Array.fromAsync(paged<KeyRow>((after) => tables.find(KEYS, { ...inRange, after })));
+  const members = await Array.fromAsync(
+    paged<MemberRow>((after) => tables.find(MEMBERS, { ...inRange, after })),
+  );
+  const keysOf = Map.groupBy(keys, ({ account_id: id }) => id);
+  const membersOf = Map.groupBy(members, ({ account_id: id }) => id);
+  return rows.map((row) => storedAccount(row, keysOf.get(row.id) ?? [], membersOf.get(row.id) ?? []));
+}
+
+function ascending(a: number, b: number): number {
+  return a - b;
+}
+
+function storedKey(row: KeyRow): StoredKey {
+  const { account_id: accountId, unreadable, ended_at, ended_reason, enabled_at } = row;
+  const ended = ended_at === null ? undefined : { position: ended_at, reason: ended_reason ?? '' };
+  const facts = { key: keyIn(row), access: accessIn(row.access), enabledAtMs: enabled_at ?? undefined };
+  return { accountId, unreadable, ended, ...facts };
+}
+
+/** Puts an account together from its rows. */
+export function storedAccount(
+  { id, revision, position, name, details, unreadable, unreadable_at }: AccountRow,
+  keyRows: readonly KeyRow[],
+  memberRows: readonly MemberRow[],
+): StoredAccount {
+  const keys = new Map(keyRows.map((row) => [row.prefix, keyIn(row)]));
+  const groups = new Map<number, { readonly name: string }>();
+  const corporates = new Map<number, { readonly name: string; readonly groupId: number | null }>();
+  for (const { kind, number, name: named, group_id: groupId } of memberRows)
+    if (kind === 'group') groups.set(number, { name: named });
+    else corporates.set(number, { name: named, groupId });
+  const account =
+    details === null ? undefined : { id, name: name ?? '', ...detailsIn(details), groups, corporates, keys };
+  const fault = unreadable === null ? null : { position: unreadable_at ?? 0, reason: unreadable };
+  return { id, revision, position, account, keys, unreadable: fault };
+}

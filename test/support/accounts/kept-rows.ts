@@ -1,0 +1,31 @@
+import { readProgress } from '../../../src/accounts/rows/progress.ts';
+import { ACCOUNTS_STORE, PROGRESS } from '../../../src/accounts/rows/tables.ts';
+import { ACCOUNT_HISTORY, changedBy, writesOf } from '../../../src/accounts/rows/writes-of.ts';
+import type { Clock } from '../../../src/base/clock.ts';
+import type { EventStore } from '../../../src/event-store/event-store.ts';
+import { readToEnd } from '../../../src/event-store/reads.ts';
+import { readSkipped } from '../../../src/event-store/skipped-events.ts';
+import { put, type Tables } from '../../../src/tables/tables.ts';
+import { MemoryStores } from '../engines/memory-stores.ts';
+
+/** Rows of accounts that a test brings up to the end of the log when it wants to, as the follower does all the time. */
+export class KeptRows {
+  readonly tables: Tables;
+  readonly #store: EventStore;
+
+  constructor(store: EventStore, clock: Clock) {
+    this.#store = store;
+    this.tables = new MemoryStores().open(ACCOUNTS_STORE, clock);
+  }
+
+  async follow(): Promise<void> {
+    const after = (await readProgress(this.tables))?.position ?? 0;
+    for await (const { events, position } of readToEnd(this.#store, { prefixes: ACCOUNT_HISTORY, after })) {
+      const place = { store: this.#store, tables: this.tables, skipped: await readSkipped(this.#store) };
+      const { writes } = await writesOf(changedBy(events), place);
+      const progress = { name: 'accounts', store_id: 'test', position, anchor: null, complete_at: 0 };
+      await this.tables.write([...writes, put(PROGRESS, progress)]);
+      this.tables.changed.notify();
+    }
+  }
+}
