@@ -206,7 +206,7 @@ async function startParts(
   const { directory } = live;
   const figures = {
     ...{ store, coordination, view: engines.view(), subscriptions: engines.subscriptions() },
-    queue: engines.queue(),
+    ...{ queue: engines.queue(), accounts: engines.accounts() },
     ...{ directory, environment: config.FUEL_ENVIRONMENT, clock, log },
     isBackedUp: engines.embedded.includes('store'),
   };

@@ -125,7 +125,8 @@ export function accountRowsContract(empty: () => EmptyStores): void {
       const at = await append('account-7', INVALID);
       await account(ENABLED);
       await agree();
-      await skipEvent(store, at, { author, reason: 'by hand', clock });
+      const parked = (await store.readStream('account-7')).find(({ position }) => position === at);
+      await skipEvent(store, at, { author, reason: 'by hand', clock, parked });
       await agree();
       expect((await readKeys(tables, [PREFIX])).get(PREFIX)).toMatchObject({
         unreadable: null,

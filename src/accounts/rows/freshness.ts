@@ -2,18 +2,15 @@ import { type Clock, steadyClock } from '../../base/clock.ts';
 import { isUnavailable } from '../../base/errors.ts';
 import { pause } from '../../base/pause.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
-import { mismatchOf, storeIdentity } from '../../event-store/store-identity.ts';
 import type { Tables } from '../../tables/tables.ts';
-import { madeFrom, readProgress } from './progress.ts';
+import { isAtEnd, readProgress } from './progress.ts';
 import type { ProgressRow } from './tables.ts';
-import { ACCOUNT_HISTORY } from './writes-of.ts';
 
 const LOOKS_EVERY_MS = 1_000;
 /** How often it looks until the rows are fresh for the first time. */
 const FIRST_LOOKS_EVERY_MS = 20;
 /** A server that takes over may have a clock that is this far behind. */
 const CLOCK_SKEW_MS = 1_000;
-const LATER_READ = 100;
 
 export interface FreshnessOptions {
   readonly tables: Pick<Tables, 'get' | 'now'>;
@@ -81,20 +78,10 @@ export class RowsFreshness {
     if (!this.isFresh && (await this.#isAtEnd(progress))) this.#completeAtMs = askedAtMs;
   }
 
-  /**
-   * True if no event of an account is after these rows. Only a log on this machine is asked, so that pulls are answered even
-   * if its disk is full and no progress can be written.
-   */
+  /** Only a log on this machine is asked, so that pulls are answered even if its disk is full and no progress can be written. */
   async #isAtEnd(progress: ProgressRow): Promise<boolean> {
-    const { store, clock } = this.#options;
+    const { store } = this.#options;
     if (store.end === undefined || progress.complete_at === null) return false;
-    const place = { store, storeId: await storeIdentity(store, clock) };
-    if ((await mismatchOf(madeFrom(progress), place)) !== undefined) return false;
-    for (let before: number | undefined; ; ) {
-      const read = await store.readBackwards({ prefixes: ACCOUNT_HISTORY, before, limit: LATER_READ });
-      if (read.events.some(({ position }) => position > progress.position)) return false;
-      if (read.atStart || read.position <= progress.position) return true;
-      before = read.position;
-    }
+    return isAtEnd(progress, this.#options);
   }
 }

@@ -1,13 +1,16 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
+import type { Position } from '../../event-store/recorded-event.ts';
 import { type Anchor, type MadeFrom, mismatchOf, storeIdentity } from '../../event-store/store-identity.ts';
 import type { Key, TablePlan } from '../../tables/plan.ts';
 import { change, drop, put, type Query, type Tables } from '../../tables/tables.ts';
 import { ACCOUNTS, KEYS, MEMBERS, PROGRESS, type ProgressRow } from './tables.ts';
+import { ACCOUNT_HISTORY } from './writes-of.ts';
 
 const NAME = 'accounts';
 const ROWS_A_COMMIT = 500;
+const LATER_READ = 100;
 /** The progress of rows that are being removed. They belong to no store, and nobody is served by them. */
 const EMPTYING: ProgressRow = { name: NAME, store_id: '', position: 0, anchor: null, complete_at: null };
 
@@ -21,6 +24,21 @@ export function madeFrom({ store_id, position, anchor }: ProgressRow): MadeFrom 
   return anchor === null
     ? { storeId, position }
     : { storeId, position, anchor: JSON.parse(anchor) as Anchor };
+}
+
+/** True if these rows are of this log, and no event of an account is after them. */
+export async function isAtEnd(
+  progress: ProgressRow,
+  { store, clock }: { readonly store: EventStore; readonly clock: Clock },
+): Promise<boolean> {
+  const place = { store, storeId: await storeIdentity(store, clock) };
+  if ((await mismatchOf(madeFrom(progress), place)) !== undefined) return false;
+  for (let before: Position | undefined; ; ) {
+    const read = await store.readBackwards({ prefixes: ACCOUNT_HISTORY, before, limit: LATER_READ });
+    if (read.events.some(({ position }) => position > progress.position)) return false;
+    if (read.atStart || read.position <= progress.position) return true;
+    before = read.position;
+  }
 }
 
 export interface RowsBeginning {

@@ -46,7 +46,8 @@ export function keyRow(
     ended_at: ended?.position ?? null,
     ended_reason: ended?.reason ?? null,
     enabled_at: enabledAtMs ?? null,
-    master_key: isOn ? (webhookSecret?.master_key_id ?? null) : null,
+    master_key: webhookSecret?.master_key_id ?? null,
+    webhook: isOn ? (webhook.disabled === null ? 'active' : 'disabled') : null,
     disabled_at: isOn ? (webhook.disabled?.sinceMs ?? null) : null,
   };
 }

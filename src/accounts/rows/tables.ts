@@ -25,10 +25,15 @@ export const KEYS = tablePlan({
   columns: {
     ...{ prefix: 'text', account_id: 'integer', position: 'integer', settings: 'text', access: 'text' },
     ...{ unreadable: 'text?', ended_at: 'integer?', ended_reason: 'text?', enabled_at: 'time?' },
-    /** Of active keys with a webhook: the master key of its secret, and since when it is disabled. */
-    ...{ master_key: 'text?', disabled_at: 'time?' },
+    /** The master key that encrypts the secret of its webhook. */
+    master_key: 'text?',
+    /** The webhook of an active key of an account that can be read: `active` or `disabled`, and since when it is disabled. */
+    ...{ webhook: 'text?', disabled_at: 'time?' },
   },
-  indexes: { by_account: ['account_id'], by_master_key: ['master_key'], by_disabled: ['disabled_at'] },
+  indexes: {
+    ...{ by_account: ['account_id'], by_master_key: ['master_key'] },
+    ...{ by_webhook: ['webhook', 'account_id'], by_disabled: ['disabled_at'] },
+  },
 });
 
 /** The corporates and the corporate groups of accounts. */

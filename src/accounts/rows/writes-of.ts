@@ -48,6 +48,11 @@ export function changedBy(events: readonly RecordedEvent[]): ChangedAccount[] {
   return [...changed.values()];
 }
 
+/** Returns the ids of the accounts whose streams have these events, each once. */
+export function accountsOfEvents(events: readonly RecordedEvent[]): number[] {
+  return [...new Set(events.map(({ stream }) => accountIn(stream)))].filter((id) => id !== undefined);
+}
+
 /** Returns the stream whose events are to be judged again after this event of another stream. */
 function streamChangedBy(event: RecordedEvent): string {
   if (event.stream === OPERATIONS_STREAM) return skippedBy(event)?.stream ?? '';
@@ -158,7 +163,8 @@ async function keyRowsOf(
   // The stream may no longer show the events of some keys.
   const known = await tables.find(KEYS, { index: 'by_account', equals: { account_id: id }, limit: MAX_KEYS });
   const lost = known.filter(({ prefix }) => !folded.keys.has(prefix));
-  return [...rows, ...lost.map((row) => ({ ...row, position, unreadable: unreadable.reason }))];
+  const closed = { position, unreadable: unreadable.reason, webhook: null, disabled_at: null };
+  return [...rows, ...lost.map((row) => ({ ...row, ...closed }))];
 }
 
 type Named = Readonly<Record<string, unknown>> | null;

@@ -1,4 +1,5 @@
-import { type Account, accessOf, type ProfileAccess, profileAccess } from '../../domain/account.ts';
+import type { AccountDetails } from '../../accounts/rows/rows-of.ts';
+import { accessOf, type ProfileAccess, profileAccess } from '../../domain/account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { type RefusalCode, refusals } from '../../pull/answers.ts';
 
@@ -12,7 +13,7 @@ export interface NoAccess {
 }
 
 /** Judges by access checks 4 and 5, and by check 3 for a closed account, whose keys are off. `null` if all pass. */
-export function noAccess(account: Account | undefined, nowMs: number): NoAccess | null {
+export function noAccess(account: AccountDetails | undefined, nowMs: number): NoAccess | null {
   const access = accessOf(account, nowMs);
   if (access.open) return null;
   const { code, sinceMs } = account?.closed
@@ -23,7 +24,7 @@ export function noAccess(account: Account | undefined, nowMs: number): NoAccess 
 }
 
 /** Says if requests of an account are answered, until when, or why not. */
-export function accessAnswer(account: Account | undefined, nowMs: number) {
+export function accessAnswer(account: AccountDetails | undefined, nowMs: number) {
   const access = accessOf(account, nowMs);
   const refused = noAccess(account, nowMs);
   return {
@@ -34,7 +35,7 @@ export function accessAnswer(account: Account | undefined, nowMs: number) {
   };
 }
 
-function accessReason(account: Account | undefined, nowMs: number): string {
+function accessReason(account: AccountDetails | undefined, nowMs: number): string {
   if (account === undefined) return 'the account can not be read';
   if (account.integration.enabled) return profileReason(profileAccess(account, nowMs));
   return account.closed === null ? 'the integration is off' : `closed: ${account.closed.reason}`;

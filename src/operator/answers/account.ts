@@ -1,19 +1,12 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Directory } from '../../accounts/directory/fold/directory.ts';
-import type { AccountState, DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
-import { unpackAccount } from '../../accounts/directory/fold/packed-account.ts';
+import type { StoredAccount } from '../../accounts/rows/stored-account.ts';
 import { type Account, profileAccess } from '../../domain/account.ts';
-import type { Environment } from '../../domain/account-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { type Mark, state } from '../print/document.ts';
-import { searchable } from '../search/search-text.ts';
 import { accessAnswer } from './access.ts';
 import { keyAnswer } from './key.ts';
 import { webhookState } from './webhook.ts';
 
 const WORST_FIRST = ['disabled', 'active'] as const;
-/** How long the event loop may wait for its turn. */
-const MAX_SLICE_MS = 1;
 
 /** An account in a list: whether it has access now, its keys and their webhooks. */
 export function accountLine({ id, account, unreadable }: Entry, nowMs: number) {
@@ -68,7 +61,7 @@ function whyClosed(account: Account | undefined, nowMs: number): string {
   return profile.sinceMs === undefined ? 'no profile' : `profile ended ${day(profile.sinceMs)}`;
 }
 
-type Entry = Pick<DirectoryAccount, 'id' | 'account' | 'unreadable'>;
+type Entry = Pick<StoredAccount, 'id' | 'account' | 'unreadable'>;
 
 /** Says in a word if requests of the account are answered now. */
 export function accountState({ access, closed, unreadable }: ReturnType<typeof accountLine>): Mark {
@@ -103,76 +96,5 @@ export function accountSummary({ id, name, closed, integration, emails, ...accou
       name: of.name,
       group: of.groupId,
     })),
-  };
-}
-
-/** A webhook of an active key of this environment. */
-export interface ListedWebhook {
-  readonly accountId: number;
-  readonly prefix: string;
-  readonly disabledAtMs: number | null;
-}
-
-interface Listed {
-  readonly id: number;
-  /** Why nothing of it is served; `null` if it can be read. */
-  readonly unreadable: string | null;
-  /** As `searchable`. */
-  readonly name: string;
-  readonly isClosed: boolean;
-  /** True if notices about the account's webhooks are mailed to somebody of the customer. */
-  readonly hasContact: boolean;
-  /** In the order in which the keys were issued. */
-  readonly webhooks: readonly ListedWebhook[];
-}
-
-/** All accounts and webhooks, as checks count them and the console's lists sort them. */
-export type AccountLists = ReturnType<typeof listsOf>;
-
-/** Lists all accounts. It lets others take their turn, since unpacking many accounts takes seconds. */
-export async function accountLists({
-  directory,
-  environment,
-}: {
-  readonly directory: Directory;
-  readonly environment: Environment;
-}): Promise<AccountLists> {
-  const accounts: Listed[] = [];
-  let sinceMs = performance.now();
-  for (const state of directory.states()) {
-    accounts.push(listed(state, environment));
-    if (performance.now() - sinceMs < MAX_SLICE_MS) continue;
-    await nextTurn();
-    sinceMs = performance.now();
-  }
-  return listsOf(accounts.sort((a, b) => a.id - b.id));
-}
-
-/** Unpacks the account itself, because the directory keeps what it unpacks for requests. */
-function listed({ id, packed, unreadable: fault }: AccountState, environment: Environment): Listed {
-  const unreadable = fault?.reason ?? null;
-  if (packed === undefined)
-    return { id, unreadable, name: '', isClosed: false, hasContact: false, webhooks: [] };
-  const { name, closed, emails, keys } = unpackAccount(packed);
-  const webhooks = [...keys.values()].flatMap(({ prefix, active, webhook, environment: of }) =>
-    !active || webhook === null || of !== environment
-      ? []
-      : [{ accountId: id, prefix, disabledAtMs: webhook.disabled?.sinceMs ?? null }],
-  );
-  const hasContact = emails.length > 0;
-  return { id, unreadable, name: searchable(name), isClosed: closed !== null, hasContact, webhooks };
-}
-
-function listsOf(accounts: readonly Listed[]) {
-  const webhooks = accounts.flatMap((account) => account.webhooks);
-  const disabled = webhooks.filter(({ disabledAtMs }) => disabledAtMs !== null);
-  return {
-    /** By id. */
-    accounts,
-    unreadable: accounts.flatMap(({ id, unreadable: reason }) => (reason === null ? [] : [{ id, reason }])),
-    /** By account. */
-    webhooks,
-    /** Webhooks that are switched off, the latest first. */
-    disabled: disabled.sort((a, b) => (b.disabledAtMs ?? 0) - (a.disabledAtMs ?? 0)),
   };
 }

@@ -1,12 +1,10 @@
-import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
+import type { AccountSummary } from '../../accounts/rows/stored-account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { Attempt, AttemptOutcome, DeliverySummary } from '../../push/queue/delivery.ts';
 import { noAccess } from './access.ts';
 
-/** Returns the account as it is now, from the directory in memory or from its stream. */
-export type AccountOf = (
-  accountId: number,
-) => DirectoryAccount | undefined | Promise<DirectoryAccount | undefined>;
+/** Reads the row of an account; `undefined` if it was never opened. */
+export type AccountOf = (accountId: number) => Promise<AccountSummary | undefined>;
 
 /** Adds to held deliveries the reason, which is what prevents access to their account now. */
 export async function withHeldReasons<T extends DeliverySummary>(
@@ -18,7 +16,7 @@ export async function withHeldReasons<T extends DeliverySummary>(
   for (const { state: name, accountId } of deliveries) {
     if (name !== 'held' || reasons.has(accountId)) continue;
     // The reason may change while a delivery is held, so it is not stored with it.
-    const refused = noAccess((await accountOf(accountId))?.account, nowMs);
+    const refused = noAccess((await accountOf(accountId))?.details, nowMs);
     reasons.set(accountId, refused?.reason ?? 'the account has access again: it is about to be sent');
   }
   return deliveries.map((delivery) =>

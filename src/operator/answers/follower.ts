@@ -1,4 +1,6 @@
+import { unreadableAccounts } from '../../accounts/rows/stored-account.ts';
 import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
+import { accountStream } from '../../domain/account-events.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import {
   type EventStore,
@@ -6,7 +8,7 @@ import {
   type PersistentSubscriptions,
 } from '../../event-store/event-store.ts';
 import { readToEnd } from '../../event-store/reads.ts';
-import type { Position } from '../../event-store/recorded-event.ts';
+import { type Position, type RecordedEvent, SETTINGS_STREAMS } from '../../event-store/recorded-event.ts';
 import { notSkipped, parkedByGroup } from '../../event-store/skipped-events.ts';
 import { isBuilding } from '../../pull/view/build/rebuild.ts';
 import type { ParkedTransactionEvent } from '../../pull/view/checkpoint.ts';
@@ -15,12 +17,14 @@ import { VIEW_NAME } from '../../pull/view/projector.ts';
 import type { ViewReads } from '../../pull/view/transactions-view.ts';
 import { DELIVERIES_GROUP } from '../../push/fan-out/run-fan-out.ts';
 import {
+  ACCOUNTS_NAME,
   FOLLOWERS,
   type Follower,
   type FollowerReads,
   progressOf,
   secondsBehind,
 } from '../../service/ops/followers.ts';
+import type { Tables } from '../../tables/tables.ts';
 import { duration } from '../print/document.ts';
 
 /** The most events that are counted. More would keep an operator waiting. */
@@ -95,13 +99,13 @@ async function rebuildProgress({
 async function holderOf({ coordination }: FollowerParts, { role, lease }: Follower): Promise<string | null> {
   if (lease !== undefined) return (await coordination.holder(lease))?.holder ?? null;
   const live = await coordination.live(PROCESS_MAX_AGE_MS);
-  const holders = live.filter(({ roles }) => roles.includes(role)).map(({ id }) => id);
+  const holders = live.filter(({ roles }) => role === null || roles.includes(role)).map(({ id }) => id);
   return holders.length === 0 ? null : holders.join(', ');
 }
 
-/** Returns the role that works on a follower. */
-export function roleOf(follower: FollowerStatus['name']): string {
-  return FOLLOWERS.find(({ name }) => name === follower)?.role ?? 'projector';
+/** Returns the role that works on a follower; `null` if every process does. */
+export function roleOf(follower: FollowerStatus['name']): Follower['role'] {
+  return FOLLOWERS.find(({ name }) => name === follower)?.role ?? null;
 }
 
 const ageAfter: typeof lagAfter = async (parts, place) => {
@@ -131,14 +135,17 @@ export interface ParkedParts {
   readonly store: EventStore;
   readonly view: Pick<ViewReads, 'parked'>;
   readonly subscriptions: Pick<PersistentSubscriptions, 'parked'>;
+  /** The tables with the rows of accounts. */
+  readonly accounts: Pick<Tables, 'find'>;
 }
 
 /** Yields the events that a follower has parked and the operator has not skipped, oldest first. */
 export async function* parkedBy(
   follower: Follower['name'],
-  { store, view, subscriptions }: ParkedParts,
+  { store, view, subscriptions, accounts }: ParkedParts,
   limit = MAX_PARKED_READ,
 ): AsyncGenerator<ParkedTransactionEvent> {
+  if (follower === ACCOUNTS_NAME) yield* parkedOfAccounts(store, accounts);
   if (follower === VIEW_NAME) yield* parkedByView(store, view);
   if (follower !== DELIVERIES_GROUP) return;
   for (const { event, reason, parkedAtMs } of await parkedByGroup(store, subscriptions, {
@@ -159,6 +166,31 @@ async function* parkedByView(
     yield* await notSkipped(store, page);
     page = await view.parked({ after: last.position });
   }
+}
+
+/** Yields the events that make an account unreadable. The follower of accounts handles an event about when it is recorded. */
+async function* parkedOfAccounts(
+  store: Pick<EventStore, 'readStream'>,
+  accounts: Pick<Tables, 'find'>,
+): AsyncGenerator<ParkedTransactionEvent> {
+  for await (const { id, revision, unreadable, unreadable_at: position } of unreadableAccounts(accounts)) {
+    const stream = accountStream(id);
+    const reason = unreadable ?? '';
+    const event =
+      (await eventAt(store, stream, position)) ??
+      (await eventAt(store, `${SETTINGS_STREAMS}${stream}`, position));
+    yield event === undefined
+      ? { position: position ?? 0, stream, revision, type: 'unknown', reason, parkedAtMs: 0 }
+      : { ...eventRef(event), reason, parkedAtMs: event.recordedAtMs };
+  }
+}
+
+async function eventAt(store: Pick<EventStore, 'readStream'>, stream: string, position: Position | null) {
+  return (await store.readStream(stream)).find((event) => event.position === position);
+}
+
+function eventRef({ position, stream, revision, type }: RecordedEvent) {
+  return { position, stream, revision, type };
 }
 
 export function parkedAnswer(follower: string, { parkedAtMs, ...event }: ParkedTransactionEvent) {

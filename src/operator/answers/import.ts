@@ -1,6 +1,7 @@
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { membersOf, occurredAt } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
+import type { Tables } from '../../tables/tables.ts';
 import { type ImportEntry, recordedBy } from '../import/import-log.ts';
 import { transactionAfter } from '../import/import-transactions.ts';
 import { NamedCorporates, type UnknownNames } from '../import/unknown-names.ts';
@@ -33,8 +34,9 @@ interface OfAccount {
 
 /** An import with what is left of it now, according to its events. */
 export async function importShown(
-  store: Pick<EventStore, 'head' | 'subscribe' | 'readStream' | 'readStreams'>,
   entry: ImportEntry,
+  store: Pick<EventStore, 'head' | 'subscribe' | 'readStream' | 'readStreams'>,
+  tables: Pick<Tables, 'get'>,
 ) {
   const byAccount = new Map<number, OfAccount>();
   const named = new NamedCorporates();
@@ -52,11 +54,11 @@ export async function importShown(
     if (isVisible) named.add(account, state.recording.data.corporate.id);
   }
   const by_account = [...byAccount.values()].sort((a, b) => a.account - b.account);
-  const { accounts: unknown_accounts, corporates: unknown_corporates } = await named.unknown(store);
+  const { accounts: unknown_accounts, corporates: unknown_corporates } = await named.unknown(tables);
   return { ...importAnswer(entry), by_account, unknown_accounts, unknown_corporates };
 }
 
-/** Names what customers can't see or ask for, and says what to do; `undefined` if the directory has everything. */
+/** Names what customers can't see or ask for, and says what to do; `undefined` if accounts have everything. */
 export function unknownNote({ accounts, corporates }: UnknownNames, importId: string): string | undefined {
   const [account] = accounts;
   const [first] = corporates;

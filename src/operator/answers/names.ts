@@ -1,7 +1,8 @@
+import { readKeys, readSummary } from '../../accounts/rows/stored-account.ts';
 import { FuelError } from '../../base/errors.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
-import type { AccountOf } from './delivery.ts';
+import type { Tables } from '../../tables/tables.ts';
 
 const PREFIX = /^[a-z0-9]{10}$/;
 
@@ -23,27 +24,18 @@ export interface Names {
   readonly transaction?: number | undefined;
 }
 
-export interface NameParts {
-  readonly store: Pick<EventStore, 'readStream' | 'isErased'>;
-  readonly accountOf: AccountOf;
-  /** Returns the account of a key. */
-  readonly ownerOf: (prefix: string) => number | undefined | Promise<number | undefined>;
-  /** Says if an account that was never opened is known from something else. */
-  readonly isNamed?: (accountId: number) => Promise<boolean>;
-}
-
 /**
  * Says which name was never recorded, or that the key belongs to another account than the one that is named. Without this
  * an empty list would look like an answer. `undefined` if all names are known.
  */
 export async function unknownName(
   { account, key, transaction }: Names,
-  { store, accountOf, ownerOf, isNamed }: NameParts,
+  store: Pick<EventStore, 'readStream' | 'isErased'>,
+  accounts: Pick<Tables, 'get'>,
 ): Promise<string | undefined> {
-  const isKnown =
-    account === undefined || (await accountOf(account)) !== undefined || (await isNamed?.(account)) === true;
-  if (!isKnown) return unknownAccount(account);
-  const owner = key === undefined ? undefined : await ownerOf(key);
+  if (account !== undefined && (await readSummary(accounts, account)) === undefined)
+    return unknownAccount(account);
+  const owner = key === undefined ? undefined : (await readKeys(accounts, [key])).get(key)?.accountId;
   if (key !== undefined && owner === undefined) return unknownKey(key);
   if (account !== undefined && owner !== undefined && account !== owner) {
     return `Key ${key} belongs to account ${owner}, not to account ${account}`;

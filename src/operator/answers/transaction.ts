@@ -99,8 +99,8 @@ export function isMissing({ events, row, isErased, deliveries }: FoundTransactio
 }
 
 async function noAccessOf(accountId: number, accountOf: AccountOf, nowMs: number): Promise<NoAccess | null> {
-  const entry = await accountOf(accountId);
-  return entry === undefined ? { reason: 'the account was never opened' } : noAccess(entry.account, nowMs);
+  const found = await accountOf(accountId);
+  return found === undefined ? { reason: 'the account was never opened' } : noAccess(found.details, nowMs);
 }
 
 /** Says whether customers see a transaction. A record is visible while requests of its account are answered. */

@@ -1,4 +1,3 @@
-import type { DirectoryKey } from '../../accounts/directory/fold/directory.ts';
 import type { AccountKey, AccountWebhook } from '../../domain/account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { retryAfterMs } from '../../push/pace/retry-after.ts';
@@ -36,8 +35,11 @@ export function webhookAnswer(accountId: number, { prefix, webhook }: AccountKey
 }
 
 /** A webhook in a list: its state, and since when and why it is in that state. One that fails has a streak. */
-export function webhookLine({ key, entry }: DirectoryKey, streak: LaneStreak | undefined) {
-  const { webhook, prefix } = key;
+export function webhookLine(
+  { prefix, webhook }: Pick<AccountKey, 'prefix' | 'webhook'>,
+  account: { readonly id: number; readonly name: string | null },
+  streak: LaneStreak | undefined,
+) {
   const { state, ...disabled } = webhookState(webhook);
   const timeOf = (ms: number | null | undefined): string | null => (ms == null ? null : formatDateTime(ms));
   const isFailing = state === 'active' && streak !== undefined;
@@ -52,8 +54,8 @@ export function webhookLine({ key, entry }: DirectoryKey, streak: LaneStreak | u
     since: disabled.since ?? timeOf(webhook?.setAtMs),
     reason: disabled.reason,
     ...failing,
-    account: entry.id,
-    name: entry.account?.name ?? null,
+    account: account.id,
+    name: account.name,
     url: webhook?.url ?? null,
   };
 }

@@ -1,4 +1,4 @@
-import type { DirectoryAccount } from '../../accounts/directory/fold/directory-entry.ts';
+import type { StoredAccount } from '../../accounts/rows/stored-account.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { authorOf, membersOf, occurredAtMs } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
@@ -14,7 +14,7 @@ export type LoggedEvent = ReturnType<typeof loggedEvent>;
 /** Reads the newest hundred events of an account, newest first. */
 export async function accountTail(
   store: Pick<EventStore, 'readStream'>,
-  { id, revision }: Pick<DirectoryAccount, 'id' | 'revision'>,
+  { id, revision }: Pick<StoredAccount, 'id' | 'revision'>,
 ): Promise<readonly LoggedEvent[]> {
   const fromRevision = Math.max(0, revision - MAX_ACCOUNT_EVENTS + 1);
   const events = await store.readStream(accountStream(id), { fromRevision });

@@ -1,7 +1,7 @@
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import { MAX_STUCK_MS, type StuckWebhook } from '../../push/health/stuck-webhooks.ts';
 import type { LaneStreak } from '../../push/queue/delivery.ts';
-import type { AccountLists } from '../answers/account.ts';
+import type { AccountFigures } from '../accounts/account-figures.ts';
 import { counted, some } from '../answers/names.ts';
 import { act, type Check, type Finding, notChecked, notice, type Problem, right, wrong } from './check.ts';
 import { type Facts, MAX_FAILING } from './facts.ts';
@@ -15,7 +15,11 @@ export const ACCOUNT_CHECKS: readonly Check[] = [
     name: 'contacts',
     madeBy: 'doctor',
     stores: 'required',
-    find: async (facts) => checkContacts(await facts.lists(), facts.config.FUEL_OPERATOR_EMAIL),
+    async find(facts) {
+      const { FUEL_OPERATOR_EMAIL: email } = facts.config;
+      const { webhooks } = await facts.accounts();
+      return checkContacts(webhooks, email ?? (await facts.withoutContact()));
+    },
   },
   {
     name: 'webhooks',
@@ -23,13 +27,11 @@ export const ACCOUNT_CHECKS: readonly Check[] = [
     alerts: ['FuelWebhookSwitchedOff'],
     async find(facts) {
       if (await isQueueDamaged(facts)) return notChecked(['data-directory']);
-      const [lists, failing, backlog] = await Promise.all([facts.lists(), facts.failing(), facts.backlog()]);
-      const disabled = lists.disabled.map(({ prefix }) => prefix);
-      const all = counted(lists.webhooks.length, 'webhook');
-      const counts = `${all}, ${disabled.length} switched off, ${failing.length} failing`;
+      const [of, failing, backlog] = await Promise.all([facts.accounts(), facts.failing(), facts.backlog()]);
+      const counts = `${counted(of.webhooks, 'webhook')}, ${of.disabledWebhooks} switched off, ${failing.length} failing`;
       return {
         detail: `${counts}; deliveries: ${backlog?.pending ?? 0} pending, ${backlog?.held ?? 0} held`,
-        problems: [...disabledProblems(disabled), ...failingProblems(failing)],
+        problems: [...disabledProblems(of), ...failingProblems(failing)],
       };
     },
   },
@@ -59,16 +61,14 @@ async function isQueueDamaged({ process, engines }: Facts): Promise<boolean> {
   return process === undefined && (await engines.state('queue')) === 'damaged';
 }
 
-/** Finds webhooks that may fail and be switched off without anybody being told. */
-export function checkContacts(
-  { accounts, webhooks }: Pick<AccountLists, 'accounts' | 'webhooks'>,
-  operatorEmail: string | undefined,
-): Finding {
-  const all = counted(webhooks.length, 'webhook');
-  if (operatorEmail !== undefined)
-    return right(`${all}; notices about all of them go to FUEL_OPERATOR_EMAIL`);
-  const untold = accounts.filter(({ hasContact, webhooks: { length } }) => !hasContact && length > 0);
-  const ids = untold.map(({ id }) => String(id));
+/**
+ * Finds webhooks that may fail and be switched off without anybody being told. `told` is the operator's address, or the
+ * accounts with a webhook and no contact.
+ */
+export function checkContacts(webhooks: number, told: string | readonly number[]): Finding {
+  const all = counted(webhooks, 'webhook');
+  if (typeof told === 'string') return right(`${all}; notices about all of them go to FUEL_OPERATOR_EMAIL`);
+  const ids = told.map(String);
   if (ids.length === 0) return right(`${all}; each account has a contact`);
   return wrong(
     `nobody is notified of failing webhooks of ${counted(ids.length, 'account')}: ${some(ids)}`,
@@ -77,11 +77,11 @@ export function checkContacts(
 }
 
 /** Switched-off webhooks are for the customers to repair. */
-function disabledProblems(disabled: readonly string[]): Problem[] {
+function disabledProblems({ disabledWebhooks, disabled }: AccountFigures): Problem[] {
   const [first] = disabled;
   if (first === undefined) return [];
-  if (disabled.length > MAX_ONE_BY_ONE) {
-    const text = `${disabled.length} webhooks are switched off: nothing is sent to ${some(disabled)}`;
+  if (disabledWebhooks > MAX_ONE_BY_ONE) {
+    const text = `${disabledWebhooks} webhooks are switched off: nothing is sent to ${some(disabled)}`;
     const words = ['webhook', 'show', first];
     return [notice(text, { id: 'disabled', words, href: '/webhooks?state=disabled' })];
   }

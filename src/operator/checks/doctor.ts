@@ -1,10 +1,16 @@
 import { loadDirectory } from '../../accounts/directory/load-directory.ts';
+import { catchUpAccounts } from '../../accounts/rows/catch-up.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import { reasonOf } from '../../base/errors.ts';
+import { silentLog } from '../../base/log.ts';
 import { orLate } from '../../base/pause.ts';
+import { world } from '../../base/world.ts';
 import { registry as REGISTRY } from '../../engines/engines.ts';
+import type { EventStore } from '../../event-store/event-store.ts';
+import { operationsOf } from '../../event-store/operations.ts';
 import type { Engines } from '../../service/engines/engines.ts';
+import type { Tables } from '../../tables/tables.ts';
 import { type Check, type DoctorFacts, type Finding, findingOf, notChecked, right, wrong } from './check.ts';
 import { checksOf } from './checks.ts';
 import { asOwnerOf } from './data-directory.ts';
@@ -32,7 +38,8 @@ export async function examine(
   registry = REGISTRY,
 ): Promise<CheckLine[]> {
   const { config, faulty, secrets } = registry.inspectConfig(env);
-  const engines = await registry.openEngines(config, clock);
+  // What is missing is read as empty, so that nothing is made.
+  const engines = await registry.openEngines(config, clock, { onMissing: () => undefined });
   const facts = { env, registry, ...factsOnce({ config, clock, engines }) };
   const checks = checksOf(registry.servers).filter(
     (check) => check.madeBy !== 'overview' && (!('isInUse' in check) || check.isInUse?.(facts) !== false),
@@ -73,7 +80,7 @@ function factsOnce(given: {
   readonly clock: Clock;
   readonly engines: Engines;
 }): Facts {
-  const { engines } = given;
+  const { engines, clock } = given;
   const find: FactSources['find'] = async (name) => {
     if ((await engines.state(name)) !== 'current') return undefined;
     return engines[name]() as ReturnType<Engines[typeof name]>;
@@ -84,9 +91,22 @@ function factsOnce(given: {
     return found;
   };
   const directory = once(async () => loadDirectory(await store(), await find('directory')));
-  const sources = { ...given, find, store, directory };
+  const rows = once(async () => currentRows(engines, await store(), clock));
+  const sources = { ...given, find, store, rows, directory };
   const reads = Object.entries(factReads(sources)).map(([name, read]) => [name, once<unknown>(read)]);
   return { ...sources, ...Object.fromEntries(reads) };
+}
+
+/** Embedded rows that are not there are made in memory. A store without a name has none. */
+async function currentRows(engines: Engines, store: EventStore, clock: Clock): Promise<Tables | undefined> {
+  const state = await engines.state('accounts');
+  const isReadable = state === 'current' || (state === 'missing' && engines.embedded.includes('accounts'));
+  if (!isReadable || (await operationsOf(store)).first === undefined) return undefined;
+  const tables = engines.accounts();
+  const holder = `doctor-${world.randomUUID()}`;
+  const coordination = engines.coordination();
+  await catchUpAccounts({ store, tables, coordination, clock, log: silentLog, holder });
+  return tables;
 }
 
 function once<T>(read: () => Promise<T>): () => Promise<T> {

@@ -1,4 +1,5 @@
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
+import { KEYS } from '../../accounts/rows/tables.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import { PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
@@ -9,7 +10,8 @@ import { MAX_STUCK_MS, StuckWebhooks } from '../../push/health/stuck-webhooks.ts
 import type { Engines, StoreName } from '../../service/engines/engines.ts';
 import { MAX_BACKLOG_COUNTED } from '../../service/ops/shared-figures.ts';
 import type { RunningProcess } from '../../service/service.ts';
-import { accountLists } from '../answers/account.ts';
+import type { Tables } from '../../tables/tables.ts';
+import { accountFigures, accountsWithoutContact, NO_ACCOUNTS } from '../accounts/account-figures.ts';
 import { followerStatus } from '../answers/follower.ts';
 import { newestOperations } from '../audit/newest-events.ts';
 
@@ -27,7 +29,8 @@ export interface FactSources {
   readonly find: <Name extends StoreName>(name: Name) => Promise<ReturnType<Engines[Name]> | undefined>;
   /** Returns the event store. Only checks that require it may call this. */
   readonly store: () => Promise<EventStore>;
-  /** Returns all accounts, by the events. */
+  /** Returns the rows of accounts with all that the log has; `undefined` if the next start makes them. */
+  readonly rows: () => Promise<Tables | undefined>;
   readonly directory: () => Promise<Directory>;
   /** The process that asks about itself; `undefined` for doctor. */
   readonly process?: OwnProcess | undefined;
@@ -47,10 +50,11 @@ const none = async () => [];
 /** Stand for stores that are not there yet. */
 const NO_VIEW = { checkpoint: nothing, parked: none, countParked: async () => 0 };
 const NO_SUBSCRIPTIONS = { status: nothing, parked: none };
+const NO_ROWS = { get: none, find: none, count: async () => 0 };
 const NO_COORDINATION = { holder: nothing, live: none, checkpoint: nothing };
 
 /** The reads of everything that a check may need from more than one place. Each call reads anew. */
-export function factReads({ config, clock, find, store, directory, process }: FactSources) {
+export function factReads({ config, clock, find, store, rows, directory, process }: FactSources) {
   const coordination = async () => (await find('coordination')) ?? NO_COORDINATION;
   let looks: StuckWebhooks | undefined;
   return {
@@ -64,21 +68,31 @@ export function factReads({ config, clock, find, store, directory, process }: Fa
           view: (await find('view')) ?? NO_VIEW,
           subscriptions: (await find('subscriptions')) ?? NO_SUBSCRIPTIONS,
           coordination: await coordination(),
+          accounts: (await find('accounts')) ?? NO_ROWS,
         },
         { glance: process !== undefined },
       ),
     /** Generations of the view that are no longer served and not removed yet. */
     formerViews: async () => (await find('view'))?.leaving() ?? [],
     processes: async () => (await coordination()).live(PROCESS_MAX_AGE_MS),
-    lists: async () => accountLists({ directory: await directory(), environment: config.FUEL_ENVIRONMENT }),
+    accounts: async () => {
+      const accounts = await rows();
+      return accounts === undefined ? NO_ACCOUNTS : accountFigures(accounts);
+    },
+    /** Accounts with a webhook whose notices are mailed to nobody. */
+    withoutContact: async () => {
+      const accounts = await rows();
+      return accounts === undefined ? [] : accountsWithoutContact(accounts);
+    },
     backlog: async () => (await find('queue'))?.backlog({ nowMs: clock.now(), limit: MAX_BACKLOG_COUNTED }),
     /** Webhooks that fail and are not switched off, the longest streak first. */
     failing: async () => {
-      const [streaks, accounts] = [await (await find('queue'))?.failingLanes(MAX_FAILING), await directory()];
-      return (streaks ?? []).filter(({ prefix }) => {
-        const key = accounts.key(prefix)?.key;
-        return key?.active === true && key.webhook !== null && key.webhook.disabled === null;
-      });
+      const [streaks, accounts] = [await (await find('queue'))?.failingLanes(MAX_FAILING), await rows()];
+      if (streaks === undefined || accounts === undefined) return [];
+      const prefixes = streaks.map(({ prefix }) => prefix);
+      const found = await accounts.get(KEYS, prefixes, ['prefix', 'webhook']);
+      const active = new Set(found.flatMap(({ prefix, webhook }) => (webhook === 'active' ? [prefix] : [])));
+      return streaks.filter(({ prefix }) => active.has(prefix));
     },
     /** Webhooks that may be sent to, and have had a due delivery and no attempt for too long, the longest first. */
     stuck: async () => {

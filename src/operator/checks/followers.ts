@@ -1,4 +1,5 @@
 import { VIEW_NAME } from '../../pull/view/projector.ts';
+import { ACCOUNTS_NAME } from '../../service/ops/followers.ts';
 import { type FollowerStatus, roleOf } from '../answers/follower.ts';
 import { act, type Check, notice, type Problem, right } from './check.ts';
 
@@ -15,7 +16,10 @@ export const FOLLOWER_CHECKS: readonly Check[] = [
       const followers = await facts.followers();
       return {
         detail: eachOf(followers, ({ parked }) => `${parked}`),
-        problems: followers.filter(({ parked }) => parked > 0).map(parkedProblem),
+        // The check `accounts` names the accounts that can't be read.
+        problems: followers
+          .filter(({ name, parked }) => parked > 0 && name !== ACCOUNTS_NAME)
+          .map(parkedProblem),
       };
     },
   },
@@ -24,16 +28,17 @@ export const FOLLOWER_CHECKS: readonly Check[] = [
     stores: 'required',
     isConsequence: true,
     async find(facts) {
-      const [followers, { webhooks }] = await Promise.all([facts.followers(), facts.lists()]);
-      const idle = followers.filter((follower) => isIdle(follower, webhooks.length));
+      const [followers, { webhooks }] = await Promise.all([facts.followers(), facts.accounts()]);
+      const idle = followers.filter((follower) => isIdle(follower, webhooks));
       return {
         detail: eachOf(followers, ({ holder }) => holder ?? 'nothing to do yet'),
-        problems: idle.map(({ name }) =>
-          act(`no running process has the role ${roleOf(name)}, so nothing follows the log for ${name}`, {
-            id: `follower-${name}-idle`,
-            words: ['serve', '--role', roleOf(name)],
-          }),
-        ),
+        problems: idle.map(({ name }) => {
+          const role = roleOf(name);
+          const who = role === null ? 'no process is running' : `no running process has the role ${role}`;
+          const words = role === null ? ['serve'] : ['serve', '--role', role];
+          const text = `${who}, so nothing follows the log for ${name}`;
+          return act(text, { id: `follower-${name}-idle`, words });
+        }),
       };
     },
   },
@@ -92,7 +97,10 @@ export const FOLLOWER_CHECKS: readonly Check[] = [
 
 /** True if nobody works on a follower that has, or had, work to do. */
 function isIdle({ name, holder, lag_events, position }: FollowerStatus, webhooks: number): boolean {
-  return holder === null && (lag_events !== 0 || position > 0 || (name !== VIEW_NAME && webhooks > 0));
+  return (
+    holder === null &&
+    (lag_events !== 0 || position > 0 || (name !== VIEW_NAME && name !== ACCOUNTS_NAME && webhooks > 0))
+  );
 }
 
 function eachOf(

@@ -1,4 +1,3 @@
-import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import { findMasterKeys, type MasterKeyIdentity, otherKeyFile } from '../../accounts/master-key.ts';
 import type { RecordedMasterKey } from '../../event-store/operations.ts';
 import { mayHaveHad, recordedMasterKeys } from '../../service/stores/store-binding.ts';
@@ -8,25 +7,27 @@ import { type Finding, right, wrong } from './check.ts';
 import type { Facts } from './facts.ts';
 
 /** Checks that no master key is missing which webhook secrets need, and names those that can be removed. */
-export async function checkMasterKeys({ config, store, directory }: Facts): Promise<Finding> {
-  return judgeMasterKeys(await directory(), findMasterKeys(config)?.identities() ?? [], {
+export async function checkMasterKeys({ config, store, rows }: Facts): Promise<Finding> {
+  const accounts = await rows();
+  if (accounts === undefined) return right('not checked: the next start makes the rows of accounts');
+  const counts = await secretsByMasterKey(accounts);
+  return judgeMasterKeys(counts, findMasterKeys(config)?.identities() ?? [], {
     recorded: await recordedMasterKeys(await store()),
     otherFile: otherKeyFile(config),
   });
 }
 
 /**
- * A key can be removed if it encrypts nothing and is older than the first. A newer one that encrypts nothing is about to
+ * Judges by the number of webhook secrets of each master key. A key can be removed if it encrypts nothing and is older than the first. A newer one that encrypts nothing is about to
  * become the first. `recorded` are the keys of the store in their order. `otherFile` is a `master.key` whose key is not
  * given, which a process without FUEL_MASTER_KEY would use.
  */
 export function judgeMasterKeys(
-  directory: Pick<Directory, 'accounts'>,
+  counts: ReadonlyMap<string, number>,
   given: readonly MasterKeyIdentity[],
   known: { readonly recorded: readonly RecordedMasterKey[]; readonly otherFile: string | undefined },
 ): Finding {
   const { recorded, otherFile } = known;
-  const counts = secretsByMasterKey(directory);
   const missing = [...counts].filter(([id]) => !given.some(({ master_key_id }) => master_key_id === id));
   const named = (keys: typeof missing): string =>
     some(keys.map(([id, count]) => `master key ${id} of ${counted(count, 'webhook secret')}`));

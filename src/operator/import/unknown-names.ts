@@ -1,5 +1,6 @@
-import { loadAccounts } from '../../accounts/directory/load-directory.ts';
-import type { EventStore } from '../../event-store/event-store.ts';
+import { accessRows } from '../../accounts/rows/read-rows.ts';
+import { ACCOUNTS } from '../../accounts/rows/tables.ts';
+import type { Tables } from '../../tables/tables.ts';
 
 /** The accounts and corporates that records name. */
 export class NamedCorporates {
@@ -10,17 +11,17 @@ export class NamedCorporates {
     this.#named.set(accountId, corporates.add(corporateId));
   }
 
-  /** The names that the directory lacks, in ascending order. Customers can't ask for what they name. */
-  async unknown(store: Pick<EventStore, 'readStream' | 'readStreams'>): Promise<UnknownNames> {
-    const accounts: number[] = [];
-    const corporates: { account: number; corporate: number }[] = [];
+  /** The names that the rows of accounts lack, in ascending order. Customers can't ask for what they name. */
+  async unknown(tables: Pick<Tables, 'get'>): Promise<UnknownNames> {
     const ids = [...this.#named.keys()].sort((a, b) => a - b);
-    for await (const [account, entry] of loadAccounts(store, ids)) {
-      if (entry === undefined) accounts.push(account);
-      for (const corporate of [...(this.#named.get(account) ?? [])].sort((a, b) => a - b))
-        if (entry?.account?.corporates.has(corporate) === false) corporates.push({ account, corporate });
+    const opened = new Set((await tables.get(ACCOUNTS, ids, ['id'])).map(({ id }) => id));
+    const corporates: { account: number; corporate: number }[] = [];
+    for (const account of ids.filter((id) => opened.has(id))) {
+      const named = [...(this.#named.get(account) ?? [])].sort((a, b) => a - b);
+      const known = (await accessRows(tables).members(account, { groups: [], corporates: named })).corporates;
+      for (const corporate of named) if (!known.has(corporate)) corporates.push({ account, corporate });
     }
-    return { accounts, corporates };
+    return { accounts: ids.filter((id) => !opened.has(id)), corporates };
   }
 }
 

@@ -1,10 +1,13 @@
 import { type AccountWriter, changeAccount } from '../../accounts/change-account.ts';
-import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import type { MasterKeys } from '../../accounts/master-key.ts';
+import { keyIn } from '../../accounts/rows/rows-of.ts';
+import { everySecret, masterKeysInUse } from '../../accounts/rows/stored-account.ts';
+import { KEYS, type KeyRow } from '../../accounts/rows/tables.ts';
 import { FuelError } from '../../base/errors.ts';
-import type { Account, AccountKey } from '../../domain/account.ts';
+import type { Account } from '../../domain/account.ts';
 import type { Ciphertext } from '../../domain/account-events.ts';
 import type { WebhookCommand } from '../../domain/webhook-commands.ts';
+import type { Tables } from '../../tables/tables.ts';
 
 /** Numbers of webhook secrets. A key has at most one, even if it is switched off or its webhook was removed. */
 export interface RewrapCounts {
@@ -14,28 +17,27 @@ export interface RewrapCounts {
 }
 
 export interface RewrapOptions {
-  readonly directory: Pick<Directory, 'accounts'>;
+  readonly accounts: Pick<Tables, 'find' | 'firsts'>;
   readonly masterKeys: MasterKeys;
   readonly onUnreadable: (prefix: string, reason: string) => void;
   readonly onProgress: (counts: RewrapCounts) => void;
-  /** Ends the work between two accounts. It can be repeated. */
+  /** Ends the work between two keys. It can be repeated. */
   readonly signal: AbortSignal;
 }
 
 type RewrapCommand = Extract<WebhookCommand, { type: 'RewrapWebhookSecret' }>;
 
-interface KeptSecret {
-  readonly prefix: string;
-  readonly secret: Ciphertext;
-}
+/** The most secrets that are counted. */
+const MAX_COUNTED = 100_000;
 
 /** The number of webhook secrets that are encrypted with each master key, by its id. A key with any is still needed. */
-export function secretsByMasterKey(directory: Pick<Directory, 'accounts'>): Map<string, number> {
+export async function secretsByMasterKey(
+  accounts: Pick<Tables, 'firsts' | 'count'>,
+): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
-  for (const { keys } of directory.accounts()) {
-    for (const { secret } of secretsOf(keys)) {
-      counts.set(secret.master_key_id, (counts.get(secret.master_key_id) ?? 0) + 1);
-    }
+  for (const id of await masterKeysInUse(accounts)) {
+    const selection = { index: 'by_master_key', equals: { master_key: id } } as const;
+    counts.set(id, await accounts.count(KEYS, selection, MAX_COUNTED));
   }
   return counts;
 }
@@ -46,33 +48,42 @@ export function secretsByMasterKey(directory: Pick<Directory, 'accounts'>): Map<
  * harm, since each change is decided on the account's present state.
  */
 export async function rewrapSecrets(writer: AccountWriter, options: RewrapOptions): Promise<RewrapCounts> {
-  const { directory, masterKeys, onUnreadable, onProgress, signal } = options;
+  const { accounts, masterKeys, onProgress, signal } = options;
   const counts = { rewrapped: 0, unchanged: 0, unreadable: 0 };
-  for (const { id: accountId, keys, unreadable } of directory.accounts()) {
-    if (signal.aborted) break;
-    const commands: RewrapCommand[] = [];
-    for (const { prefix, secret } of secretsOf(keys)) {
-      const read =
-        unreadable === null
-          ? readSecret(masterKeys, prefix, secret)
-          : { fault: `its account ${accountId} can't be read: ${unreadable.reason}` };
-      if ('fault' in read) {
-        counts.unreadable += 1;
-        onUnreadable(prefix, read.fault);
-      } else if (masterKeys.isCurrent(secret)) counts.unchanged += 1;
-      else {
-        const rewrapped = masterKeys.encryptSecret({ prefix, secret: read.text });
-        commands.push({ type: 'RewrapWebhookSecret', accountId, prefix, secret: rewrapped });
-      }
+  const [first] = masterKeys.identities();
+  const isFirst = (id: string): boolean => id === first?.master_key_id;
+  // The first key's secrets come first, so that none is counted again after it was re-encrypted.
+  const ids = (await masterKeysInUse(accounts)).sort((a, b) => Number(isFirst(b)) - Number(isFirst(a)));
+  for (const id of ids)
+    for await (const row of everySecret(accounts, id)) {
+      if (signal.aborted) return counts;
+      counts[await rewrap(writer, row, options)] += 1;
+      onProgress(counts);
     }
-    if (commands.length > 0) {
-      const done = await changeAccount(writer, accountId, commands);
-      for (const command of commands)
-        counts[isRecorded(command, done.account) ? 'rewrapped' : 'unchanged'] += 1;
-    }
-    onProgress(counts);
-  }
   return counts;
+}
+
+async function rewrap(
+  writer: AccountWriter,
+  row: KeyRow,
+  { masterKeys, onUnreadable }: RewrapOptions,
+): Promise<keyof RewrapCounts> {
+  const { prefix, account_id: accountId, unreadable } = row;
+  const { webhookSecret } = keyIn(row);
+  if (webhookSecret === null) return 'unchanged';
+  const read =
+    unreadable === null
+      ? readSecret(masterKeys, prefix, webhookSecret)
+      : { fault: `its account ${accountId} can't be read: ${unreadable}` };
+  if ('fault' in read) {
+    onUnreadable(prefix, read.fault);
+    return 'unreadable';
+  }
+  if (masterKeys.isCurrent(webhookSecret)) return 'unchanged';
+  const secret = masterKeys.encryptSecret({ prefix, secret: read.text });
+  const command: RewrapCommand = { type: 'RewrapWebhookSecret', accountId, prefix, secret };
+  const { account } = await changeAccount(writer, accountId, [command]);
+  return isRecorded(command, account) ? 'rewrapped' : 'unchanged';
 }
 
 function readSecret(
@@ -91,10 +102,4 @@ function readSecret(
 /** False if another rewrap was first. */
 function isRecorded({ prefix, secret }: RewrapCommand, account: Account): boolean {
   return account.keys.get(prefix)?.webhookSecret?.nonce === secret.nonce;
-}
-
-function* secretsOf(keys: ReadonlyMap<string, AccountKey> | undefined): Generator<KeptSecret> {
-  for (const { prefix, webhookSecret } of keys?.values() ?? []) {
-    if (webhookSecret !== null) yield { prefix, secret: webhookSecret };
-  }
 }

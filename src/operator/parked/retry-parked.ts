@@ -1,3 +1,5 @@
+import { unreadableAccounts } from '../../accounts/rows/stored-account.ts';
+import { ACCOUNTS } from '../../accounts/rows/tables.ts';
 import type { Clock } from '../../base/clock.ts';
 import { type Coordination, PROCESS_MAX_AGE_MS } from '../../base/coordination/coordination.ts';
 import { transactionIdOf } from '../../domain/transaction-events.ts';
@@ -9,6 +11,9 @@ import { notSkipped } from '../../event-store/skipped-events.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import { DELIVERIES_GROUP } from '../../push/fan-out/run-fan-out.ts';
+import { ACCOUNTS_NAME } from '../../service/ops/followers.ts';
+import type { Tables } from '../../tables/tables.ts';
+import { refoldAccounts } from '../accounts/verify-accounts.ts';
 import { repairRow } from '../verify/repair-view.ts';
 
 /**
@@ -44,6 +49,30 @@ export async function retryParked(
     if (only !== undefined) return counts;
     after = last;
   }
+}
+
+/**
+ * Folds again the accounts that can't be read: all, or the one with the event at position `only`. What still can't be applied
+ * leaves its account unreadable. Records `ParkedRetried`.
+ */
+export async function retryAccounts(
+  store: EventStore,
+  tables: Tables,
+  options: { readonly only: number | undefined; readonly author: Author; readonly clock: Clock },
+): Promise<{ readonly retried: number; readonly still_parked: number }> {
+  const { only } = options;
+  const rows = (await Array.fromAsync(unreadableAccounts(tables))).filter(
+    ({ unreadable_at: position }) => only === undefined || position === only,
+  );
+  const ids = rows.map(({ id }) => id);
+  await refoldAccounts(ids, { store, tables });
+  const positions = rows.flatMap(({ unreadable_at: position }) => position ?? []);
+  if (positions.length > 0) {
+    const data = { projection: ACCOUNTS_NAME, positions };
+    await recordOperations(store, [{ type: 'ParkedRetried', data }], options);
+  }
+  const after = await tables.get(ACCOUNTS, ids, ['unreadable']);
+  return { retried: rows.length, still_parked: after.filter(({ unreadable }) => unreadable !== null).length };
 }
 
 /**

@@ -1,14 +1,18 @@
 import { schedule as cron } from 'node-cron';
+import { accountIds } from '../../accounts/rows/stored-account.ts';
 import { retentionMs } from '../../base/config/config.ts';
 import type { Coordination } from '../../base/coordination/coordination.ts';
-import { isUnavailable } from '../../base/errors.ts';
+import { FuelError, isUnavailable } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { gently } from '../../base/pause.ts';
 import { world } from '../../base/world.ts';
 import type { RunningProcess } from '../../service/service.ts';
+import { type VerifyAccountsOptions, verifyAccounts } from '../accounts/verify-accounts.ts';
 import { proveLog } from '../audit/prove-log.ts';
-import { type Repaired, verifyLastDays } from '../verify/verify-last-days.ts';
+import { type Night, verifyLastDays, WHERE } from '../verify/verify-last-days.ts';
 
+/** The most accounts that a log line names. */
+const MAX_NAMED = 20;
 const LEASE = 'agreement';
 /** The lease is kept after the work is done, so that only one of several processes verifies each night. */
 const LEASE_MS = 6 * 3_600_000;
@@ -21,8 +25,8 @@ export interface NightlyOptions {
   readonly holder: string;
   readonly log: Log;
   /** Verifies and repairs. It stops when the signal aborts. */
-  readonly verify: (signal: AbortSignal) => Promise<Repaired>;
-  readonly onRepaired: (repaired: Repaired) => void;
+  readonly verify: (signal: AbortSignal) => Promise<Night>;
+  readonly onRepaired: (repaired: Night) => void;
   readonly schedule?: Schedule | undefined;
 }
 
@@ -60,29 +64,45 @@ async function verifyOnce(options: NightlyOptions, signal: AbortSignal): Promise
 }
 
 /**
- * Verifies once and proves what was sealed since the last time. It uses at most half of the main thread, in steps of a few
+ * Verifies the last two days and all accounts, and proves what was sealed since the last time. It uses at most half of the main thread, in steps of a few
  * milliseconds. Rejects when the signal aborts.
  */
 export async function verifyNight(
-  {
-    engines,
-    config,
-    directory,
-    clock,
-    log,
-  }: Pick<RunningProcess, 'engines' | 'config' | 'directory' | 'clock' | 'log'>,
+  { engines, config, clock, log }: Pick<RunningProcess, 'engines' | 'config' | 'clock' | 'log'>,
   signal: AbortSignal,
-): Promise<Repaired> {
+): Promise<Night> {
   const author = { actor: 'system', command: 'nightly verification' };
   const work = { store: engines.store(), clock, log, author, signal, rest: gently(signal) };
+  const tables = engines.accounts();
+  const accounts = await verifyAllAccounts({ ...work, tables });
   const repaired = await verifyLastDays({
     ...work,
     view: () => engines.view(),
     queue: () => engines.queue(),
-    accountIds: Iterator.from(directory.accounts()).map(({ id }) => id),
+    accountIds: accountIds(tables),
     environment: config.FUEL_ENVIRONMENT,
     retentionMs: retentionMs(config),
   });
   await proveLog({ ...work, config });
-  return repaired;
+  return { ...repaired, accounts };
+}
+
+/** Returns how many accounts were repaired. Rows that are being made are verified the next night. */
+async function verifyAllAccounts({
+  log,
+  ...options
+}: Omit<VerifyAccountsOptions, 'repair'> & { readonly log: Log }): Promise<number> {
+  try {
+    const { checked, differences, remaining } = await verifyAccounts({ ...options, repair: true });
+    const found = { checked, repaired: differences.length - remaining.length, left: remaining.length };
+    const which = differences.slice(0, MAX_NAMED).map(({ accountId }) => accountId);
+    if (differences.length === 0)
+      log.info(found, 'verified the rows of accounts: they are what the events call for');
+    else log.error({ ...found, accounts: which }, `rows of accounts differed from the events: ${WHERE}`);
+    return found.repaired;
+  } catch (error) {
+    if (!(error instanceof FuelError) || error.code !== 'REFUSED') throw error;
+    log.warn({ reason: error.message }, 'the rows of accounts could not be verified; trying next night');
+    return 0;
+  }
 }

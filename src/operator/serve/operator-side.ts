@@ -27,8 +27,8 @@ export function operatorSide(config: Config, clock: Clock, schedule?: Schedule):
         verify: (signal) => verifyNight(running, signal),
         onRepaired(repaired) {
           lastProof = { atMs: clock.now(), ...repaired };
-          metrics.agreementRepairs.inc({ what: 'view' }, repaired.view);
-          metrics.agreementRepairs.inc({ what: 'deliveries' }, repaired.deliveries);
+          for (const what of ['accounts', 'view', 'deliveries'] as const)
+            metrics.agreementRepairs.inc({ what }, repaired[what]);
         },
       });
       parts.add('nightly verification', nightly);

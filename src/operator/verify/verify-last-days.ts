@@ -11,14 +11,14 @@ const DAYS_MS = 2 * DAY_MS;
 /** How far the clocks of commands, by which transactions are judged, may be from that of the store, which finds the start. */
 const CLOCK_SKEW_MS = 3_600_000;
 const STEP = 500;
-const WHERE = 'see "fuel verify" in docs/operations/watching.md';
+export const WHERE = 'see "fuel verify" in docs/operations/watching.md';
 
 export interface VerifyLastDaysOptions
   extends Pick<
     VerifyOptions,
     'store' | 'view' | 'queue' | 'clock' | 'environment' | 'retentionMs' | 'author' | 'rest' | 'settleMs'
   > {
-  readonly accountIds: Iterable<number>;
+  readonly accountIds: Iterable<number> | AsyncIterable<number>;
   readonly log: Log;
   readonly signal: AbortSignal;
 }
@@ -28,6 +28,11 @@ export interface Repaired {
   readonly view: number;
   readonly deliveries: number;
   readonly damage: readonly Damage[];
+}
+
+/** What a night repaired, with the number of accounts. */
+export interface Night extends Repaired {
+  readonly accounts: number;
 }
 
 /**

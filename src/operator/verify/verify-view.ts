@@ -21,7 +21,7 @@ export interface ViewSideOptions extends VerifyScope {
    * If only a part of the log is read, the accounts whose pages since `sinceMs` are searched for rows without events.
    * Otherwise the whole view is searched.
    */
-  readonly pagesOf?: Iterable<number> | undefined;
+  readonly pagesOf?: Iterable<number> | AsyncIterable<number> | undefined;
 }
 
 export interface ViewDifference {
@@ -108,7 +108,7 @@ export class ViewSide implements Side {
       return;
     }
     const fromMs = pagesOf === undefined ? EARLIEST_MS : (sinceMs ?? EARLIEST_MS);
-    for (const id of accounts) {
+    for await (const id of accounts) {
       const query = { accountId: id, fromMs, toMs: LATEST_MS, statuses: VISIBLE_STATUSES };
       for await (const rows of listPages(view, query, ROWS)) yield rows.map((row) => row.id);
     }

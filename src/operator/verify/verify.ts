@@ -34,7 +34,7 @@ export interface VerifyOptions {
    */
   readonly lostLog: 'refuse' | 'leave out' | 'rebuild';
   /** Set to read a part of the log: where it begins, and the accounts whose rows are searched for some without events. */
-  readonly part?: { readonly after: Position; readonly accountIds: Iterable<number> };
+  readonly part?: { readonly after: Position; readonly accountIds: Iterable<number> | AsyncIterable<number> };
   readonly settleMs?: number | undefined;
   readonly rest?: Rest | undefined;
   readonly signal?: AbortSignal | undefined;

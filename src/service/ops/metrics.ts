@@ -67,11 +67,11 @@ export function createMetrics() {
 function agreementRepairs(registry: Registry): Counter<'what'> {
   const repairs = new Counter({
     name: 'fuel_agreement_repairs_total',
-    help: 'Rows of the view, and deliveries, that the nightly verification repaired: something other than the service changed them, or the service has a fault.',
+    help: 'Accounts, rows of the view, and deliveries that the nightly verification repaired: something other than the service changed them, or the service has a fault.',
     labelNames: ['what'],
     registers: [registry],
   });
-  for (const what of ['view', 'deliveries']) repairs.inc({ what }, 0); // shown before the first repair
+  for (const what of ['accounts', 'view', 'deliveries']) repairs.inc({ what }, 0); // shown before the first repair
   return repairs;
 }
 

@@ -1,5 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Directory } from '../../accounts/directory/fold/directory.ts';
+import { ACCOUNTS, KEYS } from '../../accounts/rows/tables.ts';
 import { errorKind } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { aborted, pause } from '../../base/pause.ts';
@@ -11,6 +12,7 @@ import { operationsOf } from '../../event-store/operations.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import { type StuckWebhook, StuckWebhooks } from '../../push/health/stuck-webhooks.ts';
 import type { Backlog, DeliveryReads } from '../../push/queue/delivery-queue.ts';
+import type { Tables } from '../../tables/tables.ts';
 import { FOLLOWERS, type Follower, type FollowerReads, progressOf, secondsBehind } from './followers.ts';
 
 /** How often the stores are read, however often the metrics are scraped. */
@@ -27,6 +29,8 @@ export const SHARED = 'Shared, the same in every process:';
 export interface SharedFigureParts extends FollowerReads {
   readonly queue: Pick<DeliveryReads, 'backlog' | 'dueLanes' | 'askedToWaitUntil'>;
   readonly directory: Directory;
+  /** The tables with the rows of accounts. */
+  readonly accounts: Pick<Tables, 'get' | 'find' | 'count'>;
   readonly environment: Environment;
   /** True if `fuel store backup` copies the events. Servers are backed up with their own tools. */
   readonly isBackedUp: boolean;
@@ -46,10 +50,17 @@ type Figures<T> = Readonly<Record<string, readonly [help: string, of: (read: T) 
 type FollowerFigures = GroupStatus & { readonly lag: number; readonly head: number };
 
 const COUNTED = `counted up to ${MAX_BACKLOG_COUNTED}`;
-const OF_DIRECTORY: Figures<Directory['counts']> = {
-  fuel_webhooks_disabled: ['webhooks of active keys that are switched off.', (of) => of.disabledWebhooks],
+interface AccountCounts {
+  readonly disabledWebhooks: number;
+  readonly unreadable: number;
+}
+const OF_ACCOUNTS: Figures<AccountCounts> = {
+  fuel_webhooks_disabled: [
+    `webhooks of active keys that are switched off, ${COUNTED}.`,
+    (of) => of.disabledWebhooks,
+  ],
   fuel_accounts_unreadable: [
-    'accounts that are not served because one of their events can’t be read.',
+    `accounts that are not served because one of their events can’t be read, ${COUNTED}.`,
     (of) => of.unreadable,
   ],
 };
@@ -102,7 +113,7 @@ const OF_TIMES: Figures<LastTimes> = {
 };
 /** Gauges of what the stores hold. They are NaN until they are read, and while their engine is unavailable. */
 export function sharedFigures(registry: Registry) {
-  const showDirectory = gauges(registry, OF_DIRECTORY);
+  const showAccounts = gauges(registry, OF_ACCOUNTS);
   const showBacklog = gauges(registry, OF_BACKLOG);
   const showStuck = gauges(registry, OF_STUCK);
   const showFollower = gauges(registry, OF_FOLLOWER, ['follower']);
@@ -113,8 +124,8 @@ export function sharedFigures(registry: Registry) {
 
   async function read(parts: SharedFigureParts, signal: AbortSignal): Promise<void> {
     const until = AbortSignal.any([signal, world.timeoutSignal(MAX_READ_MS)]);
-    const { queue, log, directory, clock } = parts;
-    showDirectory(directory.counts);
+    const { queue, log, clock } = parts;
+    showAccounts(await known(countAccounts(parts), log, 'accounts'));
     showTimes(await known(lastTimes(parts), log, 'operations'));
     stuckWebhooks ??= new StuckWebhooks(parts);
     const lag: Record<string, number> = {};
@@ -164,6 +175,14 @@ function gauges<T, L extends string = never>(registry: Registry, figures: Figure
   return (read: T | undefined, labels?: Record<L, string>): void => {
     for (const { gauge, of } of made) gauge.set({ ...labels }, read === undefined ? Number.NaN : of(read));
   };
+}
+
+async function countAccounts({ accounts }: Pick<SharedFigureParts, 'accounts'>): Promise<AccountCounts> {
+  const [disabledWebhooks, unreadable] = await Promise.all([
+    accounts.count(KEYS, { index: 'by_disabled' }, MAX_BACKLOG_COUNTED),
+    accounts.count(ACCOUNTS, { index: 'by_unreadable' }, MAX_BACKLOG_COUNTED),
+  ]);
+  return { disabledWebhooks, unreadable };
 }
 
 async function lastTimes({ store, isBackedUp }: SharedFigureParts): Promise<LastTimes> {

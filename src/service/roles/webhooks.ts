@@ -40,7 +40,7 @@ export async function webhooks(run: Context, started: Started): Promise<void> {
   const until = AbortSignal.any([run.signal, ended.signal]);
   const following = new AbortController(); // ends last, since attempts are judged by the directory until they end
   const parts = createParts(run, { ...started, sender, following: following.signal });
-  const { directory, masterKeys, dispatcher, live, fanOut } = parts;
+  const { masterKeys, dispatcher, live, fanOut } = parts;
   const { config, engines, log } = run;
   const onState = (missing: string | undefined): void => run.report({ kind: 'ready', missing });
   const directoryEnded = live.run();
@@ -48,7 +48,7 @@ export async function webhooks(run: Context, started: Started): Promise<void> {
   try {
     await Promise.race([live.whenCaughtUp, directoryEnded, aborted(until)]);
     if (!until.aborted) {
-      await assertSecretsReadable(engines.store(), directory, { masterKeys, log });
+      await assertSecretsReadable(engines.store(), engines.accounts(), { masterKeys, log });
       // Once before a clock that jumps can have recorded anything.
       const agesNow = () => timeForAges(engines.store(), systemClock);
       await retryWhileUnavailable(agesNow, { log, signal: until, component: 'webhooks' });

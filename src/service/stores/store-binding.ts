@@ -1,10 +1,10 @@
-import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import {
   findMasterKeys,
   type MasterKeyIdentity,
   type MasterKeys,
   openMasterKeys,
 } from '../../accounts/master-key.ts';
+import { everySecret, masterKeysInUse } from '../../accounts/rows/stored-account.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import { FuelError } from '../../base/errors.ts';
@@ -19,6 +19,7 @@ import {
   recordOperations,
 } from '../../event-store/operations.ts';
 import { storeIdentity } from '../../event-store/store-identity.ts';
+import type { Tables } from '../../tables/tables.ts';
 
 /** A message names at most this many keys with unreadable secrets. */
 const MAX_NAMED = 5;
@@ -99,10 +100,10 @@ export async function trustMasterKey(
  */
 export async function assertSecretsReadable(
   store: EventStore,
-  directory: Pick<Directory, 'accounts'>,
+  accounts: Pick<Tables, 'find' | 'firsts'>,
   { masterKeys, log }: { readonly masterKeys: MasterKeys; readonly log: Log },
 ): Promise<void> {
-  const unreadable = unreadableSecrets(directory, masterKeys);
+  const unreadable = await unreadableSecrets(accounts, masterKeys);
   if (unreadable.size === 0) return;
   const { masterKeys: recorded, hasLostKey } = await operationsOf(store);
   for (const [masterKeyId, prefixes] of unreadable) {
@@ -121,18 +122,17 @@ export async function assertSecretsReadable(
 }
 
 /** Returns the prefixes of keys whose webhooks can't be signed for, by the id of the missing master key. */
-function unreadableSecrets(
-  directory: Pick<Directory, 'accounts'>,
+async function unreadableSecrets(
+  accounts: Pick<Tables, 'find' | 'firsts'>,
   masterKeys: MasterKeys,
-): Map<string, string[]> {
+): Promise<Map<string, string[]>> {
   const found = new Map<string, string[]>();
-  for (const entry of directory.accounts()) {
-    if (entry.masterKeys.every((id) => masterKeys.has(id))) continue;
-    for (const { prefix, active, webhook, webhookSecret } of entry.account?.keys.values() ?? []) {
-      if (!active || webhook === null || webhookSecret === null) continue;
-      const { master_key_id: id } = webhookSecret;
-      if (!masterKeys.has(id)) found.set(id, [...(found.get(id) ?? []), prefix]);
-    }
+  for (const id of await masterKeysInUse(accounts)) {
+    if (masterKeys.has(id)) continue;
+    const prefixes: string[] = [];
+    for await (const { prefix, webhook } of everySecret(accounts, id))
+      if (webhook !== null) prefixes.push(prefix);
+    if (prefixes.length > 0) found.set(id, prefixes);
   }
   return found;
 }

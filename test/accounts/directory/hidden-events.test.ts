@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { switchOffUnread } from '../../../src/accounts/change-account.ts';
 import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { LiveDirectory } from '../../../src/accounts/directory/live-directory.ts';
-import { loadDirectory, loadKey } from '../../../src/accounts/directory/load-directory.ts';
+import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
 import type { DomainEvent } from '../../../src/domain/events.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import { keyIssued, opened, PREFIX } from '../../support/accounts/account-samples.ts';
@@ -62,10 +62,10 @@ test('an account of whose events the server hides some is closed, names what to 
 });
 
 test('a key whose account is closed because events are hidden can be switched off, and stays off', async () => {
-  const { store, clock, stored, set, live, isOpen } = await server();
+  const { store, clock, set, live, isOpen } = await server();
   await set({ $tb: 2 });
   await until(() => !isOpen());
-  const { entry, key } = (await loadKey(store, stored, PREFIX)) ?? {};
+  const { entry, key } = live.directory.key(PREFIX) ?? {};
   expect([entry?.id, entry?.unreadable === null, key?.active]).toEqual([7, false, true]);
   const command = { type: 'SwitchKeyOff', accountId: 7, prefix: PREFIX, reason: 'leaked' } as const;
   await switchOffUnread({ store, clock, author }, command);

@@ -14,7 +14,10 @@ const INVALID = { type: 'AccountRenamedTwice', data: { account_id: 7 } };
 function skipping() {
   const m = machine();
   const { store, clock, author } = m;
-  const skip = (position: number) => skipEvent(store, position, { author, reason: 'by hand', clock });
+  const skip = async (position: number) => {
+    const parked = (await store.readStream('account-7')).find((event) => event.position === position);
+    return skipEvent(store, position, { author, reason: 'by hand', clock, parked });
+  };
   const positionOf = async (revision: number): Promise<number> =>
     (await store.readStream('account-7'))[revision]?.position ?? 0;
   return { ...m, skip, positionOf };

@@ -6,6 +6,7 @@ import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import { type FollowerParts, followerStatus, statusOf } from '../../../src/operator/answers/follower.ts';
 import { PROJECTOR_LEASE } from '../../../src/pull/view/projector.ts';
 import { FOLLOWERS } from '../../../src/service/ops/followers.ts';
+import { noRows, rowsAfter } from '../../support/accounts/rows-after.ts';
 import { onFile, openPushStoresWith } from '../../support/deliveries/push-stores.ts';
 import { replacing } from '../../support/interposed.ts';
 import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
@@ -19,7 +20,7 @@ const projectionStatus = (
   clock: FollowerParts['clock'],
 ) => {
   const subscriptions = { status: async () => undefined, parked: async () => [] };
-  return statusOf({ store, view, subscriptions, coordination, clock }, FOLLOWERS[0]);
+  return statusOf({ store, view, subscriptions, coordination, accounts: noRows(clock), clock }, FOLLOWERS[1]);
 };
 
 describe('the status of the transactions view', () => {
@@ -131,9 +132,11 @@ describe('the status of a group', () => {
       return { consumer, next };
     };
     const status = async () => {
-      const lines = await followerStatus({ store, view, subscriptions, coordination, clock });
-      expect(lines.map(({ name }) => name)).toEqual(['transactions', 'deliveries', 'notices']);
-      return { deliveries: lines[1], notices: lines[2] };
+      const lines = await followerStatus({
+        ...{ store, view, subscriptions, coordination, accounts: noRows(clock), clock },
+      });
+      expect(lines.map(({ name }) => name)).toEqual(['accounts', 'transactions', 'deliveries', 'notices']);
+      return { deliveries: lines[2], notices: lines[3] };
     };
     return { ...opened, consume, status };
   }
@@ -175,8 +178,9 @@ test('the status of the notices is their checkpoint, and the holder of their lea
   const opened = await emptyView(openProjection());
   const { store, view, coordination, clock, append } = opened;
   const subscriptions = { status: async () => undefined, parked: async () => [] };
+  const accounts = noRows(clock);
   const status = async () =>
-    (await followerStatus({ store, view, subscriptions, coordination, clock })).find(
+    (await followerStatus({ store, view, subscriptions, coordination, accounts, clock })).find(
       ({ name }) => name === 'notices',
     );
   await append('account-7', { type: 'IntegrationEnabled', data: { account_id: 7 } });
@@ -192,6 +196,14 @@ test('the status of the notices is their checkpoint, and the holder of their lea
     ...none,
     ...{ position, lag_seconds: 3, lag_events: 1, holder: 'this one' },
   });
+});
+
+test('the status of the accounts is the position of their rows, with the accounts that cannot be read', async () => {
+  const { store, view, coordination, clock } = openProjection();
+  const accounts = await rowsAfter({ type: 'AccountOpened', data: {} });
+  const subscriptions = { status: async () => undefined, parked: async () => [] };
+  const [status] = await followerStatus({ store, view, subscriptions, coordination, accounts, clock });
+  expect(status).toMatchObject({ name: 'accounts', position: 1, lag_events: 0, parked: 1, holder: null });
 });
 
 /** Events in batches of a thousand, of which only the times of recording matter. */
@@ -212,9 +224,11 @@ test('a glance finds the same age of the first event that is not done, without c
   await append('transaction-1', confirmed(1));
   clock.advance(4_600);
   await append('transaction-2', confirmed(2));
-  const parts = { ...stores, clock, subscriptions: { status, parked: async () => [] } };
+  const accounts = noRows(clock);
+  const parts = { ...stores, accounts, clock, subscriptions: { status, parked: async () => [] } };
   const counted = await followerStatus(parts);
   expect(counted.map(({ lag_seconds, lag_events }) => [lag_seconds, lag_events])).toEqual([
+    [5, 1],
     [5, 2],
     [0, 0],
     [0, 0],

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { readKeys } from '../../../src/accounts/rows/stored-account.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { laneAttempts, paceShown, readPace, webhookLine } from '../../../src/operator/answers/webhook.ts';
 import type {
@@ -14,7 +15,7 @@ import {
   opened,
   webhookSet,
 } from '../../support/accounts/account-samples.ts';
-import { directoryOf } from '../../support/accounts/directory-of.ts';
+import { rowsAfter } from '../../support/accounts/rows-after.ts';
 import {
   answered,
   attemptOf,
@@ -119,18 +120,18 @@ test('the attempts of a webhook are those of its newest attempted deliveries, ol
   expect(await laneAttempts(queue, 'cccccccccc', all)).toEqual([]);
 });
 
-test('a webhook in a list says since when and why it is switched off or fails', () => {
+test('a webhook in a list says since when and why it is switched off or fails', async () => {
   const start = [opened(), keyIssued(), webhookSet()];
-  const line = (events: readonly AccountEvent[], streak?: LaneStreak) => {
-    const found = directoryOf(...events).key(KEY);
-    return found && webhookLine(found, streak);
+  const line = async (events: readonly AccountEvent[], streak?: LaneStreak) => {
+    const found = (await readKeys(await rowsAfter(...events), [KEY])).get(KEY);
+    return found && webhookLine(found.key, { id: found.accountId, name: 'N' }, streak);
   };
   const streak = { prefix: KEY, failedInARow: 4, failingSinceMs: 10_000, lastAnswers: ['503'] };
   const since = '1970-01-01T00:00:10.000Z';
   const set = { prefix: KEY, account: 7, url: expect.stringMatching(/^https:/), reason: null };
-  expect(line(start)).toMatchObject({ ...set, state: 'active', since: expect.stringMatching(/^2/) });
+  expect(await line(start)).toMatchObject({ ...set, state: 'active', since: expect.stringMatching(/^2/) });
   const failing = { state: 'failing', since, reason: '4 failed in a row; 503' };
-  expect(line(start, streak)).toMatchObject({ ...set, ...failing });
+  expect(await line(start, streak)).toMatchObject({ ...set, ...failing });
   const off = { state: 'disabled', reason: '50 failed' };
-  expect(line([...start, onKey('WebhookDisabled')], streak)).toMatchObject({ ...set, ...off });
+  expect(await line([...start, onKey('WebhookDisabled')], streak)).toMatchObject({ ...set, ...off });
 });

@@ -14,7 +14,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const DAY_MS = 86_400_000;
 const GB = 1e9;
-const NAMES = ['transactions', 'deliveries', 'notices'] as const;
+const NAMES = ['accounts', 'transactions', 'deliveries', 'notices'] as const;
 const FULL = { freeBytes: 0, text: '', isLow: true, refusal: 'the disk of /data is full' };
 const LOW = { ...FULL, refusal: undefined, text: '/data: 0.1 GB free, 1 %' };
 const STREAK = { prefix: PREFIX, failedInARow: 4, failingSinceMs: NOW_MS, lastAnswers: ['503'] };
@@ -30,8 +30,8 @@ function followers(
   }));
 }
 
-/** The lists of accounts that have these. */
-function listsOf({
+/** The figures of accounts that have these. */
+function accountsWith({
   unreadable = [],
   disabled = [],
   webhooks = 0,
@@ -39,16 +39,9 @@ function listsOf({
   readonly unreadable?: readonly number[];
   readonly disabled?: readonly string[];
   readonly webhooks?: number;
-}): Values['lists'] {
-  const refs = (prefixes: readonly string[]) =>
-    prefixes.map((prefix) => ({ accountId: 7, prefix, disabledAtMs: NOW_MS }));
+}): Values['accounts'] {
   const faults = unreadable.map((id) => ({ id, reason: 'event 3 is missing' }));
-  return {
-    accounts: [],
-    unreadable: faults,
-    webhooks: refs(Array(webhooks).fill('x')),
-    disabled: refs(disabled),
-  };
+  return { accounts: 0, unreadable: faults, webhooks, disabledWebhooks: disabled.length, disabled };
 }
 
 const dueSince = (nextDueAtMs: number): Values['backlog'] => ({
@@ -73,7 +66,7 @@ async function overview(given: Given): Promise<readonly string[]> {
 
 const idle = { holder: null };
 const never = { ...idle, position: 0 };
-const allNever = followers({ transactions: never, deliveries: never, notices: never });
+const allNever = followers({ accounts: never, transactions: never, deliveries: never, notices: never });
 
 describe('doctor and the overview judge alike', () => {
   test.each<[string, Given, 'nothing' | 'act' | 'look']>([
@@ -83,6 +76,7 @@ describe('doctor and the overview judge alike', () => {
     ['parked-events', { followers: followers() }, 'nothing'],
     ['parked-events', { followers: followers({ transactions: { parked: 2 } }) }, 'act'],
     ['parked-events', { followers: followers({ deliveries: { parked: 1 } }) }, 'act'],
+    ['parked-events', { followers: followers({ accounts: { parked: 1 } }) }, 'nothing'],
     ['parked-events', { followers: followers({ deliveries: { parked: 1 } }), disk: FULL }, 'act'],
     ['former-views', { formerViews: [] }, 'nothing'],
     ['former-views', { formerViews: [3] }, 'look'],
@@ -91,12 +85,13 @@ describe('doctor and the overview judge alike', () => {
     ['lag', { followers: followers({ notices: { lag_seconds: 61 } }), disk: FULL }, 'nothing'],
     ['consumers', { followers: followers({ deliveries: idle }) }, 'act'],
     ['consumers', { followers: followers({ deliveries: idle }), disk: FULL }, 'nothing'],
+    ['consumers', { followers: followers({ accounts: idle }) }, 'act'],
     ['consumers', { followers: followers({ notices: { ...never, lag_events: 3 } }) }, 'act'],
-    ['consumers', { followers: allNever, lists: listsOf({ webhooks: 0 }) }, 'nothing'],
-    ['consumers', { followers: allNever, lists: listsOf({ webhooks: 1 }) }, 'act'],
-    ['accounts', { lists: listsOf({ unreadable: [] }) }, 'nothing'],
-    ['accounts', { lists: listsOf({ unreadable: [7] }) }, 'act'],
-    ['webhooks', { lists: listsOf({ disabled: [PREFIX] }) }, 'look'],
+    ['consumers', { followers: allNever, accounts: accountsWith({ webhooks: 0 }) }, 'nothing'],
+    ['consumers', { followers: allNever, accounts: accountsWith({ webhooks: 1 }) }, 'act'],
+    ['accounts', { accounts: accountsWith({ unreadable: [] }) }, 'nothing'],
+    ['accounts', { accounts: accountsWith({ unreadable: [7] }) }, 'act'],
+    ['webhooks', { accounts: accountsWith({ disabled: [PREFIX] }) }, 'look'],
     ['webhooks', { failing: [STREAK] }, 'look'],
     ['overdue', { stuck: [STUCK] }, 'act'],
     ['overdue', { stuck: [STUCK], disk: FULL }, 'nothing'],
@@ -128,7 +123,7 @@ describe('what doctor says', () => {
         'no running process has the role webhooks, so nothing follows the log for deliveries',
       do: 'fuel serve --role projector; fuel serve --role webhooks',
     });
-    expect(await doctorSays('accounts', { lists: listsOf({ unreadable: [7] }) })).toMatchObject({
+    expect(await doctorSays('accounts', { accounts: accountsWith({ unreadable: [7] }) })).toMatchObject({
       detail: 'account 7 is not served: event 3 is missing',
       do: expect.stringContaining('fuel account show 7'),
     });
@@ -144,7 +139,8 @@ describe('what doctor says', () => {
   });
 
   test('names webhooks that are switched off, which are the customers’ to repair', async () => {
-    const doctor = (...disabled: string[]) => doctorSays('webhooks', { lists: listsOf({ disabled }) });
+    const doctor = (...disabled: string[]) =>
+      doctorSays('webhooks', { accounts: accountsWith({ disabled }) });
     expect(await doctor(PREFIX)).toMatchObject({
       ok: true,
       detail: `0 webhooks, 1 switched off, 0 failing; deliveries: 0 pending, 0 held; the webhook of key ${PREFIX} is switched off: nothing is sent to it (fuel webhook show ${PREFIX})`,
@@ -166,7 +162,7 @@ describe('what the overview says', () => {
   test('begins with what does not end before somebody acts', async () => {
     const found = await overview({
       followers: followers({ transactions: { parked: 1, unfinished_rebuild_percent: 40 } }),
-      lists: listsOf({ unreadable: [7], disabled: [PREFIX] }),
+      accounts: accountsWith({ unreadable: [7], disabled: [PREFIX] }),
     });
     expect(found.map((text) => text.split(':')[0])).toEqual(['act', 'act', 'look', 'look']);
   });

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 
 import { world } from '../../../src/base/world.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
-import { accountLists } from '../../../src/operator/answers/account.ts';
+import { accountFigures, accountsWithoutContact } from '../../../src/operator/accounts/account-figures.ts';
 import { checkContacts } from '../../../src/operator/checks/accounts.ts';
 import { factReads } from '../../../src/operator/checks/facts.ts';
 import {
@@ -14,6 +14,7 @@ import {
   webhookSet,
 } from '../../support/accounts/account-samples.ts';
 import { directoryOf } from '../../support/accounts/directory-of.ts';
+import { rowsAfter } from '../../support/accounts/rows-after.ts';
 import { factsWith, NOW_MS, said } from '../../support/checks/facts.ts';
 
 const STREAK = { prefix: PREFIX, failedInARow: 4, failingSinceMs: NOW_MS, lastAnswers: ['503'] };
@@ -25,12 +26,13 @@ describe('webhooks', () => {
     type: 'AccountContactsSet',
     data: { account_id: 7, emails: ['a@example.com'] },
   };
-  const lists = (events: readonly AccountEvent[]) =>
-    accountLists({ directory: directoryOf(...events), environment: 'staging' });
 
   test('are wrong if nobody is notified of them', async () => {
-    const check = async (events: readonly AccountEvent[], email?: string) =>
-      said(checkContacts(await lists(events), email));
+    const check = async (events: readonly AccountEvent[], email?: string) => {
+      const rows = await rowsAfter(...events);
+      const { webhooks } = await accountFigures(rows);
+      return said(checkContacts(webhooks, email ?? (await accountsWithoutContact(rows))));
+    };
     expect(await check(start)).toEqual({
       ok: false,
       detail: 'nobody is notified of failing webhooks of 1 account: 7',
@@ -61,12 +63,12 @@ describe('webhooks', () => {
   });
 
   test('that fail are a problem unless they are switched off already', async () => {
-    const failing = (...events: readonly AccountEvent[]) =>
-      factReads({
-        ...factsWith(),
-        find: async () => ({ failingLanes: async () => [STREAK] }) as never,
-        directory: async () => directoryOf(...events),
-      }).failing();
+    const failing = async (...events: readonly AccountEvent[]) => {
+      const rows = await rowsAfter(...events);
+      const queue = { failingLanes: async () => [STREAK] };
+      const find = async () => queue as never;
+      return factReads({ ...factsWith(), find, rows: async () => rows }).failing();
+    };
     expect(await failing(...start)).toEqual([STREAK]);
     expect(await failing(...start, onKey('WebhookDisabled'))).toEqual([]);
     expect(await failing()).toEqual([]);

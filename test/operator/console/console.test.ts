@@ -1,7 +1,6 @@
 import { connect } from 'node:net';
 import { text as textOf } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import { createConsole } from '../../../src/operator/console/console.ts';
 import type { ConsoleParts } from '../../../src/operator/console/figures/console-parts.ts';
@@ -9,7 +8,7 @@ import { AttemptHistory } from '../../../src/operator/console/figures/history.ts
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import { createOpsServer } from '../../../src/service/ops/ops-server.ts';
 import { keyIssued, opened, PREFIX } from '../../support/accounts/account-samples.ts';
-import { directoryOf } from '../../support/accounts/directory-of.ts';
+import { rowsAfter } from '../../support/accounts/rows-after.ts';
 import { ask } from '../../support/ops/ask-page.ts';
 import { memoryLog } from '../../support/service/api.ts';
 
@@ -132,12 +131,13 @@ describe('the console while no store answers', () => {
     view: { checkpoint: away, countParked: away, parked: away, find: away, leaving: away },
     subscriptions: { status: away },
     coordination: { holder: away, live: away, checkpoint: away },
+    accounts: { get: away, find: away, count: away },
     queue: { backlog: away, dueLanes: away, find: away, failingLanes: away, page: away },
   };
   const opened = Object.entries(stores).map(([name, store]) => [name, () => store]);
   const unavailable = {
     ...{ environment: 'staging', clock: { now: Date.now }, id: 'one', roles: ['webhooks'], ...stores },
-    ...{ directory: new Directory(), attempts: new AttemptHistory(), readings: [] },
+    ...{ attempts: new AttemptHistory(), readings: [] },
     config: { FUEL_ENVIRONMENT: 'staging' },
     engines: {
       ...{ remote: [{ name: 'mongodb' }], embedded: [], state: async () => 'current' },
@@ -182,7 +182,7 @@ test('a key is shown while what it was used for cannot be read', async () => {
   const lost = () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'the log is away'));
   console.serve({
     ...{ environment: 'staging', clock: { now: Date.now } },
-    directory: directoryOf(opened(), keyIssued()),
+    accounts: await rowsAfter(opened(), keyIssued()),
     store: { readStream: async () => [] },
     queue: { health: lost, backlog: lost, attempts: lost, pace: lost },
     engines: {
@@ -201,9 +201,12 @@ test('a key is shown while what it was used for cannot be read', async () => {
 test('a parameter that the page does not know does not make another page', async () => {
   const { console, url } = await start();
   const made: number[] = [];
-  const account = (id: number): undefined => void made.push(id);
-  const directory = { account } as unknown as ConsoleParts['directory'];
-  console.serve({ clock: { now: Date.now }, directory, config: {} } as ConsoleParts);
+  const get = async (_: unknown, ids: number[]) => {
+    made.push(...ids);
+    return [];
+  };
+  const accounts = { get } as unknown as ConsoleParts['accounts'];
+  console.serve({ clock: { now: Date.now }, accounts, config: {} } as ConsoleParts);
   for (let at = 0; at < 5; at++) await ask(`${url}/accounts/5?again=${at}`);
   expect(made).toEqual([5]);
 });

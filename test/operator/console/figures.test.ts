@@ -1,13 +1,21 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
+import { accountFigures } from '../../../src/operator/accounts/account-figures.ts';
 import { known, shared } from '../../../src/operator/console/figures/known.ts';
 import { render } from '../../../src/operator/console/html/html.ts';
 import type { PageContext } from '../../../src/operator/console/html/layout.ts';
 import { keyPage } from '../../../src/operator/console/pages/key.ts';
 import { webhooksPage } from '../../../src/operator/console/pages/webhooks.ts';
 import type { Table } from '../../../src/operator/print/document.ts';
-import { keyIssued, opened, PREFIX, rateSet, webhookSet } from '../../support/accounts/account-samples.ts';
-import { directoryOf } from '../../support/accounts/directory-of.ts';
+import {
+  keyIssued,
+  onKey,
+  opened,
+  PREFIX,
+  rateSet,
+  webhookSet,
+} from '../../support/accounts/account-samples.ts';
+import { rowsAfter } from '../../support/accounts/rows-after.ts';
 import { answered, claimOptions, newDelivery, retryAt } from '../../support/deliveries/deliveries.ts';
 import { queueInMemory } from '../../support/deliveries/open-queue.ts';
 import { MemoryStores } from '../../support/engines/memory-stores.ts';
@@ -17,22 +25,27 @@ const NOW_MS = Date.parse('2026-09-10T00:00:00.000Z');
 const withWebhook = [opened(), keyIssued(), webhookSet()] as const;
 
 test('webhooks are listed in pages: those that are switched off, those that fail, then the others', async () => {
-  const refs = (atMs: number | null, ...names: readonly string[]) =>
-    names.map((prefix) => ({ accountId: 7, prefix, disabledAtMs: atMs }));
-  const others = Array.from({ length: 60 }, (_, n) => `other${n}`);
-  const disabled = refs(NOW_MS, 'off', 'out');
-  const lists = { webhooks: [...disabled, ...refs(null, 'bad', ...others)], disabled };
+  const on = (prefix: string) => [keyIssued({ prefix }), webhookSet({ prefix })];
+  const off = (prefix: string) => {
+    const { type, data } = onKey('WebhookDisabled');
+    return [...on(prefix), { type, data: { ...data, prefix } }];
+  };
+  const others = Array.from({ length: 60 }, (_, n) => `other${n + 10}`);
+  const accounts = await rowsAfter(opened(), ...[...others, 'bad'].flatMap(on), ...off('out'), ...off('off'));
   const failing = [{ prefix: 'bad', failedInARow: 1, failingSinceMs: NOW_MS, lastAnswers: [] }];
-  const figures = { lists: async () => ({ value: lists }), failing: async () => ({ value: failing }) };
-  const key = (prefix: string) => ({ key: { prefix, webhook: null }, entry: { id: 7 } });
+  const figures = {
+    accounts: async () => ({ value: await accountFigures(accounts) }),
+    failing: async () => ({ value: failing }),
+  };
   const listed = async (query: PageContext['query']) => {
-    const page = await webhooksPage({ parts: { directory: { key } }, figures, query } as never);
+    const page = await webhooksPage({ parts: { accounts }, figures, query } as never);
     const list = page.parts.find((part) => part !== null && 'rows' in part) as Table | undefined;
     return list?.rows.map(({ id }) => id.replace('webhooks-', ''));
   };
   expect(await listed({})).toEqual(['off', 'out', 'bad', ...others.slice(0, 47)]);
-  expect(await listed({ after: 'other46' })).toEqual(others.slice(47));
-  expect(await listed({ state: 'active', after: 'other49' })).toEqual(others.slice(50));
+  expect(await listed({ after: 'other56' })).toEqual(others.slice(47));
+  expect(await listed({ state: 'active', after: 'other59' })).toEqual(others.slice(50));
+  expect(await listed({ after: 'gone' })).toEqual(['off', 'out', 'bad', ...others.slice(0, 47)]);
   expect(await listed({ state: 'failing' })).toEqual(['bad']);
 });
 
@@ -49,7 +62,7 @@ test('the page of a webhook shows its rate, its waiting deliveries and how long 
   await queue.report([retryAt(first, NOW_MS - 500, NOW_MS + 60_000, answered(429, '20'))]);
   const store = { readStream: async () => [] };
   const engines = { requests: () => ({ lastUses: async () => new Map() }) };
-  const parts = { directory: directoryOf(...withWebhook, rateSet(20)), queue, store, clock, engines };
+  const parts = { accounts: await rowsAfter(...withWebhook, rateSet(20)), queue, store, clock, engines };
   const page = await keyPage({ parts, name: PREFIX } as unknown as PageContext);
   const text = page.parts.flatMap((part) => (part !== null && 'type' in part ? render(part) : [])).join('');
   for (const [name, value] of [

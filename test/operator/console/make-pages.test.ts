@@ -1,5 +1,4 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { ConsoleParts } from '../../../src/operator/console/figures/console-parts.ts';
 import { AttemptHistory } from '../../../src/operator/console/figures/history.ts';
 import { makePages } from '../../../src/operator/console/make-pages.ts';
@@ -45,7 +44,7 @@ test('no page takes longer than 6 s', async () => {
 test('all pages share what was read', async () => {
   let reads = 0;
   const parts = {
-    ...{ directory: new Directory(), engines: { remote: [], embedded: [] }, config: {} },
+    ...{ engines: { remote: [], embedded: [] }, config: {} },
     ...{ clock: { now: Date.now }, attempts: new AttemptHistory(), readings: [], roles: [] },
     readiness: async () => {
       reads++;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { changeAccount } from '../../../src/accounts/change-account.ts';
-import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
 import { MasterKeys } from '../../../src/accounts/master-key.ts';
+import { readKeys } from '../../../src/accounts/rows/stored-account.ts';
 import type { Ciphertext } from '../../../src/domain/account-events.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
 import {
@@ -10,6 +10,7 @@ import {
   secretsByMasterKey,
 } from '../../../src/operator/keys/webhook-secrets.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
+import { KeptRows } from '../../support/accounts/kept-rows.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
 import { replacing } from '../../support/interposed.ts';
 
@@ -22,6 +23,12 @@ const other = 'klmnopqrst';
 
 function start() {
   const { store, clock, author, account, append } = openPushStores();
+  const rows = new KeptRows(store, clock);
+  /** The rows of accounts with every event. */
+  const current = async () => {
+    await rows.follow();
+    return rows.tables;
+  };
   const writer = { store, clock, author };
   /** A key of account 7 with a webhook, its secret under the first of these master keys. */
   const withWebhook = (prefix: string, secret: Ciphertext) =>
@@ -35,7 +42,7 @@ function start() {
     const counts = await rewrapSecrets(
       { ...writer, store: on },
       {
-        directory: await loadDirectory(store),
+        accounts: await current(),
         masterKeys,
         onUnreadable: (...fault) => void unreadable.push(fault),
         onProgress: () => undefined,
@@ -46,11 +53,11 @@ function start() {
     return { counts, unreadable };
   };
   const secretOf = async (prefix: string) => {
-    const secret = (await loadDirectory(store)).key(prefix)?.key.webhookSecret;
+    const secret = (await readKeys(await current(), [prefix])).get(prefix)?.key.webhookSecret;
     if (secret === null || secret === undefined) throw new Error(`${prefix} has no secret`);
     return secret;
   };
-  return { store, account, append, writer, withWebhook, rewrap, secretOf };
+  return { store, account, append, writer, withWebhook, rewrap, secretOf, current };
 }
 
 describe('webhook secrets', () => {
@@ -87,8 +94,8 @@ describe('webhook secrets', () => {
     expect(await rewrap(rotated)).toEqual({
       counts: { rewrapped: 1, unchanged: 0, unreadable: 3 },
       unreadable: [
-        [PREFIX, expect.stringContaining(`master key ${lost.master_key_id}, which is not among those given`)],
         ['damaged123', expect.stringContaining('was changed')],
+        [PREFIX, expect.stringContaining(`master key ${lost.master_key_id}, which is not among those given`)],
         ['closed1234', "its account 8 can't be read: unknown event type AccountGuessed"],
       ],
     });
@@ -124,8 +131,8 @@ describe('webhook secrets', () => {
   });
 
   test('are counted by the master key that they need, those of closed accounts too', async () => {
-    const { store, account, append, withWebhook, rewrap } = start();
-    expect([...secretsByMasterKey(await loadDirectory(store))]).toEqual([]);
+    const { account, append, withWebhook, rewrap, current } = start();
+    expect([...(await secretsByMasterKey(await current()))]).toEqual([]);
     await account(opened());
     await withWebhook(PREFIX, old.encryptSecret({ prefix: PREFIX, secret: 'first' }));
     await account(onKey('WebhookRemoved'));
@@ -134,7 +141,7 @@ describe('webhook secrets', () => {
     const secret = old.encryptSecret({ prefix: theirs.prefix, secret: 'fourth' });
     await append('account-8', opened('Eight', 8), keyIssued(theirs), webhookSet({ ...theirs, secret }));
     await append('account-8', { type: 'AccountGuessed', data: {} });
-    const counts = async () => Object.fromEntries(secretsByMasterKey(await loadDirectory(store)));
+    const counts = async () => Object.fromEntries(await secretsByMasterKey(await current()));
     expect(await counts()).toEqual({ [oldId]: 2, [newId]: 1 });
     await rewrap(rotated);
     expect(await counts()).toEqual({ [oldId]: 1, [newId]: 2 });

@@ -5,6 +5,7 @@ import { replayParked, retryParked } from '../../../src/operator/parked/retry-pa
 import { VIEW_NAME } from '../../../src/pull/view/projector.ts';
 import type { TransactionsView } from '../../../src/pull/view/transactions-view.ts';
 import { DELIVERIES_GROUP } from '../../../src/push/fan-out/run-fan-out.ts';
+import { noRows } from '../../support/accounts/rows-after.ts';
 import { openForTest, SETTINGS } from '../../support/event-store/embedded-subscriptions.ts';
 import { record } from '../../support/event-store/store-events.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -65,7 +66,12 @@ describe('retrying what is parked', () => {
       const [event] = await store.readStream(`transaction-${id}`);
       await parked(`transaction-${id}`, event?.position ?? 0);
     }
-    const parts = { store, view: inPages(view, 4), subscriptions: { parked: async () => [] } };
+    const parts = {
+      store,
+      view: inPages(view, 4),
+      subscriptions: { parked: async () => [] },
+      accounts: noRows(clock),
+    };
     const listed = await Array.fromAsync(parkedBy(VIEW_NAME, parts));
     expect(listed.map(({ stream }) => stream)).toEqual(['transaction-1', 'transaction-2', 'transaction-3']);
     const leftAtRecord: number[] = [];

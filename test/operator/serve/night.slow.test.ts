@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { loadConfig } from '../../../src/engines/engines.ts';
@@ -14,9 +13,8 @@ import { commandLine } from '../../support/service/command-line.ts';
 import { confirmed } from '../../support/transactions/e2e-samples.ts';
 
 async function night(engines: Engines, signal = new AbortController().signal) {
-  const directory = await loadDirectory(engines.store(), engines.directory());
   const config = loadConfig(process.env, 'command');
-  return verifyNight({ engines, config, directory, clock: systemClock, log: silentLog }, signal);
+  return verifyNight({ engines, config, clock: systemClock, log: silentLog }, signal);
 }
 
 test('what was removed behind the back of the service is there again after the night', async () => {
@@ -35,13 +33,19 @@ test('what was removed behind the back of the service is there again after the n
   const db = new DatabaseSync(join(FUEL_DATA_DIR, 'deliveries.db'));
   db.exec('DELETE FROM deliveries WHERE transaction_id IN (1, 3)');
   db.close();
+  const accounts = new DatabaseSync(join(FUEL_DATA_DIR, 'accounts.db'));
+  accounts.exec('DELETE FROM account_keys');
+  accounts.close();
   expect((await fuel('verify')).code).toBe(1);
-  expect(await withEngines((engines) => night(engines))).toEqual({ view: 1, deliveries: 2, damage: [] });
+  expect(await withEngines((engines) => night(engines))).toEqual({
+    ...{ accounts: 1, view: 1, deliveries: 2, damage: [] },
+  });
   expect((await fuel('verify')).code).toBe(0);
-  const { lines } = await fuel('audit', '--type', 'AgreementRepaired', '--newest', '--limit', '2', '--json');
+  const { lines } = await fuel('audit', '--type', 'AgreementRepaired', '--newest', '--limit', '3', '--json');
   expect(lines).toMatchObject([
     { actor: 'system', command: 'nightly verification', data: { what: 'deliveries', repaired: 2 } },
     { actor: 'system', data: { what: 'view', repaired: 1 } },
+    { actor: 'system', data: { what: 'accounts', repaired: 1 } },
   ]);
 });
 

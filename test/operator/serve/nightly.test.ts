@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
 import type { Log } from '../../../src/base/log.ts';
 import { startNightly } from '../../../src/operator/serve/nightly.ts';
-import type { Repaired } from '../../../src/operator/verify/verify-last-days.ts';
+import type { Night } from '../../../src/operator/verify/verify-last-days.ts';
 import { memoryCoordination } from '../../support/engines/coordination.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
@@ -20,7 +20,7 @@ function start() {
   const log = { warn: said(warnings), error: said(faults) } as unknown as Log;
   const repaired: unknown[] = [];
   const destroyed: string[] = [];
-  const process = (holder: string, verify: (signal: AbortSignal) => Promise<Repaired>) =>
+  const process = (holder: string, verify: (signal: AbortSignal) => Promise<Night>) =>
     startNightly({
       ...{ coordination, holder, log, verify },
       onRepaired: (counts) => void repaired.push(counts),
@@ -36,14 +36,14 @@ function start() {
 test('every night one of the processes verifies, at a minute after three', async () => {
   const { clock, nights, expressions, repaired, process } = start();
   let runs = 0;
-  const verify = async () => ({ view: ++runs, deliveries: 0, damage: [] });
+  const verify = async () => ({ accounts: 0, view: ++runs, deliveries: 0, damage: [] });
   process('one', verify);
   process('other', verify);
   for (const expression of expressions) expect(expression).toMatch(/^([0-9]|[1-5][0-9]) 3 \* \* \*$/);
   await nights[0]?.();
   clock.advance(HOUR_MS);
   await nights[1]?.();
-  expect(repaired).toEqual([{ view: 1, deliveries: 0, damage: [] }]);
+  expect(repaired).toEqual([{ accounts: 0, view: 1, deliveries: 0, damage: [] }]);
   clock.advance(23 * HOUR_MS);
   await nights[1]?.();
   expect(repaired).toHaveLength(2);
@@ -81,7 +81,7 @@ test('a process that stops plans no further night, and has stopped when the one 
   const nightly = process('one', async (signal) => {
     begun.resolve(signal);
     await finish.promise;
-    return { view: 1, deliveries: 0, damage: [] };
+    return { accounts: 0, view: 1, deliveries: 0, damage: [] };
   });
   const night = nights[0]?.();
   const signal = await begun.promise;
@@ -100,7 +100,7 @@ test('a process that stops while it asks for its turn verifies nothing', async (
   let verified = false;
   const nightly = process('one', async () => {
     verified = true;
-    return { view: 0, deliveries: 0, damage: [] };
+    return { accounts: 0, view: 0, deliveries: 0, damage: [] };
   });
   const night = nights[0]?.();
   await nightly.stop();

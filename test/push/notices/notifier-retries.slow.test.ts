@@ -110,7 +110,9 @@ describe('a notice that could not be mailed', () => {
       err: { message: 'the stream account-7 cannot be read to its end' },
     });
     const unknown = (await store.readStream('account-7')).at(-1);
-    await skipEvent(store, unknown?.position ?? 0, { author: AUTHOR, reason: 'by hand', clock });
+    await skipEvent(store, unknown?.position ?? 0, {
+      ...{ author: AUTHOR, reason: 'by hand', clock, parked: unknown },
+    });
     clock.advance(300 * SECOND_MS);
     await smtp.received(2);
     await vi.waitUntil(isDone, WAIT);
@@ -124,7 +126,9 @@ describe('a notice that could not be mailed', () => {
       await logged(RETRYING);
       const event = (await store.readStream('account-7')).at(-1);
       if (isSkipped)
-        await skipEvent(store, event?.position ?? 0, { author: AUTHOR, reason: 'by hand', clock });
+        await skipEvent(store, event?.position ?? 0, {
+          ...{ author: AUTHOR, reason: 'by hand', clock, parked: event },
+        });
       clock.advance(isSkipped ? SECOND_MS : DAY_MS + 1);
       await vi.waitUntil(isDone, WAIT);
       expect([smtp.mails, givenUp()]).toEqual([[], isSkipped ? 0 : 1]);

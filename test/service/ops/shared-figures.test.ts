@@ -6,12 +6,14 @@ import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import type { SharedFigureParts } from '../../../src/service/ops/shared-figures.ts';
 import {
   keyIssued,
+  onKey,
   opened as opened7,
   PREFIX,
   profileSet,
   webhookSet,
 } from '../../support/accounts/account-samples.ts';
 import { directoryOf } from '../../support/accounts/directory-of.ts';
+import { noRows, rowsAfter } from '../../support/accounts/rows-after.ts';
 import { claimFrom, claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { replacing } from '../../support/interposed.ts';
 import { memoryLog } from '../../support/service/api.ts';
@@ -32,6 +34,7 @@ function opened(overrides: Partial<SharedFigureParts> = {}) {
     ...stores,
     queue,
     directory: new Directory(),
+    accounts: noRows(stores.clock),
     environment: 'staging' as const,
     log: silentLog,
     isBackedUp: true,
@@ -128,13 +131,15 @@ describe('the figures that are the same in every process', () => {
     expect(await stuck()).toBe(415);
   });
 
-  test('are the accounts with an event that cannot be read', async () => {
-    const directory = directoryOf(opened7());
-    const { figures } = opened({ directory });
-    expect(await figures()).toMatchObject({ fuel_accounts_unreadable: 0 });
-    const decoded = { ok: false, reason: 'unknown event type Foo' } as const;
-    directory.apply({ position: 2, stream: 'account-7', revision: 1, decoded });
-    expect(await figures()).toMatchObject({ fuel_accounts_unreadable: 1 });
+  test('are the webhooks that are switched off, and the accounts with an event that cannot be read', async () => {
+    const readable = [opened7(), keyIssued(), webhookSet(), onKey('WebhookDisabled')];
+    const before = opened({ accounts: await rowsAfter(...readable) });
+    expect(await before.figures()).toMatchObject({ fuel_accounts_unreadable: 0, fuel_webhooks_disabled: 1 });
+    const after = opened({ accounts: await rowsAfter(...readable, { type: 'Foo', data: {} }) });
+    expect(await after.figures()).toMatchObject({
+      ...{ fuel_accounts_unreadable: 1, fuel_webhooks_disabled: 0 },
+      'fuel_follower_parked_events{follower="accounts"}': 1,
+    });
   });
 
   test('are no numbers while they cannot be read, and the others are', async () => {
@@ -232,6 +237,9 @@ describe('the figures that are the same in every process', () => {
     expect(known).toEqual([
       ['fuel_webhooks_disabled', 0],
       ['fuel_accounts_unreadable', 0],
+      ['fuel_follower_lag_seconds{follower="accounts"}', 0],
+      ['fuel_follower_position{follower="accounts"}', 0],
+      ['fuel_follower_parked_events{follower="accounts"}', 0],
     ]);
   });
 
@@ -265,7 +273,7 @@ describe('the figures that are the same in every process', () => {
     await figures();
     clock.advance(15_000);
     await figures();
-    const reading = { lag: { transactions: 0, notices: 0 }, pending: 0 };
+    const reading = { lag: { accounts: 0, transactions: 0, notices: 0 }, pending: 0 };
     expect(readings).toEqual([
       { atMs: clock.now() - 15_000, ...reading },
       { atMs: clock.now(), ...reading },

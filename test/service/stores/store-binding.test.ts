@@ -12,7 +12,7 @@ import {
   trustMasterKey,
 } from '../../../src/service/stores/store-binding.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
-import { directoryOf } from '../../support/accounts/directory-of.ts';
+import { rowsAfter } from '../../support/accounts/rows-after.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
 import { replacing } from '../../support/interposed.ts';
 import { memoryLog } from '../../support/service/api.ts';
@@ -215,7 +215,7 @@ describe('a webhook secret that cannot be read', () => {
     await done(stores);
     const lines: Record<string, unknown>[] = [];
     const masterKeys = new MasterKeys([Buffer.from(KEYS[1], 'base64')]);
-    const judged = assertSecretsReadable(stores.store, directoryOf(...events), {
+    const judged = assertSecretsReadable(stores.store, await rowsAfter(...events), {
       masterKeys,
       log: memoryLog(lines),
     });

@@ -1,4 +1,5 @@
 import type { Directory } from '../../../src/accounts/directory/fold/directory.ts';
+import { NO_ACCOUNTS } from '../../../src/operator/accounts/account-figures.ts';
 import { type Finding, findingOf } from '../../../src/operator/checks/check.ts';
 import { checksOf } from '../../../src/operator/checks/checks.ts';
 import { type CheckLine, lineOf } from '../../../src/operator/checks/doctor.ts';
@@ -14,7 +15,8 @@ const WELL: Values = {
   followers: [],
   formerViews: [],
   processes: [],
-  lists: { accounts: [], unreadable: [], webhooks: [], disabled: [] },
+  accounts: NO_ACCOUNTS,
+  withoutContact: [],
   backlog: undefined,
   failing: [],
   stuck: [],
@@ -42,6 +44,7 @@ export function factsWith({ servers = [], roles, ...given }: Given = {}): Facts 
       state: async () => 'current',
     },
     find: async () => ({}),
+    rows: async () => ({}),
     directory: async (): Promise<Directory> => {
       throw new Error('no check of these facts needs the directory');
     },

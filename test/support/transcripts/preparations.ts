@@ -4,6 +4,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import type { DomainEvent } from '../../../src/domain/events.ts';
 import { loadConfig, openEngines } from '../../../src/engines/engines.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
+import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import type { Engines } from '../../../src/service/engines/engines.ts';
 import { claimOptions, delivered, failed, newDelivery } from '../deliveries/deliveries.ts';
 import { confirmedData, externalData } from '../transactions/records.ts';
@@ -18,6 +19,8 @@ export const PREPARATIONS: Readonly<Record<string, (...args: readonly string[]) 
       for (const open of [queue, requests]) open();
       await view().checkpoint();
     }),
+  /** Names the store, as the first start does. */
+  named: () => withEngines(async ({ store }) => void (await storeIdentity(store(), systemClock))),
   touch(file = '') {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, '');

@@ -2,19 +2,19 @@ import { changeAccount } from '../../../accounts/change-account.ts';
 import type { AccountKey } from '../../../domain/account.ts';
 import type { AccountCommand } from '../../../domain/account-commands.ts';
 import type { Session } from './command.ts';
-import { findKey, keyOf } from './known-names.ts';
+import { keyOf, knownKey } from './known-names.ts';
 
 export type KeyChange = (of: { readonly accountId: number; readonly prefix: string }) => AccountCommand;
 
 /** Records a change of a key. Throws `REFUSED` if the key is unknown. */
 export async function changeKey(
-  { engines, writer }: Session,
+  session: Session,
   prefix: string,
   commandOf: KeyChange,
 ): Promise<{ changed: boolean; accountId: number; key: AccountKey }> {
-  const accountId = (await findKey(engines, prefix)).entry.id;
+  const { accountId } = await knownKey(session, prefix);
   const command = commandOf({ accountId, prefix });
-  const { events, account } = await changeAccount(writer(), accountId, [command]);
+  const { events, account } = await changeAccount(session.writer(), accountId, [command]);
   return { changed: events.length > 0, accountId, key: keyOf(account, prefix) };
 }
 

@@ -22,12 +22,13 @@ export function hasStore({ FUEL_DATA_DIR }: Config, { embedded }: Pick<Engines, 
   return !embedded.includes('store') || existsSync(join(FUEL_DATA_DIR, EMBEDDED_FILES.events));
 }
 
-/** Says what a command that only reads found missing. The directory is not named, since the events hold all of it. */
+/** Says what a command that only reads found missing, apart from what the events hold all of, and from leases. */
 export function noteMissing(
   missing: readonly string[],
   { config, out }: { readonly config: Config; readonly out: Pick<Output, 'note'> },
 ): void {
-  const files = [...new Set(missing)].filter((file) => file !== EMBEDDED_FILES.directory);
+  const { directory, accounts, control } = EMBEDDED_FILES;
+  const files = [...new Set(missing)].filter((file) => ![directory, accounts, control].includes(file));
   if (files.length === 0) return;
   out.note(`${resolve(config.FUEL_DATA_DIR)} has no ${files.join(', ')} yet: \`fuel serve\` creates that`);
 }

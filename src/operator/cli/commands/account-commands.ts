@@ -1,6 +1,7 @@
 import { Argument, type Command } from '@commander-js/extra-typings';
 import { changeAccount } from '../../../accounts/change-account.ts';
-import { loadAccount, loadDirectory } from '../../../accounts/directory/load-directory.ts';
+import { loadAccount } from '../../../accounts/rows/load-account.ts';
+import { everyAccount, readAccount } from '../../../accounts/rows/stored-account.ts';
 import { FuelError } from '../../../base/errors.ts';
 import type { AccountCommand } from '../../../domain/account-commands.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
@@ -9,7 +10,7 @@ import { readId, readTime, requirePast } from '../../answers/filters.ts';
 import { unknownAccount } from '../../answers/names.ts';
 import { printChange } from '../command/change.ts';
 import { command, noun, type Session } from '../command/command.ts';
-import { sortedAccounts } from '../command/known-names.ts';
+import { currentAccounts } from '../command/known-names.ts';
 import * as option from '../command/options.ts';
 import { apply, exportAccounts } from './account-file-commands.ts';
 
@@ -25,9 +26,9 @@ const list = command({
   example: 'fuel account list --csv > accounts.csv',
   syntax: (it) => it.option('--closed', 'include closed accounts'),
   lists: { what: 'accounts', csv: () => ACCOUNT_COLUMNS },
-  async work({ engines, clock, out }, _, { closed }) {
-    const directory = await loadDirectory(engines.store(), engines.directory());
-    for (const entry of sortedAccounts(directory))
+  async work(session, _, { closed }) {
+    const { clock, out } = session;
+    for await (const entry of everyAccount(await currentAccounts(session)))
       if (closed || !entry.account?.closed) {
         const line = accountLine(entry, clock.now());
         await out.row(line, { id: 'account', shown: accountShown(entry, line, clock.now()) });
@@ -43,16 +44,14 @@ const show = command({
     it
       .argument('<id>', 'the account', readId)
       .option('--at <time>', 'show the account as it was at this time', readTime),
-  async work({ engines, clock, out }, [accountId], { at }) {
+  async work(session, [accountId], { at }) {
+    const { engines, clock, out } = session;
     requirePast(at, clock.now());
-    const entry = await loadAccount(engines.store(), accountId, { untilMs: at });
-    if (entry === undefined) {
-      const isOpen = at !== undefined && (await loadAccount(engines.store(), accountId)) !== undefined;
-      const why = isOpen
-        ? `Account ${accountId} was not open at ${formatDateTime(at)}`
-        : unknownAccount(accountId);
-      throw new FuelError('REFUSED', why);
-    }
+    const known = await readAccount(await currentAccounts(session), accountId);
+    if (known === undefined) throw new FuelError('REFUSED', unknownAccount(accountId));
+    const entry = at === undefined ? known : await loadAccount(engines.store(), accountId, { untilMs: at });
+    if (entry === undefined)
+      throw new FuelError('REFUSED', `Account ${accountId} was not open at ${formatDateTime(at ?? 0)}`);
     const then = at === undefined ? {} : { at: formatDateTime(at) };
     out.answer({ ...then, ...accountAnswer(entry, at ?? clock.now()) }, { id: 'account' });
   },

@@ -1,6 +1,9 @@
-import type { Directory } from '../../../accounts/directory/fold/directory.ts';
-import type { DirectoryAccount } from '../../../accounts/directory/fold/directory-entry.ts';
-import { loadDirectory } from '../../../accounts/directory/load-directory.ts';
+import {
+  everyAccount,
+  type RowReads,
+  readAccounts,
+  type StoredAccount,
+} from '../../../accounts/rows/stored-account.ts';
 import { FuelError } from '../../../base/errors.ts';
 import type { DomainEvent } from '../../../domain/events.ts';
 import { unknownAccount } from '../../answers/names.ts';
@@ -8,7 +11,7 @@ import { applyAccounts } from '../../apply/apply-accounts.ts';
 import { bytesOf, linesOf } from '../../apply/export-account.ts';
 import { MAX_LINE_BYTES } from '../../lines/lines.ts';
 import { command, requiresReason, unlessDryRun } from '../command/command.ts';
-import { sortedAccounts } from '../command/known-names.ts';
+import { currentAccounts } from '../command/known-names.ts';
 import { storeOfDryRun } from '../command/known-store.ts';
 import { longWork, openInput, requireReadable } from '../command/long-work.ts';
 import * as option from '../command/options.ts';
@@ -62,14 +65,15 @@ export const exportAccounts = command({
     'print accounts in the format that fuel account apply reads, sorted by id: all that are open, or those that are named',
   example: 'fuel account export > customers.jsonl',
   syntax: (it) => it.argument('[ids...]', 'only these accounts', option.readIds),
-  async work({ engines, out }, [named]) {
-    const accounts = accountsOf(await loadDirectory(engines.store(), engines.directory()), named);
+  async work(session, [named]) {
+    const { out } = session;
+    const tables = await currentAccounts(session);
     let faults = 0;
     const fault = (reason: string): void => {
       faults += 1;
       out.note(reason);
     };
-    for (const { id, account, unreadable } of accounts) {
+    for await (const { id, account, unreadable } of accountsToExport(tables, named)) {
       if (account === undefined)
         fault(`account ${id} is not exported, since it can't be read: ${unreadable?.reason}`);
       else if (account.closed === null) {
@@ -92,9 +96,14 @@ function eventText({ type, data }: DomainEvent): string {
   return `account ${id}  ${type}  ${JSON.stringify(rest)}`;
 }
 
-/** The accounts to export, sorted by id. Throws `REFUSED` for an unknown one, before anything is printed. */
-function accountsOf(directory: Directory, ids: readonly number[]): DirectoryAccount[] {
-  for (const id of ids)
-    if (directory.account(id) === undefined) throw new FuelError('REFUSED', unknownAccount(id));
-  return sortedAccounts(directory).filter(({ id }) => ids.length === 0 || ids.includes(id));
+/** Yields the accounts to export, sorted by id. Throws `REFUSED` for an unknown one, before anything is printed. */
+async function* accountsToExport(
+  tables: RowReads,
+  ids: readonly number[],
+): AsyncGenerator<StoredAccount, void> {
+  if (ids.length === 0) return yield* everyAccount(tables);
+  const accounts = await readAccounts(tables, ids);
+  const unknown = ids.find((wanted) => !accounts.some(({ id }) => id === wanted));
+  if (unknown !== undefined) throw new FuelError('REFUSED', unknownAccount(unknown));
+  yield* accounts;
 }

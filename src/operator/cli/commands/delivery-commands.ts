@@ -18,7 +18,7 @@ import {
   redeliverOfKey,
 } from '../../deliveries/redeliver.ts';
 import { command, deliveryContext, noun, type Session, unlessDryRun } from '../command/command.ts';
-import { accountOf, findKey, requireKnown } from '../command/known-names.ts';
+import { accountOf, knownKey, requireKnown } from '../command/known-names.ts';
 import { longWork } from '../command/long-work.ts';
 import * as option from '../command/options.ts';
 import { TRANSACTION_COLUMNS } from './records/transaction-commands.ts';
@@ -79,7 +79,7 @@ const list = command({
     const deliveries = changes
       ? (await changes.look()).slice(-options.limit).reverse()
       : (await queue.page(filter, { limit: options.limit, after })).deliveries;
-    if (deliveries.length === 0) await requireKnown(engines, options);
+    if (deliveries.length === 0) await requireKnown(session, options);
     await print(session, deliveries);
     if (changes) await follow(session, changes, filter.untilMs);
   },
@@ -149,7 +149,7 @@ const redeliver = command({
         names: NAMES,
         next: ({ redelivered }) => (redelivered > 0 ? `fuel delivery show ${ids[0]}` : undefined),
       });
-    const of = { accountId: (await findKey(engines, key)).entry.id, prefix: key };
+    const of = { accountId: (await knownKey(session, key)).accountId, prefix: key };
     if (cancel) {
       const cancelled = await cancelRedelivery({ ...of, reason }, parts);
       out.result({ cancelled }, `Cancelled the redeliveries for key ${key} that were pending (${cancelled})`);
@@ -181,7 +181,7 @@ async function printUnsent(
     throw option.usage('--unsent needs --key, and otherwise goes only with --since, --until and --limit');
   }
   requireRange({ since, until });
-  const accountId = (await findKey(session.engines, key)).entry.id;
+  const { accountId } = await knownKey(session, key);
   const of = { accountId, prefix: key, fromMs: since ?? EARLIEST_MS, toMs: until ?? LATEST_MS };
   const parts = { ...deliveryContext(session), view: session.engines.view() };
   let printed = 0;

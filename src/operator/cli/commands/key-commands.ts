@@ -1,11 +1,12 @@
 import { Argument } from '@commander-js/extra-typings';
 import { switchOffUnread } from '../../../accounts/change-account.ts';
-import { loadDirectory } from '../../../accounts/directory/load-directory.ts';
 import { standardSecret } from '../../../accounts/key-text.ts';
 import { openMasterKeys } from '../../../accounts/master-key.ts';
+import { loadAccount } from '../../../accounts/rows/load-account.ts';
+import { keyIn } from '../../../accounts/rows/rows-of.ts';
+import { everyKey, unreadableAccounts } from '../../../accounts/rows/stored-account.ts';
 import { isUnavailable, reasonOf } from '../../../base/errors.ts';
 import { EARLIEST_MS, LATEST_MS } from '../../../domain/values/date-time.ts';
-import { batchesOf } from '../../../event-store/batch-bytes.ts';
 import type { LastUse } from '../../../pull/request-journal.ts';
 import { readId, requireRange } from '../../answers/filters.ts';
 import { edgeKeyAnswer, type KeyAnswer, keyAnswer, requestAnswer, usedKeyAnswer } from '../../answers/key.ts';
@@ -13,7 +14,7 @@ import { issueKey } from '../../keys/issue-key.ts';
 import { rewrapSecrets } from '../../keys/webhook-secrets.ts';
 import { changeKey, type KeyChange, printChange } from '../command/change.ts';
 import { command, noun, type Session } from '../command/command.ts';
-import { findAccount, findKey, keyOf, sortedAccounts } from '../command/known-names.ts';
+import { currentAccounts, findKey, keyOf, knownKey, requireAccount } from '../command/known-names.ts';
 import { longWork } from '../command/long-work.ts';
 import * as option from '../command/options.ts';
 import { onKey, webhookOptions } from './webhook-commands.ts';
@@ -75,32 +76,30 @@ const issue = command({
 
 const list = command({
   name: 'list',
-  summary: 'list keys and their webhooks, without secrets, by account and in the order of issue',
+  summary: 'list keys and their webhooks, without secrets, by account and prefix',
   example: 'fuel key list --edge --json',
   lists: { what: 'keys' },
   syntax: (it) =>
     it
       .option('--account <id>', 'only keys of this account', readId)
       .option('--edge', 'only what an external gateway needs for its checks'),
-  async work({ engines, out }, _, { account: wanted, edge }) {
-    const entries =
-      wanted === undefined
-        ? sortedAccounts(await loadDirectory(engines.store(), engines.directory()))
-        : [await findAccount(engines, wanted)].filter((entry) => entry !== undefined);
-    const keys: KeyAnswer[] = [];
-    for (const { id, account, unreadable } of entries) {
-      if (unreadable !== null)
-        out.note(`Account ${id} can't be read, so its keys are not listed: ${unreadable.reason}`);
-      for (const key of account?.keys.values() ?? []) {
-        if (edge) await out.row(edgeKeyAnswer(key));
-        else keys.push(keyAnswer(id, key));
+  async work(session, _, { account: wanted, edge }) {
+    const { out } = session;
+    const tables = await currentAccounts(session);
+    if (wanted !== undefined) await requireAccount(tables, wanted);
+    for await (const { id, unreadable } of unreadableAccounts(tables))
+      if (wanted === undefined || wanted === id)
+        out.note(`Account ${id} can't be read, so its keys are not listed: ${unreadable}`);
+    let keys: KeyAnswer[] = [];
+    for await (const row of everyKey(tables, wanted)) {
+      if (row.unreadable !== null) continue;
+      if (edge) await out.row(edgeKeyAnswer(keyIn(row)));
+      else if (keys.push(keyAnswer(row.account_id, keyIn(row))) === KEYS_PER_READ) {
+        await printUsed(keys, session);
+        keys = [];
       }
     }
-    for (const some of batchesOf(keys, { maxItems: KEYS_PER_READ, bytesOf: () => 0 })) {
-      const prefixes = some.map(({ prefix }) => prefix);
-      const uses = await lastUses(prefixes, { engines, out });
-      for (const key of some) await out.row(usedKeyAnswer(key, uses.get(key.prefix)));
-    }
+    await printUsed(keys, session);
   },
 });
 
@@ -109,10 +108,10 @@ const show = command({
   summary: 'show a key, without its secret',
   example: 'fuel key show a1b2c3d4e5',
   syntax: onKey,
-  async work({ engines, out }, [prefix]) {
-    const { entry, key: found } = await findKey(engines, prefix);
-    const uses = await lastUses([prefix], { engines, out });
-    out.answer(usedKeyAnswer(keyAnswer(entry.id, found), uses.get(prefix)));
+  async work(session, [prefix]) {
+    const { accountId, key } = await findKey(session, prefix);
+    const uses = await lastUses([prefix], session);
+    session.out.answer(usedKeyAnswer(keyAnswer(accountId, key), uses.get(prefix)));
   },
 });
 
@@ -122,9 +121,10 @@ const requests = command({
   example: 'fuel key requests a1b2c3d4e5 --since 2h',
   lists: { what: 'requests' },
   syntax: (it) => onKey(it).addOption(option.since('made')).addOption(option.until('made')),
-  async work({ engines, out }, [prefix], options) {
+  async work(session, [prefix], options) {
+    const { engines, out } = session;
     requireRange(options);
-    await findKey(engines, prefix);
+    await findKey(session, prefix);
     const range = { sinceMs: options.since ?? EARLIEST_MS, untilMs: options.until ?? LATEST_MS };
     for await (const row of engines.requests().requestsOf(prefix, range)) await out.row(requestAnswer(row));
   },
@@ -139,12 +139,14 @@ const off = command({
   asksWhy: () => true,
   async work(session, [prefix], { reason }) {
     const { engines, writer, out } = session;
-    const { entry, key } = await findKey(engines, prefix);
-    if (entry.unreadable === null)
+    const { accountId, key, unreadable } = await knownKey(session, prefix);
+    const found = await loadAccount(engines.store(), accountId);
+    const why = found === undefined ? unreadable : found.unreadable?.reason;
+    if (why == null)
       return change(session, prefix, (of) => ({ type: 'SwitchKeyOff', ...of, reason }), SWITCHED_OFF);
-    await switchOffUnread(writer(), { type: 'SwitchKeyOff', accountId: entry.id, prefix, reason });
-    out.note(`Account ${entry.id} is not served at all, since it can't be read: ${entry.unreadable.reason}`);
-    printChange(session, true, keyAnswer(entry.id, { ...key, active: false }), SWITCHED_OFF(prefix));
+    await switchOffUnread(writer(), { type: 'SwitchKeyOff', accountId, prefix, reason });
+    out.note(`Account ${accountId} is not served at all, since it can't be read: ${why}`);
+    printChange(session, true, keyAnswer(accountId, { ...key, active: false }), SWITCHED_OFF(prefix));
   },
 });
 
@@ -216,12 +218,12 @@ const rewrap = command({
   example: 'FUEL_MASTER_KEY=new,old fuel key rewrap',
   changes: true,
   async work(session) {
-    const { config, engines, writer, out } = session;
+    const { config, writer, out } = session;
     const masterKeys = openMasterKeys(config);
-    const directory = await loadDirectory(engines.store(), engines.directory());
+    const accounts = await currentAccounts(session);
     return longWork(session, async ({ onRefused, ...parts }) => {
       const onUnreadable = (prefix: string, reason: string): void => onRefused(`key ${prefix}`, reason);
-      const counts = await rewrapSecrets(writer(), { directory, masterKeys, onUnreadable, ...parts });
+      const counts = await rewrapSecrets(writer(), { accounts, masterKeys, onUnreadable, ...parts });
       const [first, ...others] = masterKeys.identities();
       if (counts.rewrapped === 0 && others.length > 0)
         out.note(
@@ -238,6 +240,13 @@ export const addKeyCommands = noun({
   example: 'fuel key list --account 7',
   commands: [issue, list, show, requests, off, on, allow, rateLimit, driverMobile, rewrap],
 });
+
+async function printUsed(keys: readonly KeyAnswer[], session: Session): Promise<void> {
+  if (keys.length === 0) return;
+  const prefixes = keys.map(({ prefix }) => prefix);
+  const uses = await lastUses(prefixes, session);
+  for (const key of keys) await session.out.row(usedKeyAnswer(key, uses.get(key.prefix)));
+}
 
 /** When the keys were last used. If that can't be read, a note says so and the keys are listed without it. */
 async function lastUses(

@@ -3,13 +3,14 @@ import { FuelError } from '../../../base/errors.ts';
 import { MAX_PARKED_READ } from '../../../event-store/event-store.ts';
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
 import { DELIVERIES_GROUP } from '../../../push/fan-out/run-fan-out.ts';
-import { FOLLOWERS, type Follower } from '../../../service/ops/followers.ts';
+import { ACCOUNTS_NAME, FOLLOWERS, type Follower } from '../../../service/ops/followers.ts';
 import { readId } from '../../answers/filters.ts';
 import { type ParkedAnswer, parkedAnswer, parkedBy } from '../../answers/follower.ts';
 import { HIDDEN } from '../../answers/timeline.ts';
-import { replayParked, retryParked } from '../../parked/retry-parked.ts';
+import { replayParked, retryAccounts, retryParked } from '../../parked/retry-parked.ts';
 import { parkedAt, skipEvent } from '../../parked/skip-event.ts';
 import { command, type Session } from '../command/command.ts';
+import { currentAccounts } from '../command/known-names.ts';
 import * as option from '../command/options.ts';
 
 const followerOption = () =>
@@ -27,20 +28,24 @@ const retry = command({
       .addOption(followerOption())
       .option('--all', 'all parked events'),
   changes: true,
-  async work({ engines, clock, author, out }, [position], { follower, all }) {
+  async work(session, [position], { follower, all }) {
+    const { engines, clock, author, out } = session;
     if ((position === undefined) === (all === undefined)) {
       throw option.usage('Give one position, or --all');
     }
-    if (follower !== VIEW_NAME && position !== undefined) {
+    if (follower !== VIEW_NAME && follower !== ACCOUNTS_NAME && position !== undefined) {
       throw option.usage(`The follower ${follower} can only retry all of its parked events: use --all`);
     }
     const store = engines.store();
+    const options = { only: position, author, clock };
     const result =
-      follower === VIEW_NAME
-        ? await retryParked(store, engines.view(), { only: position, author, clock })
-        : follower === DELIVERIES_GROUP
-          ? await replayParked(store, engines.subscriptions(), { author, clock })
-          : { retried: 0, still_parked: 0 }; // the notices park nothing, they wait
+      follower === ACCOUNTS_NAME
+        ? await retryAccounts(store, await currentAccounts(session), options)
+        : follower === VIEW_NAME
+          ? await retryParked(store, engines.view(), options)
+          : follower === DELIVERIES_GROUP
+            ? await replayParked(store, engines.subscriptions(), { author, clock })
+            : { retried: 0, still_parked: 0 }; // the notices park nothing, they wait
     if (position !== undefined && result.retried === 0) throw notParked(position);
     out.answer(result);
     if (result.still_parked === null)
@@ -58,8 +63,11 @@ const skip = command({
       .argument('<position>', 'the position of the event', readId)
       .requiredOption('--reason <reason>', option.REASON, option.readText),
   changes: true,
-  async work({ engines, clock, author, out }, [wanted], { reason }) {
-    const parked = await parkedAt(wanted, { view: engines.view(), subscriptions: engines.subscriptions() });
+  async work(session, [wanted], { reason }) {
+    const { engines, clock, author, out } = session;
+    const accounts = await currentAccounts(session);
+    const parts = { store: engines.store(), view: engines.view(), subscriptions: engines.subscriptions() };
+    const parked = await parkedAt(wanted, { ...parts, accounts });
     const isNew = await skipEvent(engines.store(), wanted, { author, reason, clock, parked });
     out.answer({ skipped: Number(isNew) });
     if (!isNew) out.note('It was already skipped');
@@ -81,12 +89,11 @@ export const addParkedCommands = command(
   [retry, skip],
 );
 
-async function* parkedOf(
-  { engines, out }: Session,
-  follower: Follower['name'],
-): AsyncGenerator<ParkedAnswer> {
+async function* parkedOf(session: Session, follower: Follower['name']): AsyncGenerator<ParkedAnswer> {
+  const { engines, out } = session;
   const subscriptions = engines.subscriptions();
-  const parts = { store: engines.store(), view: engines.view(), subscriptions };
+  const accounts = follower === ACCOUNTS_NAME ? await currentAccounts(session) : engines.accounts();
+  const parts = { store: engines.store(), view: engines.view(), subscriptions, accounts };
   for await (const event of parkedBy(follower, parts)) yield parkedAnswer(follower, event);
   if (follower !== DELIVERIES_GROUP) return;
   if (((await subscriptions.status(follower))?.parked ?? 0) > MAX_PARKED_READ)

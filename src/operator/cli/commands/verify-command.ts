@@ -4,17 +4,18 @@ import { TRANSACTION_STREAMS } from '../../../domain/transaction-events.ts';
 import { describeDamage, RESTORE_EVENTS } from '../../../event-store/damage.ts';
 import { assertViewFits } from '../../../event-store/store-identity.ts';
 import { VIEW_NAME } from '../../../pull/view/projector.ts';
+import { verifyAccounts } from '../../accounts/verify-accounts.ts';
 import { readId, requireRange } from '../../answers/filters.ts';
 import { lagAfter } from '../../answers/follower.ts';
 import { type Verified, verify } from '../../verify/verify.ts';
 import { command, type Session } from '../command/command.ts';
-import { requireKnown } from '../command/known-names.ts';
+import { currentAccounts, requireKnown } from '../command/known-names.ts';
 import * as option from '../command/options.ts';
 
 const syntax = (it: Command) =>
   it
-    .addArgument(new Argument('[what]', 'only one of them').choices(['view', 'deliveries']))
-    .option('--account <id>', 'only transactions of this account', readId)
+    .addArgument(new Argument('[what]', 'only one of them').choices(['accounts', 'view', 'deliveries']))
+    .option('--account <id>', 'only this account and its transactions', readId)
     .addOption(option.since('recorded'))
     .addOption(option.until('recorded'))
     .option('--explain', 'name each transaction that a key is not owed, and why, on standard error')
@@ -24,22 +25,28 @@ type VerifyOptions = ReturnType<ReturnType<typeof syntax>['opts']>;
 
 export const addVerifyCommand = command({
   name: 'verify',
-  summary: 'check that the view and the deliveries, or one of them, match the events',
+  summary: 'check that the rows of accounts, the view and the deliveries, or one of them, match the events',
   example: 'fuel verify deliveries --account 7 --since 2026-09-01T00:00:00Z --repair',
   syntax,
   changes: ({ repair }) => repair === true,
   check: ([what], options) => requireSense(what, options),
   async work(session, [what], options) {
-    const { engines, out } = session;
+    const { out } = session;
+    const accounts = isWithAccounts(what, options) ? await tellAccounts(session, options) : undefined;
+    if (what === 'accounts') {
+      if (accounts?.checked === 0) await requireKnown(session, options);
+      out.answer({ accounts });
+      return accounts?.differences === 0 ? 0 : 1;
+    }
     const found = await verifySides(session, what, options);
     for (const each of found.damage) out.note(`damaged: ${describeDamage(each)}`);
     const view = found.view && (await tellView(session, found.view, options));
     const deliveries = found.deliveries && tellDeliveries(session, found, options);
     const damaged = found.damage.length + (found.view?.unreadable.length ?? 0);
     const { owed = 0, not_judged = 0, missing = 0, surplus = 0 } = deliveries ?? {};
-    if ((view?.checked ?? 0) + owed + not_judged === 0)
-      await requireKnown(engines, options, { inLog: session.signal });
+    if ((view?.checked ?? 0) + owed + not_judged === 0) await requireKnown(session, options);
     out.answer({
+      ...(accounts && { accounts }),
       ...(view && { view }),
       ...(deliveries && { deliveries }),
       ...(damaged > 0 && { damaged }),
@@ -48,18 +55,39 @@ export const addVerifyCommand = command({
       out.note(
         `Nothing that depends on the damaged events was judged or repaired. To restore them, ${RESTORE_EVENTS}`,
       );
-    const differing = (view?.differences ?? 0) + missing + surplus;
+    const differing = (accounts?.differences ?? 0) + (view?.differences ?? 0) + missing + surplus;
     return differing + damaged === 0 ? 0 : 1;
   },
 });
 
 function requireSense(what: string | undefined, options: VerifyOptions): void {
   if (options.resendUnknown && !options.repair) throw option.usage('--resend-unknown goes with --repair');
-  if (options.resendUnknown && what === 'view')
-    throw option.usage('--resend-unknown rebuilds the delivery log, so it does not go with view');
-  if (options.explain && what === 'view')
-    throw option.usage('--explain is about deliveries, so it does not go with view');
+  if (what === 'accounts' && (options.since ?? options.until) !== undefined)
+    throw option.usage('--since and --until select transactions, so they do not go with accounts');
+  if (options.resendUnknown && what !== undefined && what !== 'deliveries')
+    throw option.usage(`--resend-unknown rebuilds the delivery log, so it does not go with ${what}`);
+  if (options.explain && what !== undefined && what !== 'deliveries')
+    throw option.usage(`--explain is about deliveries, so it does not go with ${what}`);
   requireRange(options);
+}
+
+/** Times select transactions. What an account is does not depend on them. */
+function isWithAccounts(what: string | undefined, { since, until }: VerifyOptions): boolean {
+  return what === 'accounts' || (what === undefined && (since ?? until) === undefined);
+}
+
+/** Names each account that differs on a line. */
+async function tellAccounts(session: Session, { account: accountId, repair }: VerifyOptions) {
+  const { engines, clock, author, out } = session;
+  const { checked, differences, remaining } = await verifyAccounts({
+    ...{ store: engines.store(), tables: await currentAccounts(session), clock, author },
+    ...{ accountId, repair: repair === true },
+    onProgress: (count) => out.progress(`${count} accounts`),
+  });
+  for (const { accountId: id, kind } of differences) out.note(`accounts: account ${id} is ${kind}`);
+  if (repair && differences.length > 0)
+    out.note(`accounts: repaired ${differences.length - remaining.length} of ${differences.length}`);
+  return { checked, differences: remaining.length };
 }
 
 async function verifySides(

@@ -14,7 +14,7 @@ import { testWebhook } from '../../deliveries/test-webhook.ts';
 import { setWebhook, type WebhookOptions } from '../../keys/set-webhook.ts';
 import { changeKey, type KeyChange, printChange, UNCHANGED } from '../command/change.ts';
 import { command, noun, type Session } from '../command/command.ts';
-import { findKey, keyOf } from '../command/known-names.ts';
+import { findKey, keyOf, knownKey } from '../command/known-names.ts';
 import { usage } from '../command/options.ts';
 
 const BY_OPERATOR = 'switched off by the operator';
@@ -26,8 +26,8 @@ const set = command({
   syntax: (it) => onKey(it).argument('<url>', 'where transactions are sent; it starts with https://'),
   changes: true,
   async work(session, [prefix, url]) {
-    const { config, engines, writer, out } = session;
-    const accountId = (await findKey(engines, prefix)).entry.id;
+    const { config, writer, out } = session;
+    const { accountId } = await knownKey(session, prefix);
     const options = webhookOptions(config, url);
     const { changed, webhookSecret, warning, account } = await setWebhook(
       writer(),
@@ -134,8 +134,9 @@ const test = command({
   example: 'fuel webhook test a1b2c3d4e5',
   syntax: onKey,
   changes: true,
-  async work({ config, engines, writer, out }, [prefix]) {
-    const accountId = (await findKey(engines, prefix)).entry.id;
+  async work(session, [prefix]) {
+    const { config, writer, out } = session;
+    const { accountId } = await knownKey(session, prefix);
     // Loaded here, since loading the HTTP client is slow and no other command needs it.
     const { configuredSender } = await import('../../../push/sender/sender.ts');
     const sender = configuredSender(config, silentLog); // the printed answer includes any fault
@@ -156,10 +157,11 @@ const show = command({
   summary: "show a key's webhook: its state, its failures in a row and its receiver's pace",
   example: 'fuel webhook show a1b2c3d4e5',
   syntax: onKey,
-  async work({ engines, clock, out }, [prefix]) {
-    const { entry, key } = await findKey(engines, prefix);
+  async work(session, [prefix]) {
+    const { engines, clock, out } = session;
+    const { accountId, key } = await findKey(session, prefix);
     const queue = engines.queue();
-    const document = webhookAnswer(entry.id, key, await queue.health(prefix));
+    const document = webhookAnswer(accountId, key, await queue.health(prefix));
     const { pace } = await readPace(queue, prefix, clock.now());
     out.answer({ ...document, pace }, { shown: { ...document, pace: paceShown(pace) } });
   },

@@ -2,11 +2,11 @@ import { retentionMs } from '../../../base/config/config.ts';
 import type { ViewReads } from '../../../pull/view/transactions-view.ts';
 import type { DeliveryReads } from '../../../push/queue/delivery-queue.ts';
 import type { RunningProcess } from '../../../service/service.ts';
-import type { Repaired } from '../../verify/verify-last-days.ts';
+import type { Night } from '../../verify/verify-last-days.ts';
 import { AttemptHistory } from './history.ts';
 
 /** A nightly verification that this process made. */
-export interface Proof extends Repaired {
+export interface Proof extends Night {
   readonly atMs: number;
 }
 
@@ -29,6 +29,7 @@ export function consoleParts(running: RunningProcess, lastProof: () => Proof | u
     environment: config.FUEL_ENVIRONMENT,
     retentionMs: retentionMs(config),
     store: engines.store(),
+    accounts: engines.accounts(),
     subscriptions: engines.subscriptions(),
     coordination: engines.coordination(),
   };

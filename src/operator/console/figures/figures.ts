@@ -5,19 +5,8 @@ import { type FactReads, type FactSources, factReads } from '../../checks/facts.
 import type { ConsoleParts } from './console-parts.ts';
 import { type Known, known, shared } from './known.ts';
 
-interface Terms {
-  readonly ageMs: number;
-  readonly maxAgeMs: number;
-  /** How long a page waits for the fact, if that differs from others. */
-  readonly maxWaitMs?: number;
-}
-
 /** However many people look, the stores are asked this often, and less often if that takes long. */
-const TERMS: Terms = { ageMs: 2_000, maxAgeMs: 15_000 };
-const OTHER_TERMS: Partial<Record<keyof FactReads, Terms>> = {
-  // Unpacks all accounts, which are in memory: that takes its time, but it is not a store that does not answer.
-  lists: { ...TERMS, maxAgeMs: 60_000, maxWaitMs: 30_000 },
-};
+const TERMS = { ageMs: 2_000, maxAgeMs: 15_000 };
 
 type Reads = {
   readonly [Name in keyof FactReads]: () => Promise<Known<Awaited<ReturnType<FactReads[Name]>>>>;
@@ -35,14 +24,12 @@ export function figuresOf({ config, clock, engines, directory, lastProof, ...par
     ...{ config, clock, engines },
     find: async (name) => engines[name]() as ReturnType<Engines[typeof name]>,
     store: async () => engines.store(),
+    rows: async () => engines.accounts(),
     directory: async () => directory,
     process: { roles, readiness, disk, lastDamage: () => lastProof()?.damage ?? [] },
   };
   const names = Object.entries(factReads(sources)) as [keyof FactReads, () => Promise<unknown>][];
-  const reads = names.map(([name, read]) => {
-    const terms = OTHER_TERMS[name] ?? TERMS;
-    return [name, shared(() => known(read, () => clock.now(), terms.maxWaitMs), terms)];
-  });
+  const reads = names.map(([name, read]) => [name, shared(() => known(read, () => clock.now()), TERMS)]);
   const figures = Object.fromEntries(reads) as Reads;
   const values = Object.entries<() => Promise<Known<unknown>>>(figures).map(([name, read]) => [
     name,

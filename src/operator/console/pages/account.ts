@@ -1,3 +1,4 @@
+import { readAccount, type StoredAccount } from '../../../accounts/rows/stored-account.ts';
 import { DAY_MS, formatDateTime } from '../../../domain/values/date-time.ts';
 import { accountAnswer, accountLine, accountState } from '../../answers/account.ts';
 import { accountEventLine, accountTail } from '../../audit/newest-events.ts';
@@ -10,7 +11,8 @@ const MAX_EVENTS = 50;
 
 export async function accountPage({ parts, name }: PageContext): Promise<Page> {
   const id = Number(name);
-  const entry = /^\d{1,16}$/.test(name) ? parts.directory.account(id) : undefined;
+  const entry =
+    /^\d{1,16}$/.test(name) && Number.isSafeInteger(id) ? await readAccount(parts.accounts, id) : undefined;
   if (entry === undefined) {
     const commands = [cmd('All accounts')`account list`];
     return notFound(`Account ${name}`, 'No account with this id was opened.', { commands });
@@ -35,11 +37,7 @@ export async function accountPage({ parts, name }: PageContext): Promise<Page> {
   };
 }
 
-function changesOf(
-  id: number,
-  account: NonNullable<ReturnType<PageContext['parts']['directory']['account']>>['account'],
-  nowMs: number,
-): Command[] {
+function changesOf(id: number, account: StoredAccount['account'], nowMs: number): Command[] {
   if (account?.closed) return [cmd('Reopen the account')`account reopen ${id} --reason WHY`];
   const profile = [...(account?.profiles.keys() ?? [])].at(-1) ?? 'NAME';
   const today = formatDateTime(nowMs - (nowMs % DAY_MS));

@@ -1,4 +1,5 @@
 import type { VNode } from 'preact';
+import { readSummary } from '../../../accounts/rows/stored-account.ts';
 import { FuelError, reasonOf } from '../../../base/errors.ts';
 import {
   type Attempt,
@@ -47,13 +48,12 @@ export async function deliveriesPage({ parts, query }: PageContext): Promise<Pag
     if (error instanceof FuelError) return malformed('Deliveries', [reasonOf(error)], above);
     throw error;
   }
-  const accountOf = (id: number) => parts.directory.account(id);
-  const ownerOf = (prefix: string) => parts.directory.key(prefix)?.entry.id;
+  const accountOf = (id: number) => readSummary(parts.accounts, id);
   const after = readPlace(query.after);
   const why =
     query.after !== undefined && after === undefined
       ? `there is no delivery ${query.after} to continue after`
-      : await unknownName(choice, { store: parts.store, accountOf, ownerOf });
+      : await unknownName(choice, parts.store, parts.accounts);
   if (why !== undefined) return notFound('Deliveries', why, { above });
   const limits = { limit: ON_A_PAGE, maxRead: MAX_READ };
   const { deliveries: found, next: place } = await parts.queue.page(filter, { ...limits, after });
@@ -130,8 +130,8 @@ export async function deliveryPage({ parts, name: id }: PageContext): Promise<Pa
       { commands: [cmd('The newest deliveries')`delivery list`] },
     );
   }
-  const { directory, clock } = parts;
-  const [held = delivery] = await withHeldReasons([delivery], (of) => directory.account(of), clock.now());
+  const accountOf = (of: number) => readSummary(parts.accounts, of);
+  const [held = delivery] = await withHeldReasons([delivery], accountOf, parts.clock.now());
   const { attempts, cycle, dueAtMs } = delivery;
   return {
     title: `Delivery ${id}`,

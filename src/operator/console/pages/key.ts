@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import type { DirectoryKey } from '../../../accounts/directory/fold/directory.ts';
+import { readKeys, readSummary, type StoredKey } from '../../../accounts/rows/stored-account.ts';
 import type { AccountKey } from '../../../domain/account.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import type { Backlog } from '../../../push/queue/delivery-queue.ts';
@@ -24,20 +24,21 @@ import { content, documentOf, href, listOf, note, number, type Part, problem } f
 
 /** A key with its webhook, without hashes and secrets. */
 export async function keyPage({ parts, name: prefix }: PageContext): Promise<Page> {
-  const found = parts.directory.key(prefix);
+  const found = (await readKeys(parts.accounts, [prefix])).get(prefix);
   if (found === undefined)
     return notFound(`Key ${prefix}`, 'No key has this prefix.', { commands: [cmd('All keys')`key list`] });
-  const { key, entry } = found;
+  const { key, accountId } = found;
   const { queue, clock } = parts;
   const now = (): number => clock.now();
+  const account = await readSummary(parts.accounts, accountId);
   const [uses, lane, events] = await Promise.all([
     known(() => parts.engines.requests().lastUses([prefix]), now),
     known(() => readLane(queue, prefix, now()), now),
-    accountTail(parts.store, entry),
+    accountTail(parts.store, { id: accountId, revision: account?.revision ?? 0 }),
   ]);
-  const refused = noAccess(entry.account, now());
+  const refused = noAccess(account?.details, now());
   const { webhook_url, webhook_state, webhook_reason, webhook_since, ...ofKey } = usedKeyAnswer(
-    keyAnswer(entry.id, key),
+    keyAnswer(accountId, key),
     uses.value?.get(prefix),
   );
   const { state: name } = webhookState(key.webhook);
@@ -81,11 +82,11 @@ async function readLane(queue: PageContext['parts']['queue'], prefix: string, no
 }
 
 function laneParts(
-  { key, entry }: DirectoryKey,
+  { key, accountId }: StoredKey,
   { health, backlog, attempts, pace }: Lane,
   refused?: string,
 ): Part[] {
-  const { prefix: _, account: __, ...webhook } = webhookAnswer(entry.id, key, health);
+  const { prefix: _, account: __, ...webhook } = webhookAnswer(accountId, key, health);
   return [
     documentOf({ ...webhook, pace: paceShown(pace), backlog: backlogOf(backlog, refused) }, 'Webhook'),
     attemptCharts(attempts),

@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import { MAX_BACKLOG_COUNTED, type Reading } from '../../../service/ops/shared-figures.ts';
+import { MAX_ACCOUNTS_COUNTED } from '../../accounts/account-figures.ts';
 import type { Attention } from '../../checks/attention.ts';
 import { duration, time } from '../../print/document.ts';
 import type { Figures } from '../figures/figures.ts';
@@ -64,11 +65,11 @@ function attentionList(problems: readonly Attention[]): VNode {
   </ul>`;
 }
 
-async function deliveriesAndAccounts(figures: Figures, { directory, clock }: PageContext['parts']) {
-  const [backlog, failing, lists, operations] = await Promise.all([
+async function deliveriesAndAccounts(figures: Figures, { clock }: PageContext['parts']) {
+  const [backlog, failing, accounts, operations] = await Promise.all([
     figures.backlog(),
     figures.failing(),
-    figures.lists(),
+    figures.accounts(),
     figures.operations(),
   ]);
   const to = (path: string, text: Shown): VNode => html`<a href=${path}>${show(text)}</a>`;
@@ -80,12 +81,12 @@ async function deliveriesAndAccounts(figures: Figures, { directory, clock }: Pag
     const lateMs = clock.now() - dueAtMs;
     return [time(dueAtMs), lateMs > 0 ? `(${duration(lateMs / 1000)} ago)` : ''];
   });
-  const webhooks = orUnknown(lists, (of) => number(of.webhooks.length));
-  const accounts = orUnknown(lists, (of) => number(of.accounts.length));
+  const count = (name: 'webhooks' | 'accounts' | 'disabledWebhooks'): Shown =>
+    orUnknown(accounts, (of) => number(of[name], MAX_ACCOUNTS_COUNTED));
   const failed = orUnknown(failing, ({ length }) => `${length} failing`);
-  const switchedOff = `${directory.counts.disabledWebhooks} switched off`;
   const ofWebhooks: Shown = [
-    ...[to('/webhooks', webhooks), '·', to('/webhooks?state=disabled', switchedOff)],
+    ...[to('/webhooks', count('webhooks')), '·'],
+    to('/webhooks?state=disabled', [count('disabledWebhooks'), 'switched off']),
     ...['·', to('/webhooks?state=failing', failed)],
   ];
   const proven = orUnknown(operations, (list) => {
@@ -101,7 +102,7 @@ async function deliveriesAndAccounts(figures: Figures, { directory, clock }: Pag
       ['Held', counted('held')],
       ['Webhooks', ofWebhooks],
       ['Failed', to('/deliveries?state=failed', 'the newest failures')],
-      ['Accounts', to('/accounts', accounts)],
+      ['Accounts', to('/accounts', count('accounts'))],
       ['Log proven', proven],
     ] as const,
   };

@@ -65,9 +65,9 @@ function agreement(
         ...['here: this process has not verified since it started at', time(startedAtMs)],
       ]
     : [unknown('this process does not verify'), 'here: processes with the role projector verify'];
-  const proven = ({ atMs, view, deliveries }: Proof): Shown => {
-    const repaired = state(`repaired ${view} rows, ${deliveries} deliveries`, 'warn');
-    return [time(atMs), view + deliveries === 0 ? state('they agreed', 'good') : repaired];
+  const proven = ({ atMs, accounts, view, deliveries }: Proof): Shown => {
+    const repaired = state(`repaired ${accounts} accounts, ${view} rows, ${deliveries} deliveries`, 'warn');
+    return [time(atMs), accounts + view + deliveries === 0 ? state('they agreed', 'good') : repaired];
   };
   const repair = orUnknown(operations, (list) => {
     const last = list.find(({ type }) => type === 'AgreementRepaired');

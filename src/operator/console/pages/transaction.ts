@@ -1,3 +1,4 @@
+import { readSummary } from '../../../accounts/rows/stored-account.ts';
 import { projectEvent } from '../../../records/project-event.ts';
 import {
   type FoundTransaction,
@@ -35,7 +36,7 @@ export async function transactionPage({ parts, query, name }: PageContext): Prom
     );
   const found = await findTransaction(
     id,
-    { ...parts, accountOf: (accountId) => parts.directory.account(accountId) },
+    { ...parts, accountOf: (accountId) => readSummary(parts.accounts, accountId) },
     { maxDeliveries: MAX_DELIVERIES },
   );
   if (isMissing(found)) return missing(id, found.isErased);

@@ -45,12 +45,12 @@ async function parkedIn(parts: Parts) {
   return { position: String(position), lists, recorded };
 }
 
-const NOTHING = [[], [], [0, 0, 0]];
+const NOTHING = [[], [], [0, 0, 0, 0]];
 
 async function isSkipped(parts: Parts): Promise<void> {
   const { fuel, done, eventsOf } = parts;
   const { position, lists, recorded } = await parkedIn(parts);
-  expect((await lists())[2]).toEqual([1, 1, 0]);
+  expect((await lists())[2]).toEqual([0, 1, 1, 0]);
   const before = String(Number(position) - 1);
   expect((await fuel('projection', 'parked', 'skip', before, '--reason', 'no such')).code).toBe(1);
   const skip = ['projection', 'parked', 'skip', position, '--reason', 'sent again as 4'];

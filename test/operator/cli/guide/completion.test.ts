@@ -31,9 +31,12 @@ test.each([
 test.each([
   [
     ['verify', ''],
-    ['view', 'deliveries'],
+    ['accounts', 'view', 'deliveries'],
   ],
-  [['projection', 'rebuild', ''], ['transactions']],
+  [
+    ['projection', 'rebuild', ''],
+    ['accounts', 'transactions'],
+  ],
   [
     ['key', 'driver-mobile', 'abcdefghij', ''],
     ['on', 'off'],

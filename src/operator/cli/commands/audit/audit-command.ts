@@ -34,11 +34,12 @@ export const addAuditCommand = command(
         .option('--limit <n>', 'at most this many', option.readCount)
         .option('--personal', option.PERSONAL)
         .option('--follow', 'continue with new events, until interrupted or --until'),
-    async work({ engines, clock, out, signal }, _args, options) {
+    async work(session, _args, options) {
+      const { engines, clock, out, signal } = session;
       requireRange(options);
       const { follow = false, newest = false, limit = Infinity, key, personal = false } = options;
       if (follow && newest) throw option.usage('--newest reads backwards, so it does not go with --follow');
-      if (key !== undefined) await requireKnown(engines, { key, account: options.account });
+      if (key !== undefined) await requireKnown(session, { key, account: options.account });
       const filter = {
         accountId: options.account,
         transactionId: options.transaction,
@@ -57,7 +58,7 @@ export const addAuditCommand = command(
       if (printed > 0 || follow) return;
       signal.throwIfAborted();
       if (options.actor !== undefined) await requireActor(engines, options.actor, signal);
-      await requireKnown(engines, options, { inLog: signal });
+      await requireKnown(session, options);
     },
   },
   [addAuditVerifyCommand, addAuditExportCommand, addAuditCheckCommand],

@@ -26,9 +26,10 @@ export const addAuditExportCommand = command({
         option.readText,
       )
       .requiredOption('--output <dir>', 'a new or empty folder', option.readText),
-  async work({ config, engines, clock, out, signal }, _args, options) {
+  async work(session, _args, options) {
+    const { config, engines, clock, out, signal } = session;
     requireRange(options);
-    await requireKnown(engines, { account: options.account });
+    await requireKnown(session, { account: options.account });
     const store = engines.store();
     const key = verifierOf(await storeIdentity(store, clock), config);
     const older = options.checkpoint === undefined ? undefined : readGiven(options.checkpoint, key);

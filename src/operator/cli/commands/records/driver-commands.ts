@@ -21,8 +21,9 @@ const find = command({
     it
       .argument('<who>', 'an id, or a part of the name or the mobile number', option.readSearch)
       .option('--account <id>', 'only transactions of this account', readId),
-  async work({ engines, out, signal }, [who], { account }) {
-    if (account !== undefined) await requireKnown(engines, { account });
+  async work(session, [who], { account }) {
+    const { engines, out, signal } = session;
+    if (account !== undefined) await requireKnown(session, { account });
     const driver = ID_ALONE.test(who) ? readId(who) : who;
     const onProgress = (looked: number): void => out.progress(`events read ${looked}`);
     const options = { store: engines.store(), signal, onProgress };

@@ -4,6 +4,7 @@ import { findImport, type ImportEntry, listImports, recordImport } from '../../.
 import { importTransactions } from '../../../import/import-transactions.ts';
 import { voidImport } from '../../../import/void-import.ts';
 import { command, noun, type Session, unlessDryRun } from '../../command/command.ts';
+import { currentAccounts } from '../../command/known-names.ts';
 import { storeOfDryRun } from '../../command/known-store.ts';
 import { longWork, openInput, requireReadable } from '../../command/long-work.ts';
 import * as option from '../../command/options.ts';
@@ -75,8 +76,10 @@ const show = command({
   summary: 'show what an import recorded and what is left of it',
   example: 'fuel import show 2026-09-03-1a2b3c4d',
   syntax: (it) => it.argument('<id>', 'the import'),
-  async work({ engines, out }, [id]) {
-    const shown = await importShown(engines.store(), await requireImport(engines, id));
+  async work(session, [id]) {
+    const { engines, out } = session;
+    const entry = await requireImport(engines, id);
+    const shown = await importShown(entry, engines.store(), await currentAccounts(session));
     out.answer(shown);
     const unknown = { accounts: shown.unknown_accounts, corporates: shown.unknown_corporates };
     const note = unknownNote(unknown, shown.id);

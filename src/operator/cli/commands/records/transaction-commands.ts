@@ -1,4 +1,5 @@
 import { type Command, Option } from '@commander-js/extra-typings';
+import { accessRows } from '../../../../accounts/rows/read-rows.ts';
 import { FuelError } from '../../../../base/errors.ts';
 import { VISIBLE_STATUSES } from '../../../../domain/transaction-events.ts';
 import { EARLIEST_MS, LATEST_MS } from '../../../../domain/values/date-time.ts';
@@ -16,7 +17,7 @@ import {
 } from '../../../answers/transaction.ts';
 import { searchable } from '../../../search/search-text.ts';
 import { command, deliveryContext, noun, type Session } from '../../command/command.ts';
-import { accountOf, findAccount, isShown } from '../../command/known-names.ts';
+import { accountOf, currentAccounts, requireAccount } from '../../command/known-names.ts';
 import * as option from '../../command/options.ts';
 import { erase } from './erase-command.ts';
 import { importFile } from './import-commands.ts';
@@ -53,7 +54,8 @@ const list = command({
   example: 'fuel transaction list --account 7 --plate "ABC 123" --from 2026-09-01',
   syntax: listSyntax,
   lists: { what: 'transactions', csv: () => TRANSACTION_COLUMNS },
-  async work({ engines, out }, _, options) {
+  async work(session, _, options) {
+    const { engines, out } = session;
     const { account, from = EARLIEST_MS, to = LATEST_MS, corporate, plate, status, limit } = options;
     if (from > to) {
       throw option.usage('--from must not be later than --to');
@@ -85,7 +87,7 @@ const list = command({
         return 1;
       }
     }
-    if (read === 0) await requireKnownTo(engines, options);
+    if (read === 0) await requireKnownTo(session, options);
     return 0;
   },
 });
@@ -134,14 +136,13 @@ async function placeOf(
   );
 }
 
-/** An account or a corporate that the directory lacks is known as long as transactions name it. Throws `REFUSED`. */
-async function requireKnownTo(
-  engines: Session['engines'],
-  { account, corporate }: ListOptions,
-): Promise<void> {
-  const entry = await findAccount(engines, account);
-  if (corporate === undefined || entry?.account?.corporates.has(corporate)) return;
-  if (await isShown(engines, { accountId: account, references: { corporate_id: corporate } })) return;
+/** Throws `REFUSED` for an account or a corporate that the rows of accounts lack. */
+async function requireKnownTo(session: Session, { account, corporate }: ListOptions): Promise<void> {
+  const tables = await currentAccounts(session);
+  await requireAccount(tables, account);
+  if (corporate === undefined) return;
+  const named = { groups: [], corporates: [corporate] };
+  if ((await accessRows(tables).members(account, named)).corporates.has(corporate)) return;
   throw new FuelError(
     'REFUSED',
     `Account ${account} has no corporate ${corporate}. See \`fuel account show ${account}\``,
