@@ -6,7 +6,7 @@ import { ENDS, type EndsOptions, followEnds } from '../../src/push/ends.ts';
 import type { DeliveryQueue } from '../../src/push/queue/delivery-queue.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../support/accounts/account-samples.ts';
 import { KeptRows } from '../support/accounts/kept-rows.ts';
-import { newDelivery } from '../support/deliveries/deliveries.ts';
+import { claimFrom, claimOptions, newDelivery } from '../support/deliveries/deliveries.ts';
 import { listed } from '../support/deliveries/listed.ts';
 import { queueInMemory } from '../support/deliveries/open-queue.ts';
 import { unavailable } from '../support/deliveries/push-machine.ts';
@@ -154,8 +154,7 @@ test('while the log cannot be written the follower waits, and then ends what is 
 test('an enabling forgets the failures from before it', async () => {
   const m = await machine();
   await enqueue(m, 1);
-  const options = { nowMs: m.clock.now(), holder: 'x', leaseMs: 5_000, longestWaitMs: 1e9, limit: 1 };
-  const [claimed] = (await m.queue.claim({ ...options, laneCapacity: () => 1 })).claimed;
+  const [claimed] = await claimFrom(m.queue, claimOptions(m.clock.now()));
   if (claimed === undefined) throw new Error('nothing is due');
   const outcome = { ok: false, kind: 'timeout', detail: 'late', answer: null } as const;
   const times = { startedAtMs: m.clock.now(), durationMs: 500, othersUnderWay: 0 };
