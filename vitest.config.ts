@@ -69,7 +69,7 @@ export const projects: readonly Project[] = [
       'test/pull/{cursor,parameters}.test.ts',
       'test/pull/edge/**/*.test.ts',
       'test/push/dispatch/{attempt,report-batch,retry-schedule}.test.ts',
-      'test/accounts/directory/**/*.test.ts',
+      'test/accounts/rows/**/*.test.ts',
       'test/engines/sqlite/tables.test.ts',
       'test/push/health/*.test.ts',
       'test/push/queue/{failure-streak,next-state}.test.ts',

@@ -9,7 +9,7 @@ import type { EventStore } from '../event-store/event-store.ts';
 import { type Author, newEvent } from '../event-store/new-event.ts';
 import type { RecordedEvent } from '../event-store/recorded-event.ts';
 import { readSkipped } from '../event-store/skipped-events.ts';
-import { foldRecorded } from './directory/apply-to-directory.ts';
+import { foldRecorded } from './read-account-event.ts';
 
 const MAX_ATTEMPTS = 20;
 

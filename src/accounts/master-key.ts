@@ -127,19 +127,6 @@ export function findMasterKeys(config: KeyConfig): MasterKeys | undefined {
   return text === undefined ? undefined : new MasterKeys([toKey(text, dataDir)]);
 }
 
-/** Derives keys for one purpose. A process may run without a master key as long as it only checks (see `MacKeys`). */
-export function keysFor(purpose: string, config: KeyConfig): { known(): Buffer[]; current(): Buffer } {
-  const mayBeWithout = config.FUEL_ENVIRONMENT === 'production' && config.FUEL_MASTER_KEY === undefined;
-  return {
-    known: () => (mayBeWithout ? undefined : findMasterKeys(config))?.deriveKeys(purpose) ?? [],
-    current() {
-      const [key] = openMasterKeys(config).deriveKeys(purpose);
-      if (key === undefined) throw new Error('there is a first master key');
-      return key;
-    },
-  };
-}
-
 /**
  * Returns the path of a `master.key` whose key is not in FUEL_MASTER_KEY: a process without that setting would use it.
  * Returns `undefined` if there is no such file, and in production, where no key is taken from a file.

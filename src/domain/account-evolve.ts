@@ -69,7 +69,7 @@ function open(
     emails: [],
     integration: { enabled: false, sinceMs: atMs },
     profiles: new Map(),
-    noProfileSinceMs: null,
+    profileChangedAtMs: null,
     groups: new Map(),
     corporates: new Map(),
     keys: new Map(),
@@ -105,7 +105,7 @@ function change(
       const period = { fromMs: instant(from), toMs: to === null ? null : instant(to) };
       const wasActive = profileAccess(draft, atMs).active;
       draft.profiles.set(profile, period);
-      if (wasActive && !profileAccess(draft, atMs).active) draft.noProfileSinceMs = atMs;
+      if (wasActive !== profileAccess(draft, atMs).active) draft.profileChangedAtMs = atMs;
       return;
     }
     case 'CorporateGroupAdded':

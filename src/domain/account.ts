@@ -10,8 +10,8 @@ export interface Account {
   readonly integration: { readonly enabled: boolean; readonly sinceMs: number };
   /** The periods of its charging profiles by profile name. */
   readonly profiles: ReadonlyMap<string, ProfilePeriod>;
-  /** When a change of a profile last left the account without a current one. */
-  readonly noProfileSinceMs: number | null;
+  /** When a change of a profile last left the account without a current one, or gave it one again. */
+  readonly profileChangedAtMs: number | null;
   readonly groups: ReadonlyMap<number, { readonly name: string }>;
   readonly corporates: ReadonlyMap<number, { readonly name: string; readonly groupId: number | null }>;
   /** The keys by prefix. */
@@ -46,11 +46,14 @@ export interface AccountWebhook {
 }
 
 /** What checks 4 and 5 need of an account. */
-export type AccessTerms = Pick<Account, 'integration' | 'profiles' | 'noProfileSinceMs'>;
+export type AccessTerms = Pick<Account, 'integration' | 'profiles' | 'profileChangedAtMs'>;
 
 /** An account's charging profiles at one moment. */
 export type ProfileAccess =
-  /** `sinceMs` is when the first current profile began. Access ends with the last one; `null` means open-ended. */
+  /**
+   * `sinceMs` is no earlier than the last time without a current profile. Access ends with the last one; `null` means
+   * open-ended.
+   */
   | { readonly active: true; readonly sinceMs: number; readonly endsAtMs: number | null }
   /**
    * `sinceMs` is when the last profile ended, or a change left none current; `startsAtMs` is when the next one begins.
@@ -60,7 +63,7 @@ export type ProfileAccess =
 /** Check 5: which charging profiles are current, and for how long. */
 export function profileAccess(account: Omit<AccessTerms, 'integration'>, nowMs: number): ProfileAccess {
   const current = { sinceMs: nowMs, endsAtMs: Number.NEGATIVE_INFINITY };
-  let endedAtMs = account.noProfileSinceMs ?? undefined;
+  let endedAtMs = account.profileChangedAtMs ?? undefined;
   let startsAtMs: number | undefined;
   for (const { fromMs, toMs } of account.profiles.values()) {
     const endMs = toMs ?? Number.POSITIVE_INFINITY;
@@ -70,15 +73,28 @@ export function profileAccess(account: Omit<AccessTerms, 'integration'>, nowMs: 
       current.endsAtMs = Math.max(current.endsAtMs, endMs);
     } else if (fromMs < endMs) startsAtMs = Math.min(startsAtMs ?? fromMs, fromMs);
   }
-  const { sinceMs, endsAtMs } = current;
-  if (endsAtMs > nowMs)
+  const { endsAtMs } = current;
+  if (endsAtMs > nowMs) {
+    const sinceMs = Math.max(
+      unbrokenSince(account.profiles, current.sinceMs),
+      account.profileChangedAtMs ?? 0,
+    );
     return { active: true, sinceMs, endsAtMs: Number.isFinite(endsAtMs) ? endsAtMs : null };
+  }
   return { active: false, sinceMs: endedAtMs, startsAtMs };
+}
+
+/** Returns since when one of the profiles has been current at every moment up to `sinceMs`. */
+function unbrokenSince(profiles: Account['profiles'], sinceMs: number): number {
+  for (const { fromMs, toMs } of profiles.values())
+    if (fromMs < sinceMs && toMs !== null && toMs >= sinceMs) return unbrokenSince(profiles, fromMs);
+  return sinceMs;
 }
 
 /** Says if requests of an account are answered, or with which code they are refused. */
 export type Access =
-  | { readonly open: true; readonly endsAtMs: number | null }
+  /** `sinceMs` is no earlier than the last time without access. */
+  | { readonly open: true; readonly sinceMs: number; readonly endsAtMs: number | null }
   | {
       readonly open: false;
       readonly code: 'SERVICE_UNAVAILABLE' | 'API_INTEGRATION_NOT_ENABLED' | 'NO_ACTIVE_CHARGING_PROFILE';
@@ -94,7 +110,8 @@ export function accessOf(account: AccessTerms | undefined, nowMs: number): Acces
   const { enabled, sinceMs } = account.integration;
   if (!enabled) return { open: false, code: 'API_INTEGRATION_NOT_ENABLED', sinceMs };
   const profile = profileAccess(account, nowMs);
-  if (profile.active) return { open: true, endsAtMs: profile.endsAtMs };
+  if (profile.active)
+    return { open: true, sinceMs: Math.max(sinceMs, profile.sinceMs), endsAtMs: profile.endsAtMs };
   return {
     ...{ open: false, code: 'NO_ACTIVE_CHARGING_PROFILE' },
     sinceMs: Math.max(sinceMs, profile.sinceMs ?? sinceMs),

@@ -1,6 +1,3 @@
-import { StoredDirectory } from '../accounts/directory/rows/stored-directory.ts';
-import { DIRECTORY_STORE, openDirectoryRows } from '../accounts/directory/rows/stored-rows.ts';
-import { keysFor } from '../accounts/master-key.ts';
 import { accessRows } from '../accounts/rows/read-rows.ts';
 import { ACCESS_STORE, ACCOUNTS_STORE } from '../accounts/rows/tables.ts';
 import type { Clock } from '../base/clock.ts';
@@ -27,7 +24,6 @@ const STORES: Readonly<Record<StoreName, KeptStore>> = {
   view: VIEWS_STORE,
   queue: DELIVERY_STORE,
   coordination: CONTROL_STORE,
-  directory: DIRECTORY_STORE,
   accounts: ACCOUNTS_STORE,
 };
 const portOf = (store: StoreName) => (typeof STORES[store] === 'string' ? 'events' : 'tables');
@@ -110,10 +106,6 @@ async function open(servers: readonly Engine[], given: Omit<Opening, 'once'>): P
     queue: once(() => openDeliveryLog(tables(DELIVERY_STORE), clock)),
     view: once(() => openTransactionsView(tables, clock)),
     requests: once(() => openRequestJournal(tables(REQUESTS_STORE))),
-    directory: once(() => {
-      const keys = keysFor('fuel: seal of the stored directory', config);
-      return new StoredDirectory(openDirectoryRows(tables(DIRECTORY_STORE)), keys);
-    }),
     accounts: once(() => tables(ACCOUNTS_STORE)),
     access: () => accessRows(access()),
     state: (name) => states[portOf(name)](STORES[name]),

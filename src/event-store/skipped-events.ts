@@ -58,10 +58,6 @@ export async function groupStatus(
   return { position, parked: (await parkedByGroup(store, subscriptions, { group })).length };
 }
 
-export function withSkipped(skipped: SkippedEvents, event: EventRef): SkippedEvents {
-  return new Set([...skipped, textOfRef(event)]);
-}
-
 /** Returns the event that an event of the stream `operations` skips; `undefined` if it does something else. */
 export function skippedBy(event: RecordedEvent): EventRef | undefined {
   const operation = operationOf(event);

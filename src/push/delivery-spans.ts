@@ -62,7 +62,7 @@ export function traceDelivery(
  */
 export function deliverySpans(outcome: TracedOutcome, command?: string): EndedSpan[] {
   const { delivery, report, nowMs } = outcome;
-  if (report.kind === 'held' || report.kind === 'released') return [];
+  if (report.kind === 'released') return [];
   const { attempt } = report;
   const root = { traceId: traceIdOf(delivery.id), spanId: spanIdOf(delivery.id, delivery.cycle) };
   const spans = attempt === null ? [] : [attemptSpan(outcome, attempt, root.spanId)];

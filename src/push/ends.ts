@@ -1,5 +1,5 @@
 import { type DeliveryEffect, deliveryEffect, keyIneligibleReason } from '../../projections/deliveries.ts';
-import { readAccountEvent } from '../accounts/directory/apply-to-directory.ts';
+import { readAccountEvent } from '../accounts/read-account-event.ts';
 import { readKeys } from '../accounts/rows/stored-account.ts';
 import { type Clock, steadyClock } from '../base/clock.ts';
 import type { Coordination } from '../base/coordination/coordination.ts';
@@ -61,7 +61,7 @@ export async function followEnds(options: EndsOptions): Promise<void> {
 class Ends {
   readonly #options: EndsOptions;
   #place: MadeFrom = { storeId: '', position: 0 };
-  #savedAtMs = Number.NEGATIVE_INFINITY;
+  #saved = { position: -1, atMs: Number.NEGATIVE_INFINITY };
 
   constructor(options: EndsOptions) {
     this.#options = options;
@@ -76,56 +76,68 @@ class Ends {
     if (mismatch !== undefined)
       log.warn(`the checkpoint of the ends of deliveries ${mismatch}: every account event is read again`);
     this.#place = found === undefined || mismatch !== undefined ? { storeId, position: 0 } : found;
+    this.#saved = { position: found?.position ?? -1, atMs: Number.NEGATIVE_INFINITY };
     return continuesAfter(this.#place);
   }
 
   async take({ events, checkpoint }: SubscriptionBatch, until: AbortSignal): Promise<void> {
-    const effects = await this.#effectsOf(events);
-    for (const effect of effects) {
-      if (until.aborted) return;
-      await this.#apply(effect);
-    }
+    const applied = await applyEnds(events, this.#options, until);
+    if (until.aborted) return;
     const position = Math.max(this.#place.position, checkpoint);
     this.#place = { ...this.#place, position, anchor: anchorOf(events) ?? this.#place.anchor };
     const nowMs = steadyClock.now();
-    if (effects.length === 0 && nowMs - this.#savedAtMs < SAVE_MS) return;
+    const isDue = applied > 0 || nowMs - this.#saved.atMs >= SAVE_MS;
+    if (position <= this.#saved.position || !isDue) return;
     const { storeId, anchor } = this.#place;
     await this.#options.coordination.moveCheckpoint(ENDS, { storeId, position, anchor });
-    this.#savedAtMs = nowMs;
-  }
-
-  async #effectsOf(events: readonly RecordedEvent[]): Promise<Effect[]> {
-    if (events.length === 0) return [];
-    const skipped = await readSkipped(this.#options.store);
-    return events.flatMap((recorded) => {
-      const read = readAccountEvent(recorded, skipped);
-      const effect = read.ok ? deliveryEffect(read.event) : undefined;
-      return read.ok && effect !== undefined
-        ? [{ ...effect, position: recorded.position, atMs: read.atMs }]
-        : [];
-    });
-  }
-
-  async #apply(effect: Effect): Promise<void> {
-    const { queue, clock } = this.#options;
-    const { kind, prefix, atMs, position } = effect;
-    if (kind === 'enabled') {
-      await queue.change({ kind: 'enabled', prefix, atMs }, clock.now());
-      return;
-    }
-    const end = { kind: 'end lane', prefix, reason: effect.reason, before: position } as const;
-    // What was redelivered after the webhook was on again is older than this end, and stays.
-    const only = (await this.#isOver(prefix, position)) ? { redelivered: false } : {};
-    await queue.change({ ...end, ...only }, clock.now());
-  }
-
-  /** True if the webhook is on again, or was ended again, since the end at this position. */
-  async #isOver(prefix: string, position: Position): Promise<boolean> {
-    const { rows, environment } = this.#options;
-    const found = (await readKeys(rows, [prefix])).get(prefix);
-    if (found?.ended === undefined || found.ended.position < position) return false; // the rows are behind
-    return found.ended.position > position || keyIneligibleReason(found.key, environment) === undefined;
+    this.#saved = { position, atMs: nowMs };
   }
 }
 
+type EndsParts = Pick<EndsOptions, 'store' | 'queue' | 'rows' | 'environment' | 'clock'>;
+
+/** Applies events in their order until the signal aborts. Returns how many of them concern deliveries. */
+export async function applyEnds(
+  events: readonly RecordedEvent[],
+  parts: EndsParts,
+  until?: AbortSignal,
+): Promise<number> {
+  if (events.length === 0) return 0;
+  const skipped = await readSkipped(parts.store);
+  let applied = 0;
+  for (const recorded of events) {
+    if (until?.aborted) break;
+    const read = readAccountEvent(recorded, skipped);
+    const effect = read.ok ? deliveryEffect(read.event) : undefined;
+    if (!read.ok || effect === undefined) continue;
+    await apply({ ...effect, position: recorded.position, atMs: read.atMs }, parts);
+    applied += 1;
+  }
+  return applied;
+}
+
 type Effect = DeliveryEffect & { readonly position: Position; readonly atMs: number };
+
+async function apply(effect: Effect, parts: EndsParts): Promise<void> {
+  const { queue, clock } = parts;
+  const { kind, prefix, atMs, position } = effect;
+  if (kind === 'enabled') {
+    await queue.change({ kind: 'enabled', prefix, atMs }, clock.now());
+    return;
+  }
+  const end = { kind: 'end lane', prefix, reason: effect.reason, before: position } as const;
+  // What was redelivered after the webhook was on again is older than this end, and stays.
+  const only = (await isOver(prefix, position, parts)) ? { redelivered: false } : {};
+  await queue.change({ ...end, ...only }, clock.now());
+}
+
+/** True if the webhook is on again, or was ended again, since the end at this position. */
+async function isOver(
+  prefix: string,
+  position: Position,
+  { rows, environment }: EndsParts,
+): Promise<boolean> {
+  const found = (await readKeys(rows, [prefix])).get(prefix);
+  if (found?.ended === undefined || found.ended.position < position) return false; // the rows are behind
+  return found.ended.position > position || keyIneligibleReason(found.key, environment) === undefined;
+}

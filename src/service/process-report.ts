@@ -1,63 +1,42 @@
-import { type Clock, steadyClock } from '../base/clock.ts';
+import type { Clock } from '../base/clock.ts';
 import { type Coordination, PROCESS_MAX_AGE_MS } from '../base/coordination/coordination.ts';
 import type { Log } from '../base/log.ts';
+import { pause } from '../base/pause.ts';
 import { world } from '../base/world.ts';
-import type { EventStore } from '../event-store/event-store.ts';
-import type { Standing } from './ops/standing.ts';
 
-const MIN_INTERVAL_MS = 50;
-const HEARTBEAT_MS = PROCESS_MAX_AGE_MS / 3;
+const REPORTS_EVERY_MS = PROCESS_MAX_AGE_MS / 3;
 
 export interface ProcessReportOptions {
   readonly coordination: Pick<Coordination, 'report' | 'removeProcess'>;
-  readonly store: Pick<EventStore, 'head'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly id: string;
   readonly roles: readonly string[];
-  /** The names of its directories: that of the main thread, and those of threads that have their own. */
-  readonly directories: readonly string[];
-  readonly standing: Standing;
 }
 
-/**
- * Reports to other processes that this one is alive and which position its directories have reached: at once when the
- * slowest has moved (at most every 50 ms), and every 2 s in any case. `fuel … --wait` reads the reports. It also keeps
- * the standing up to date.
- */
+/** Reports to other processes that this one is alive, every 2 s and at once when it is ready. */
 export class ProcessReport {
   readonly #options: ProcessReportOptions;
   readonly #startedAtMs: number;
   readonly #ending = new AbortController();
-  readonly #positions = new Map<string, number>();
-  /** The position of the directory that is furthest behind, once all have one. */
-  #position: number | null = null;
-  #timer: NodeJS.Timeout | undefined;
-  /** When the timer fires. This and the other times here are milliseconds since the boot. */
-  #dueAtMs = Infinity;
-  #lastAtMs = 0;
-  #sending: Promise<void> = Promise.resolve();
+  readonly #reporting: Promise<void>;
+  #isReady = false;
+  #again = new AbortController();
 
   constructor(options: ProcessReportOptions) {
     this.#options = options;
     this.#startedAtMs = options.clock.now();
-    this.#schedule(0);
+    this.#reporting = this.#report();
   }
 
-  /** Notes the position of a directory of the process whenever it moves. */
-  moved(directory: string, position: number): void {
-    this.#positions.set(directory, position);
-    if (this.#positions.size < this.#options.directories.length) return;
-    const behind = [...this.#positions.values()].reduce((a, b) => Math.min(a, b));
-    if (behind === this.#position) return;
-    this.#position = behind;
-    this.#schedule(Math.max(0, this.#lastAtMs + MIN_INTERVAL_MS - steadyClock.now()));
+  ready(): void {
+    this.#isReady = true;
+    this.#again.abort();
   }
 
   async stop(): Promise<void> {
     this.#ending.abort();
-    world.clearTimeout(this.#timer);
-    await this.#sending;
+    await this.#reporting;
     const { coordination, id, log } = this.#options;
     try {
       await coordination.removeProcess(id);
@@ -66,32 +45,22 @@ export class ProcessReport {
     }
   }
 
-  /** Schedules the next report, unless an earlier one is scheduled already. */
-  #schedule(afterMs: number): void {
-    const dueAtMs = steadyClock.now() + afterMs;
-    if (this.#ending.signal.aborted || dueAtMs >= this.#dueAtMs) return;
-    this.#dueAtMs = dueAtMs;
-    world.clearTimeout(this.#timer);
-    this.#timer = world.setTimeout(() => {
-      this.#dueAtMs = Infinity;
-      this.#sending = this.#sending.then(() => this.#send());
-    }, afterMs);
+  async #report(): Promise<void> {
+    const { signal } = this.#ending;
+    while (!signal.aborted) {
+      this.#again = new AbortController();
+      await this.#send();
+      await pause(REPORTS_EVERY_MS, AbortSignal.any([signal, this.#again.signal]));
+    }
   }
 
   async #send(): Promise<void> {
-    const { signal } = this.#ending;
-    if (signal.aborted) return;
-    const { coordination, store, clock, log, id, roles, standing } = this.#options;
-    this.#lastAtMs = steadyClock.now();
-    const knownUntilMs = this.#lastAtMs + PROCESS_MAX_AGE_MS;
+    const { coordination, clock, log, id, roles } = this.#options;
     const self = { id, roles, ...world.self(), startedAtMs: this.#startedAtMs };
     try {
-      await coordination.report({ ...self, seenAtMs: clock.now(), directoryPosition: this.#position });
-      if (standing.mustJoin(steadyClock.now())) standing.join(store, { log, signal });
-      standing.knownUntil(knownUntilMs);
+      await coordination.report({ ...self, seenAtMs: clock.now(), isReady: this.#isReady });
     } catch (error) {
       log.warn({ err: error }, 'the process report failed; retrying in 2 s');
     }
-    this.#schedule(HEARTBEAT_MS);
   }
 }

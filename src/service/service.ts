@@ -1,5 +1,4 @@
 import type Koa from 'koa';
-import type { Directory } from '../accounts/directory/fold/directory.ts';
 import { type Clock, steadyClock } from '../base/clock.ts';
 import type { Config } from '../base/config/config.ts';
 import type { Role } from '../base/config/settings.ts';
@@ -21,21 +20,22 @@ import { storeDisk } from './engines/store-disk.ts';
 import { watchLoopDelay } from './ops/loop-delay.ts';
 import { addDiskMetrics, addReadiness, createMetrics, type Metrics } from './ops/metrics.ts';
 import { createOpsServer, type Readiness } from './ops/ops-server.ts';
-import { readiness, readinessOf, Standing, whenReady } from './ops/standing.ts';
+import { readiness, readinessOf } from './ops/readiness.ts';
 import { ProcessReport } from './process-report.ts';
 import { startApi, type WrapListener } from './roles/api.ts';
 import { startAccounts } from './start-accounts.ts';
-import { startDirectory } from './start-directory.ts';
 import { running, StartedParts } from './started-parts.ts';
 import { assertNotMoved } from './stores/moved-store.ts';
 import { bindStore, ignoredEnvironments } from './stores/store-binding.ts';
 import { assertNoUnfinishedCopy } from './stores/unfinished-copy.ts';
 import type { ThreadHost } from './threads/job.ts';
-import { DIRECTORY_HEAP_MB, youngMb } from './threads/memory.ts';
+import { youngMb } from './threads/memory.ts';
 import { type JobOptions, type JobThread, startJob } from './threads/start-job.ts';
 
 /** An attempt creates TLS objects. With a smaller young generation, copying them takes a tenth of its time. */
 const YOUNG_WEBHOOKS_MB = 48;
+/** All attempts under way have their records, and up to 256 KiB of an answer each. */
+const OLD_WEBHOOKS_MB = 256;
 
 export interface ServiceOptions {
   readonly config: Config;
@@ -57,7 +57,7 @@ export interface ServiceOptions {
 export interface OperatorSide {
   /** Answers the other requests to the operations listener, even before the engines are reached. */
   pages(readiness: () => Promise<Readiness>): Koa.Middleware;
-  /** Called when the stores are open and the directory has caught up. */
+  /** Called when the stores are open and the rows of accounts are up to date. */
   start(process: RunningProcess, parts: StartedParts): void;
 }
 
@@ -71,7 +71,6 @@ export interface RunningProcess {
   readonly roles: readonly Role[];
   readonly startedAtMs: number;
   readonly engines: Engines;
-  readonly directory: Directory;
   readonly metrics: Metrics;
   readonly readiness: () => Promise<Readiness>;
   /** Reads the disk of the embedded files, if there are any. */
@@ -193,28 +192,11 @@ async function startParts(
   const holder = holderName();
   const host: ThreadHost = { entry, config, holder };
   const has = (role: Role): boolean => roles.includes(role);
-  const [store, coordination, standing] = [engines.store(), engines.coordination(), new Standing()];
-  const directories = ['main', ...(has('webhooks') ? ['webhooks'] : [])];
+  const [store, coordination] = [engines.store(), engines.coordination()];
   const report = parts.add(
     'process report',
-    new ProcessReport({ coordination, store, clock, log, id: holder, roles, directories, standing }),
+    new ProcessReport({ coordination, clock, log, id: holder, roles }),
   );
-  const live = await startDirectory({
-    ...{ engines, parts, clock, log, signal },
-    onMoved: (position) => report.moved('main', position),
-  });
-  const { directory } = live;
-  const figures = {
-    ...{ store, coordination, view: engines.view(), subscriptions: engines.subscriptions() },
-    ...{ queue: engines.queue(), accounts: engines.accounts() },
-    ...{ directory, environment: config.FUEL_ENVIRONMENT, clock, log },
-    isBackedUp: engines.embedded.includes('store'),
-  };
-  parts.add(
-    'figures',
-    running((stopping) => metrics.shared.run(figures, stopping)),
-  );
-  parts.add('loop delay', watchLoopDelay(metrics.loopDelay, 'main'));
   const startThread = (
     name: Role | 'accounts',
     thread: Omit<JobOptions, 'job' | 'log' | 'onMetrics'>,
@@ -225,21 +207,27 @@ async function startParts(
   // The heap holds a batch and the driver's buffer, which a server's driver limits only by the number of events.
   const ofBatches = { youngMb: youngMb(engines), oldMb: engines.embedded.includes('store') ? 96 : 256 };
   startThread('accounts', { memory: ofBatches });
-  const rows = startAccounts({ config, engines, clock, parts });
+  const rows = await startAccounts({ config, engines, clock, parts, signal });
+  const figures = {
+    ...{ store, coordination, view: engines.view(), subscriptions: engines.subscriptions() },
+    ...{ queue: engines.queue(), accounts: engines.accounts() },
+    ...{ environment: config.FUEL_ENVIRONMENT, clock, log },
+    isBackedUp: engines.embedded.includes('store'),
+  };
+  parts.add(
+    'figures',
+    running((stopping) => metrics.shared.run(figures, stopping)),
+  );
+  parts.add('loop delay', watchLoopDelay(metrics.loopDelay, 'main'));
   if (has('projector')) startThread('projector', { memory: ofBatches });
-  const known = { config, log, clock, holder, roles, startedAtMs, engines, directory, metrics, disk };
+  const known = { config, log, clock, holder, roles, startedAtMs, engines, metrics, disk };
   operator.start({ ...known, readiness: () => operations.readiness() }, parts);
   if (has('notices')) startNotices(config, { ...figures, holder, givenUp: metrics.noticesGivenUp }, parts);
   const webhooks = has('webhooks')
     ? startThread('webhooks', {
-        data: { directory: live.shared },
-        memory: { youngMb: youngMb(engines, YOUNG_WEBHOOKS_MB), oldMb: DIRECTORY_HEAP_MB },
-        onMoved: (position) => report.moved('webhooks', position),
+        memory: { youngMb: youngMb(engines, YOUNG_WEBHOOKS_MB), oldMb: OLD_WEBHOOKS_MB },
       })
     : undefined;
-  const conditions = { live, maxAgeMs: config.FUEL_DIRECTORY_MAX_AGE, store, standing, rows };
-  if (has('api')) await Promise.race([whenReady(conditions, signal), parts.failed]);
-  signal.throwIfAborted();
   const answering = {
     config,
     engines,
@@ -255,10 +243,16 @@ async function startParts(
         await startApi({ ...answering, availability: () => (rows.isFresh ? 'ready' : 'unavailable') }),
       )
     : undefined;
-  parts.add('readiness', { stop: () => standing.stopping() });
+  let isStopping = false;
+  parts.add('readiness', {
+    stop() {
+      isStopping = true;
+    },
+  });
+  report.ready();
   operations.readiness = () =>
     readiness({
-      ...{ ...conditions, engines: health, disk, subscription: webhooks },
+      ...{ rows, isStopping, engines: health, disk, subscription: webhooks },
       writes: roles.some((role) => role !== 'api'),
     });
   log.info({ roles, api: api?.url, ops: operations.url, environment: config.FUEL_ENVIRONMENT }, 'listening');

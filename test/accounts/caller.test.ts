@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { identifyCaller } from '../../src/accounts/caller.ts';
-import { Directory } from '../../src/accounts/directory/fold/directory.ts';
 import { generateKey } from '../../src/accounts/key-text.ts';
 import type { Environment } from '../../src/domain/account-events.ts';
 import { accessOf } from '../support/accounts/access-of.ts';
+import { AccountModel } from '../support/accounts/account-model.ts';
 import { keyIssued, opened } from '../support/accounts/account-samples.ts';
 
 const staging = generateKey('staging');
 const production = generateKey('production');
 
-function directory(): Directory {
+function directory(): AccountModel {
   const events = [opened(), ...[staging, production].map(issued)];
-  const found = new Directory();
+  const found = new AccountModel();
   for (const [revision, event] of events.entries()) {
     const decoded = { ok: true, event, atMs: 0 } as const;
     found.apply({ position: revision + 1, stream: 'account-7', revision, decoded });

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { loadDirectory } from '../../src/accounts/directory/load-directory.ts';
 import { readAccount, readKeys } from '../../src/accounts/rows/stored-account.ts';
 import { ACCOUNTS, KEYS, PROGRESS } from '../../src/accounts/rows/tables.ts';
 import { FuelError } from '../../src/base/errors.ts';
@@ -7,6 +6,7 @@ import { aborted } from '../../src/base/pause.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import { skipEvent } from '../../src/operator/parked/skip-event.ts';
 import { drop, put, type Tables, type Write } from '../../src/tables/tables.ts';
+import { modelOf } from '../support/accounts/account-model.ts';
 import {
   corporateAdded,
   groupAdded,
@@ -162,7 +162,7 @@ export function accountRowsContract(empty: () => EmptyStores): void {
       await reached();
       const rows = await allRows(tables);
       const without = rows.accounts.filter(({ id }) => id !== 8);
-      const directory = await loadDirectory(store);
+      const directory = await modelOf(store);
       expect([...rowsDiffer({ ...rows, accounts: without }, directory)]).toEqual(['account 8 has no row']);
       expect((await readAccount(tables, 8))?.unreadable?.reason).toBe('too large');
     });

@@ -92,7 +92,7 @@ export function coordinationContract(open: () => Promise<CoordinationUnderTest>)
 
     test('of a process that has ended on this machine is over, and no other', async () => {
       const { coordination, other, pass } = await opened();
-      const here = { host: hostname(), roles: [], startedAtMs: 0, seenAtMs: 0, directoryPosition: null };
+      const here = { host: hostname(), roles: [], startedAtMs: 0, seenAtMs: 0, isReady: false };
       const places = {
         gone: { ...here, pid: spawnSync('true').pid },
         lives: { ...here, pid: process.pid },
@@ -158,7 +158,7 @@ export function coordinationContract(open: () => Promise<CoordinationUnderTest>)
       roles: ['api', 'webhooks'],
       startedAtMs: 1_000,
       seenAtMs: 0,
-      directoryPosition: null,
+      isReady: false,
       ...overrides,
     });
 
@@ -167,11 +167,11 @@ export function coordinationContract(open: () => Promise<CoordinationUnderTest>)
       const seenAtMs = nowMs();
       await coordination.report(reported('b', { seenAtMs, startedAtMs: 2_000 }));
       await coordination.report(reported('a', { seenAtMs }));
-      await coordination.report(reported('b', { seenAtMs, startedAtMs: 2_000, directoryPosition: 77 }));
+      await coordination.report(reported('b', { seenAtMs, startedAtMs: 2_000, isReady: true }));
       const seen = { seenAtMs: expect.any(Number) };
       expect(await other.live(5_000)).toEqual([
         reported('a', seen),
-        reported('b', { ...seen, startedAtMs: 2_000, directoryPosition: 77 }),
+        reported('b', { ...seen, startedAtMs: 2_000, isReady: true }),
       ]);
       await coordination.report(reported('z', { seenAtMs, startedAtMs: 500 }));
       expect((await other.live(5_000)).map(({ id }) => id)).toEqual(['z', 'a', 'b']);

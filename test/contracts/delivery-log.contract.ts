@@ -14,7 +14,6 @@ import {
   claimOptions,
   delivered,
   failed,
-  held,
   newDelivery,
   retryAt,
   SUCCESS,
@@ -79,7 +78,6 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       const claimed = await claim(2_000);
       await queue.report(
         claimed.flatMap((entry, n) => {
-          if (n % 5 === 0) return [held(entry)];
           if (n % 5 === 1) return [failed(entry, 1_000)];
           return n % 5 === 2 ? [delivered(entry, 1_000)] : [];
         }),
@@ -89,12 +87,12 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
         3_000,
       );
       const summaries = await listed(queue);
-      const filters = [undefined, 'pending', 'held', 'delivered', 'failed', 'withdrawn'].flatMap((state) =>
+      const filters = [undefined, 'pending', 'delivered', 'failed', 'withdrawn'].flatMap((state) =>
         [{}, { prefix: 'aaaaaaaaaa' }, { accountId: 8 }, { transactionIds: [4] }].flatMap((whose) =>
           [{}, { sinceMs: 1_001 }, { untilMs: 1_001 }, { sinceMs: 1_001, untilMs: 1_001 }].map((range) => ({
             ...whose,
             ...range,
-            ...(state === undefined ? {} : { state: state as 'held' }),
+            ...(state === undefined ? {} : { state: state as 'pending' }),
           })),
         ),
       );
@@ -123,7 +121,7 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       const of = (n: number, transactionId: number) => newDelivery(n, { transactionId });
       const sample = [of(1, 5), of(2, 9), of(3, 5), of(4, 70_000_000_000), of(5, 2)];
       const { queue, claim } = await opened(...sample);
-      await queue.report((await claim(1_000)).slice(1).map(held));
+      await queue.report((await claim(1_000)).slice(1).map((entry) => delivered(entry, 1_000)));
       const found = await listed(queue, { transactionIds: [9, 5, 404] });
       const summaries = await listed(queue);
       const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
@@ -249,15 +247,16 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       (closed) => closed.logId(),
       (closed) => closed.enqueue([newDelivery(2)]),
       (closed) => claimFrom(closed, claimOptions(1_000)),
-      (closed) => closed.report([{ kind: 'held', ...one, leaseToken: 'x' }]),
-      (closed) => closed.change({ kind: 'resume', accountId: 7 }, 1_000),
+      (closed) => closed.report([{ kind: 'released', ...one, leaseToken: 'x' }]),
       (closed) => closed.change({ kind: 'end lane', prefix: one.prefix, reason: 'x' }, 1_000),
       (closed) => closed.change({ kind: 'enabled', prefix: one.prefix, atMs: 1_000 }, 1_000),
       (closed) => closed.change({ kind: 'withdraw', transactionIds: [1] }, 1_000),
       (closed) => closed.change({ kind: 'erase', transactionId: 1 }, 1_000),
       (closed) => closed.change({ kind: 'redact', transactionId: 1 }, 1_000),
       (closed) => closed.redeliver(one, { force: true, dueAtMs: 1_000 }),
-      (closed) => closed.heldAccounts(),
+      (closed) => closed.releaseHeld(1_000),
+      (closed) => closed.pendingLanes(),
+      (closed) => closed.countIn([one.prefix], { nowMs: 1_000, limit: 1 }),
       (closed) => closed.change({ kind: 'purge', retentionMs: 1, limit: 1 }, 1_000),
       (closed) => closed.find(one.id),
       (closed) => closed.get([one]),

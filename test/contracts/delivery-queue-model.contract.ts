@@ -8,7 +8,6 @@ import {
   claimOptions,
   delivered,
   failed,
-  held,
   newDelivery,
   retryAt,
 } from '../support/deliveries/deliveries.ts';
@@ -21,7 +20,7 @@ const PREFIXES: readonly string[] = ['aaaaaaaaaa', 'bbbbbbbbbb', 'cccccccccc'];
 const prefix = fc.constantFrom(...PREFIXES);
 const transaction = fc.integer({ min: 1, max: 6 });
 const capacities = fc.array(fc.integer({ min: -1, max: 3 }), { minLength: 3, maxLength: 3 });
-const reportKind = fc.constantFrom('delivered', 'retry', 'failed', 'ended', 'held', 'released');
+const reportKind = fc.constantFrom('delivered', 'retry', 'failed', 'ended', 'released');
 const type = <T extends string>(name: T) => fc.constant(name);
 
 const operation = fc.oneof(
@@ -48,7 +47,6 @@ const operation = fc.oneof(
     weight: 4,
     arbitrary: fc.record({ type: type('wait'), ms: fc.constantFrom(1, 400, 2_500, 5_000, 30_000) }),
   },
-  { weight: 1, arbitrary: fc.record({ type: type('resume'), accountId: fc.constantFrom(7, 8) }) },
   {
     weight: 1,
     arbitrary: fc.record({
@@ -123,7 +121,6 @@ class Comparison {
     await this.#apply(queue, operation);
     const look = claimOptions(this.#clock.now());
     expect((await queue.heads(look)).nextAtMs).toBe(this.#model.nextAtMs(look.nowMs));
-    expect(await queue.heldAccounts()).toEqual(this.#model.heldAccounts());
     for (const lane of PREFIXES) expect(await queue.health(lane)).toEqual(this.#model.health(lane));
   }
 
@@ -159,11 +156,6 @@ class Comparison {
         expect(await queue.report(reports)).toEqual(this.#model.report(reports, nowMs));
         return;
       }
-      case 'resume':
-        expect(await queue.change({ kind: 'resume', accountId: operation.accountId }, nowMs)).toBe(
-          this.#model.resume(operation.accountId, nowMs),
-        );
-        return;
       case 'endLane':
         expect(
           await queue.change(
@@ -238,5 +230,5 @@ function reportOf(
   if (kind === 'retry') return retryAt(claim, nowMs, nowMs + 30_000);
   if (kind === 'failed') return failed(claim, nowMs);
   if (kind === 'ended') return { kind: 'failed', ...claimOf(claim), attempt: null, reason: 'off' };
-  return kind === 'held' ? held(claim) : { kind: 'released', ...claimOf(claim) };
+  return { kind: 'released', ...claimOf(claim) };
 }

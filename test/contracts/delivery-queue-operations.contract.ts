@@ -1,7 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { ClaimedDelivery, NewDelivery } from '../../src/push/queue/delivery.ts';
-import { claimOptions, delivered, held, newDelivery, retryAt } from '../support/deliveries/deliveries.ts';
+import { delivered, newDelivery, retryAt } from '../support/deliveries/deliveries.ts';
 import { countByState } from '../support/deliveries/listed.ts';
 import { openQueue, type QueueUnderTest } from '../support/deliveries/queue-under-test.ts';
 import { sampleRecord } from '../support/transactions/records.ts';
@@ -12,34 +11,6 @@ export function deliveryQueueOperationsContract(open: () => Promise<QueueUnderTe
   const one = newDelivery(1);
   const many = (count: number, overrides: Partial<NewDelivery> = {}): NewDelivery[] =>
     Array.from({ length: count }, (_, n) => newDelivery(n, overrides));
-
-  describe('a held delivery', () => {
-    test('resumes with all others of its account, more than one batch of them', async () => {
-      const { queue } = await opened();
-      const all = [...many(1_200), newDelivery(1, { accountId: 8, prefix: 'cccccccccc' })];
-      const claimed = await queue.enqueue(all, claimOptions(1_000, { laneCapacity: () => 2_000 }));
-      await queue.report(claimed.map(held));
-      expect(await queue.heldAccounts()).toEqual([7, 8]);
-      expect(await queue.change({ kind: 'resume', accountId: 7 }, 2_000)).toBe(1_200);
-      expect(await countByState(queue)).toMatchObject({ pending: 1_200, held: 1 });
-    });
-
-    test('is resumed once by each call, also where it is held again before the call is over', async () => {
-      const { queue, claim } = await opened();
-      const wide = { limit: 2_000, laneCapacity: () => 2_000 };
-      const claimed = await queue.enqueue(many(1_200), claimOptions(1_000, wide));
-      await queue.report(claimed.map(held));
-      let over = false;
-      const resuming = queue.change({ kind: 'resume', accountId: 7 }, 2_000).finally(() => {
-        over = true;
-      });
-      while (!over) {
-        await queue.report((await claim(2_000, wide)).map(held));
-        await nextTurn();
-      }
-      expect(await resuming).toBe(1_200);
-    });
-  });
 
   describe('the end of open deliveries', () => {
     test('by a withdrawal is that of several transactions as one after the other', async () => {

@@ -157,7 +157,7 @@ async function settled(stage: Stage, model: Model, engines: Engines): Promise<vo
     const missing = [...model.transactions.values()].filter(
       ({ id, owedTo }) => owedTo.size > 0 && !logged.has(id),
     );
-    const open = deliveries.filter(({ state }) => state === 'pending' || state === 'held');
+    const open = deliveries.filter(({ state }) => state === 'pending');
     if (missing.length + open.length === 0) return;
     if (Date.now() > deadlineMs) {
       stage.fault(

@@ -116,7 +116,7 @@ test('every type of account event can follow', () => {
     emails: ['a@example.com'],
     integration: { enabled: false, sinceMs: 5_000 },
     profiles: new Map([['standard', { fromMs: Date.parse('2026-09-01T00:00:00Z'), toMs: null }]]),
-    noProfileSinceMs: null,
+    profileChangedAtMs: null,
     groups: new Map([[3, { name: 'Yards' }]]),
     corporates: new Map([[31, { name: 'South', groupId: 3 }]]),
     keys: new Map([

@@ -60,7 +60,7 @@ describe('the charging profiles of an account', () => {
 describe('access', () => {
   test('is open with the integration on and a profile that is current', () => {
     const account = accountAfter([1, on], [2, profileSet(at(0), at(100))]);
-    expect(accessOf(account, 99)).toEqual({ open: true, account, endsAtMs: 100 });
+    expect(accessOf(account, 99)).toEqual({ open: true, sinceMs: 2, endsAtMs: 100 });
     expect(accessOf(account, 100)).toMatchObject({ open: false, code: 'NO_ACTIVE_CHARGING_PROFILE' });
   });
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test, vi } from 'vitest';
-import { foldRecorded } from '../../src/accounts/directory/apply-to-directory.ts';
+import { foldRecorded } from '../../src/accounts/read-account-event.ts';
 import { foldAccount } from '../../src/accounts/rows/fold-account.ts';
 import { type RecordedEvent, Unreadable } from '../../src/event-store/recorded-event.ts';
 import { NONE_SKIPPED } from '../../src/event-store/skipped-events.ts';

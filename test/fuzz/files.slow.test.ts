@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { readAccountEvent } from '../../src/accounts/directory/apply-to-directory.ts';
+import { readAccountEvent } from '../../src/accounts/read-account-event.ts';
 import { FuelError } from '../../src/base/errors.ts';
 import { loadConfig } from '../../src/engines/engines.ts';
 import { type ApplyOptions, applyAccounts } from '../../src/operator/apply/apply-accounts.ts';

@@ -67,12 +67,12 @@ describe('a delivery', () => {
     for (const spanId of ids(1)) expect(spanId).toMatch(/^[0-9a-f]{16}$/);
   });
 
-  test('that ends without an attempt is a root alone, and one that is held or given back is nothing', () => {
+  test('that ends without an attempt is a root alone, and one that is given back is nothing', () => {
     const ended = deliverySpans(
       outcomeOf({ kind: 'failed', attempt: null, reason: 'the key was switched off' }),
     );
     expect(ended).toMatchObject([{ endedAtMs: 9_000, isError: true, links: [] }]);
-    for (const kind of ['held', 'released'] as const) expect(deliverySpans(outcomeOf({ kind }))).toEqual([]);
+    expect(deliverySpans(outcomeOf({ kind: 'released' }))).toEqual([]);
   });
 
   test('names the kind of a failure without an answer', () => {

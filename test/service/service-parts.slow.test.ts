@@ -6,13 +6,11 @@ import { type Clock, systemClock } from '../../src/base/clock.ts';
 import type { Config } from '../../src/base/config/config.ts';
 import { ROLES, type Role } from '../../src/base/config/settings.ts';
 import { loadConfig, openEngines } from '../../src/engines/engines.ts';
-import { newEvent } from '../../src/event-store/new-event.ts';
 import { startProcess } from '../../src/operator/serve/start-process.ts';
 import type { Service } from '../../src/service/service.ts';
 import { markMoved } from '../../src/service/stores/moved-store.ts';
 import { bindStore } from '../../src/service/stores/store-binding.ts';
 import { beginCopy } from '../../src/service/stores/unfinished-copy.ts';
-import { opened } from '../support/accounts/account-samples.ts';
 import { lastingPort } from '../support/lasting-port.ts';
 import { memoryLog } from '../support/service/api.ts';
 import { Operator, openForUse } from '../support/service/operator.ts';
@@ -69,21 +67,14 @@ describe('a service', () => {
     expect(await readinessOf(service)).toEqual({
       ready: true,
       checks: {
-        directory_caught_up: true,
-        known_to_others: true,
         accounts_up_to_date: true,
-        event_store_heard: true,
         not_stopping: true,
         subscription_connected: true,
         disk: true,
       },
     });
     expect(await operations()).toContain('DeliveryLogStarted');
-    const events = [newEvent(opened(), { actor: 'test', command: 'test' }, Date.now())];
-    const [result] = await engines.store().append([{ stream: 'account-7', expected: 'none', events }]);
-    if (result?.kind !== 'appended') throw new Error('not appended');
-    const reported = async () => (await engines.coordination().live(6_000))[0]?.directoryPosition ?? -1;
-    await until(async () => (await reported()) >= result.position);
+    await until(async () => (await engines.coordination().live(6_000))[0]?.isReady === true);
     await service.stop();
     expect(stopped()).toEqual([
       'readiness',
@@ -92,11 +83,10 @@ describe('a service', () => {
       'notices',
       'nightly verification',
       'projector',
-      'freshness of accounts',
-      'accounts',
       'loop delay',
       'figures',
-      'directory',
+      'freshness of accounts',
+      'accounts',
       'process report',
       'operations listener',
       'stores',
@@ -110,10 +100,7 @@ describe('a service', () => {
     const service = await start(['notices']);
     await until(async () => (await readinessOf(service)).ready === true);
     expect(Object.keys((await readinessOf(service)).checks as object)).toEqual([
-      'directory_caught_up',
-      'known_to_others',
       'accounts_up_to_date',
-      'event_store_heard',
       'not_stopping',
       'disk',
     ]);

@@ -4,8 +4,7 @@ import { accountStream } from '../../domain/account-events.ts';
 import { type AccountDraft, issuedKey, nextDraft } from '../../domain/account-evolve.ts';
 import { missingBefore, type Position, type RecordedEvent } from '../../event-store/recorded-event.ts';
 import type { SkippedEvents } from '../../event-store/skipped-events.ts';
-import { readAccountEvent } from '../directory/apply-to-directory.ts';
-import type { ReadAccountEvent } from '../directory/fold/directory.ts';
+import { type ReadAccountEvent, readAccountEvent } from '../read-account-event.ts';
 
 /** A key, with what its account's events say besides. */
 export interface FoldedKey {

@@ -55,12 +55,25 @@ export class RowsFreshness {
   /** Looks until the signal aborts. While a store is unavailable the rows age. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      try {
-        await this.#look();
-      } catch (error) {
-        if (!isUnavailable(error) && !signal.aborted) throw error;
-      }
+      await this.#tryToLook(signal);
       await pause(this.isFresh ? LOOKS_EVERY_MS : FIRST_LOOKS_EVERY_MS, signal);
+    }
+  }
+
+  /** Looks until the rows are fresh, or the signal aborts. */
+  async untilFresh(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#tryToLook(signal);
+      if (this.isFresh) return;
+      await pause(FIRST_LOOKS_EVERY_MS, signal);
+    }
+  }
+
+  async #tryToLook(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#look();
+    } catch (error) {
+      if (!isUnavailable(error) && !signal.aborted) throw error;
     }
   }
 

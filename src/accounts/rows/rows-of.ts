@@ -9,14 +9,14 @@ type Plain<T> = { readonly [Field in keyof T]: PlainMap<T[Field]> };
 /** What an account's row has of the account, apart from its name. */
 export type AccountDetails = Pick<
   Account,
-  'closed' | 'emails' | 'integration' | 'profiles' | 'noProfileSinceMs'
+  'closed' | 'emails' | 'integration' | 'profiles' | 'profileChangedAtMs'
 >;
 
 /** The access of an account that can't be read and was never open: none. */
 const NO_ACCESS: AccessTerms = {
   integration: { enabled: false, sinceMs: 0 },
   profiles: new Map(),
-  noProfileSinceMs: null,
+  profileChangedAtMs: null,
 };
 
 export function accountRow(
@@ -68,11 +68,11 @@ export function* memberRows(
     if (isNamed('corporate', number)) yield rowOf('corporate', number, name, groupId);
 }
 
-export function accessText({ integration, profiles, noProfileSinceMs }: AccessTerms): string {
+export function accessText({ integration, profiles, profileChangedAtMs }: AccessTerms): string {
   return JSON.stringify({
     integration,
     profiles: [...profiles],
-    noProfileSinceMs,
+    profileChangedAtMs,
   } satisfies Plain<AccessTerms>);
 }
 
@@ -81,8 +81,8 @@ export function accessIn(text: string): AccessTerms {
   return { ...rest, profiles: new Map(profiles) };
 }
 
-function detailsText({ closed, emails, integration, profiles, noProfileSinceMs }: AccountDetails): string {
-  const plain = { closed, emails, integration, profiles: [...profiles], noProfileSinceMs };
+function detailsText({ closed, emails, integration, profiles, profileChangedAtMs }: AccountDetails): string {
+  const plain = { closed, emails, integration, profiles: [...profiles], profileChangedAtMs };
   return JSON.stringify(plain satisfies Plain<AccountDetails>);
 }
 

@@ -5,7 +5,7 @@ import { readInParts } from '../../event-store/reads.ts';
 import { type Position, type RecordedEvent, SETTINGS_STREAMS } from '../../event-store/recorded-event.ts';
 import { type SkippedEvents, skippedBy } from '../../event-store/skipped-events.ts';
 import { put, type Tables, type Write } from '../../tables/tables.ts';
-import { readAccountEvent } from '../directory/apply-to-directory.ts';
+import { readAccountEvent } from '../read-account-event.ts';
 import { type FoldedAccount, foldAccount, hiddenAccount } from './fold-account.ts';
 import { accountRow, keyRow, memberRows } from './rows-of.ts';
 import { ACCOUNTS, KEYS, type KeyRow, MEMBERS, memberId } from './tables.ts';

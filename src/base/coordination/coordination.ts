@@ -10,8 +10,8 @@ export interface LiveProcess {
   readonly startedAtMs: number;
   /** When it last reported, by the clock of the store. The reported value is ignored. */
   readonly seenAtMs: number;
-  /** The position that the process's directory has reached; `null` before it has caught up. */
-  readonly directoryPosition: number | null;
+  /** False while it is starting. */
+  readonly isReady: boolean;
 }
 
 export interface Lease {

@@ -1,6 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { DIRECTORY_STORE } from '../../accounts/directory/rows/stored-rows.ts';
 import { ACCOUNTS_STORE } from '../../accounts/rows/tables.ts';
 import type { Config } from '../../base/config/config.ts';
 import { assertOwn, faultOfOwner, ownFolder } from '../../base/config/own-files.ts';
@@ -24,7 +23,6 @@ const FILES = {
   deliveries: DELIVERY_STORE,
   subscriptions: { version: SUBSCRIPTION_MIGRATIONS.length },
   control: CONTROL_STORE,
-  directory: DIRECTORY_STORE,
   accounts: ACCOUNTS_STORE,
   requests: REQUESTS_STORE,
 } as const satisfies Readonly<Record<string, Pick<StorePlan, 'version'>>>;

@@ -5,9 +5,15 @@ import { type AccountRows, type RowReads, rowsOfAccounts } from '../../accounts/
 import { ACCOUNTS, KEYS, type KeyRow, MEMBERS } from '../../accounts/rows/tables.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { sameJson } from '../../domain/values/same-json.ts';
-import type { EventStore } from '../../event-store/event-store.ts';
+import { damageOf } from '../../event-store/damage.ts';
+import type { Damage, EventStore } from '../../event-store/event-store.ts';
 import { readInParts } from '../../event-store/reads.ts';
-import { type Position, type RecordedEvent, SETTINGS_STREAMS } from '../../event-store/recorded-event.ts';
+import {
+  isDamaged,
+  type Position,
+  type RecordedEvent,
+  SETTINGS_STREAMS,
+} from '../../event-store/recorded-event.ts';
 import { readSkipped, type SkippedEvents } from '../../event-store/skipped-events.ts';
 import type { RowOf, TablePlan } from '../../tables/plan.ts';
 import { drop, put, type Write } from '../../tables/tables.ts';
@@ -28,32 +34,42 @@ interface Place {
   readonly tables: RowReads;
 }
 
+export interface JudgedAccounts {
+  readonly differences: readonly AccountDifference[];
+  /** Damaged events. Nothing of their accounts is judged. */
+  readonly damage: readonly Damage[];
+}
+
 /**
  * Compares the rows of accounts with their streams, up to where the follower has applied these. Rows that the follower is
  * writing now may differ too, so the caller looks at what differs again.
  */
-export async function judgeAccounts(ids: readonly number[], place: Place): Promise<AccountDifference[]> {
+export async function judgeAccounts(ids: readonly number[], place: Place): Promise<JudgedAccounts> {
   const { store, tables } = place;
   const skipped = await readSkipped(store);
   const reached = (await readProgress(tables))?.position ?? 0;
   const rows = await rowsOfAccounts(tables, ids);
   const reachedSince = (await readProgress(tables))?.position ?? 0;
   const idOf = new Map(ids.map((id) => [accountStream(id), id]));
-  const found: AccountDifference[] = [];
+  const differences: AccountDifference[] = [];
+  const damage: Damage[] = [];
   for await (const [stream, all] of readInParts(store, [...idOf.keys()])) {
     const accountId = idOf.get(stream) ?? 0;
     const stored = rows(accountId);
     const upTo = Math.max(reached, stored.account?.position ?? 0);
     const events = all.filter(({ position }) => position <= upTo);
+    const damaged = events.filter(isDamaged).flatMap((event) => damageOf(event) ?? []);
+    for (const each of damaged) damage.push(each);
+    if (damaged.length > 0) continue;
     const repairs =
       events.length === 0
         ? await withoutEvents(accountId, stored, place)
         : await withEvents(accountId, { events, stored, skipped, newest: reachedSince }, place);
     if (repairs.length === 0) continue;
     const kind = events.length === 0 ? 'surplus' : stored.account === undefined ? 'missing' : 'different';
-    found.push({ accountId, kind, repairs });
+    differences.push({ accountId, kind, repairs });
   }
-  return found;
+  return { differences, damage };
 }
 
 /** An account that has no events is not served: a server hides them, or there never were any. */

@@ -7,14 +7,14 @@ import { errorKind, FuelError } from '../../base/errors.ts';
 import type { Rest } from '../../base/pause.ts';
 import { world } from '../../base/world.ts';
 import { ACCOUNT_STREAMS } from '../../domain/account-events.ts';
-import type { EventStore } from '../../event-store/event-store.ts';
+import type { Damage, EventStore } from '../../event-store/event-store.ts';
 import type { Author } from '../../event-store/new-event.ts';
 import { recordOperations } from '../../event-store/operations.ts';
 import { readToEnd } from '../../event-store/reads.ts';
 import { mismatchOf, storeIdentity } from '../../event-store/store-identity.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { IdSet } from '../verify/id-set.ts';
-import { type AccountDifference, judgeAccounts } from './judge-accounts.ts';
+import { type AccountDifference, type JudgedAccounts, judgeAccounts } from './judge-accounts.ts';
 
 const ACCOUNTS_A_READ = 100;
 /** Rows that the follower is writing are right at the next look. */
@@ -40,6 +40,8 @@ export interface AccountsAgreement {
   readonly differences: readonly AccountDifference[];
   /** Those that were not repaired. */
   readonly remaining: readonly AccountDifference[];
+  /** Damaged events. Nothing of their accounts is judged. */
+  readonly damage: readonly Damage[];
 }
 
 /**
@@ -51,12 +53,14 @@ export async function verifyAccounts(options: VerifyAccountsOptions): Promise<Ac
   await assertMade(options);
   const differences: AccountDifference[] = [];
   const remaining: AccountDifference[] = [];
+  const damage: Damage[] = [];
   let checked = 0;
   for await (const ids of idsOf(options)) {
     signal?.throwIfAborted();
     const found = await lookAgain(ids, options);
-    const left = repair ? await repairAccounts(found, options) : found;
-    for (const each of found) differences.push(each);
+    const left = repair ? await repairAccounts(found.differences, options) : found.differences;
+    for (const each of found.differences) differences.push(each);
+    for (const each of found.damage) damage.push(each);
     for (const each of left) remaining.push(each);
     checked += ids.length;
     onProgress?.(checked);
@@ -65,7 +69,7 @@ export async function verifyAccounts(options: VerifyAccountsOptions): Promise<Ac
   const repaired = differences.length - remaining.length;
   const event = { type: 'AgreementRepaired', data: { what: 'accounts', repaired } } as const;
   if (repaired > 0) await recordOperations(store, [event], { author, clock });
-  return { checked, differences, remaining };
+  return { checked, differences, remaining, damage };
 }
 
 /** Folds the streams of these accounts again, and makes their rows as they should be. */
@@ -73,14 +77,15 @@ export async function refoldAccounts(
   ids: readonly number[],
   place: Pick<VerifyAccountsOptions, 'store' | 'tables'>,
 ): Promise<void> {
-  await repairAccounts(await judgeAccounts(ids, place), place);
+  await repairAccounts((await judgeAccounts(ids, place)).differences, place);
 }
 
 /** Makes the rows of these accounts as they should be. Returns what still differs. */
 async function repairAccounts(
   found: readonly AccountDifference[],
   place: Pick<VerifyAccountsOptions, 'store' | 'tables'>,
-): Promise<AccountDifference[]> {
+): Promise<readonly AccountDifference[]> {
+  if (found.length === 0) return [];
   for (const { repairs } of found) {
     try {
       await place.tables.write(repairs);
@@ -88,28 +93,26 @@ async function repairAccounts(
       if (errorKind(error) !== 'refused') throw error; // otherwise the next look finds the difference again
     }
   }
-  return found.length === 0
-    ? []
-    : judgeAccounts(
-        found.map(({ accountId }) => accountId),
-        place,
-      );
+  const left = await judgeAccounts(
+    found.map(({ accountId }) => accountId),
+    place,
+  );
+  return left.differences;
 }
 
-/** Returns what differs in several looks. */
+/** Returns what differs in several looks, and what is damaged. */
 async function lookAgain(
   ids: readonly number[],
   place: Pick<VerifyAccountsOptions, 'store' | 'tables'>,
-): Promise<AccountDifference[]> {
-  let found = await judgeAccounts(ids, place);
-  for (let looks = 1; looks < MAX_LOOKS && found.length > 0; looks++) {
+): Promise<JudgedAccounts> {
+  const first = await judgeAccounts(ids, place);
+  let { differences } = first;
+  for (let looks = 1; looks < MAX_LOOKS && differences.length > 0; looks++) {
     await world.sleep(LOOK_AGAIN_MS);
-    found = await judgeAccounts(
-      found.map(({ accountId }) => accountId),
-      place,
-    );
+    const found = differences.map(({ accountId }) => accountId);
+    differences = (await judgeAccounts(found, place)).differences;
   }
-  return found;
+  return { ...first, differences };
 }
 
 /** Yields the ids of accounts that have a row, then of those that only other rows or events name. */

@@ -1,31 +1,31 @@
 import type { AccountSummary } from '../../accounts/rows/stored-account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
+import type { Shown } from '../../push/held.ts';
 import type { Attempt, AttemptOutcome, DeliverySummary } from '../../push/queue/delivery.ts';
 import { noAccess } from './access.ts';
 
 /** Reads the row of an account; `undefined` if it was never opened. */
 export type AccountOf = (accountId: number) => Promise<AccountSummary | undefined>;
 
-/** Adds to held deliveries the reason, which is what prevents access to their account now. */
+/** Shows the pending deliveries of accounts that have no access now as held, with the reason. */
 export async function withHeldReasons<T extends DeliverySummary>(
   deliveries: readonly T[],
   accountOf: AccountOf,
   nowMs: number,
-): Promise<T[]> {
-  const reasons = new Map<number, string>();
-  for (const { state: name, accountId } of deliveries) {
-    if (name !== 'held' || reasons.has(accountId)) continue;
-    // The reason may change while a delivery is held, so it is not stored with it.
-    const refused = noAccess((await accountOf(accountId))?.details, nowMs);
-    reasons.set(accountId, refused?.reason ?? 'the account has access again: it is about to be sent');
+): Promise<Shown<T>[]> {
+  const reasons = new Map<number, string | undefined>();
+  for (const { state, accountId } of deliveries) {
+    if (state !== 'pending' || reasons.has(accountId)) continue;
+    reasons.set(accountId, noAccess((await accountOf(accountId))?.details, nowMs)?.reason);
   }
-  return deliveries.map((delivery) =>
-    delivery.state === 'held' ? { ...delivery, reason: reasons.get(delivery.accountId) ?? null } : delivery,
-  );
+  return deliveries.map((delivery) => {
+    const reason = delivery.state === 'pending' ? reasons.get(delivery.accountId) : undefined;
+    return reason === undefined ? delivery : { ...delivery, state: 'held', reason, dueAtMs: null };
+  });
 }
 
 /** A delivery in a list. */
-export function deliveryAnswer(delivery: DeliverySummary) {
+export function deliveryAnswer(delivery: Shown) {
   return {
     id: delivery.id,
     state: delivery.state,

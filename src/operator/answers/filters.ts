@@ -1,8 +1,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { FuelError } from '../../base/errors.ts';
 import { DAY_MS, parseDateTime } from '../../domain/values/date-time.ts';
-import type { DeliveryState } from '../../push/queue/delivery.ts';
-import type { DeliveryFilter } from '../../push/queue/delivery-queue.ts';
+import type { ShownFilter, ShownState } from '../../push/held.ts';
 import { readPrefix } from './names.ts';
 
 // Readers of what an operator types. They throw `USAGE` with what the text must be, and never repeat it, since it may be a secret.
@@ -51,7 +50,7 @@ export function requirePast(atMs: number | undefined, nowMs: number): void {
 
 /** The properties by which an operator can choose deliveries. */
 export interface DeliveryChoice {
-  readonly state?: DeliveryState | undefined;
+  readonly state?: ShownState | undefined;
   readonly key?: string | undefined;
   readonly account?: number | undefined;
   readonly transaction?: number | undefined;
@@ -60,7 +59,7 @@ export interface DeliveryChoice {
 }
 
 /** Throws `USAGE` if the key can't be a prefix, or the range ends before it begins. */
-export function deliveryFilter(given: DeliveryChoice): DeliveryFilter {
+export function deliveryFilter(given: DeliveryChoice): ShownFilter {
   const { key, account, transaction, state, since, until } = given;
   if (key !== undefined) readPrefix(key);
   requireRange(given);

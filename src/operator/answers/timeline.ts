@@ -1,5 +1,6 @@
 import { membersOf, occurredAt, printableData } from '../../event-store/codec.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
+import type { Shown } from '../../push/held.ts';
 import type { Delivery } from '../../push/queue/delivery.ts';
 import { type Effect, projectEvent, TransactionFold } from '../../records/project-event.ts';
 import { attemptAnswer, attemptName, deliveryAnswer, outcomeText } from './delivery.ts';
@@ -23,7 +24,7 @@ export type TimelineEntry =
 
 export interface TimelineParts {
   readonly applied: readonly AppliedEvent[];
-  readonly deliveries: readonly Delivery[];
+  readonly deliveries: readonly Shown<Delivery>[];
   readonly notSent: readonly { readonly key: string; readonly reason: string }[];
 }
 
@@ -49,7 +50,7 @@ function notSentEntry(at: string, { key, reason }: TimelineParts['notSent'][numb
   return { at, what: 'not_sent' as const, key, reason };
 }
 
-function deliveryEntries(delivery: Delivery) {
+function deliveryEntries(delivery: Shown<Delivery>) {
   const { id, state: name, key, type, created_at, reason, due_at } = deliveryAnswer(delivery);
   const of = { key, delivery: id };
   const attempts = delivery.attempts.map((attempt) => {

@@ -1,5 +1,6 @@
 import type { AccountKey, AccountWebhook } from '../../domain/account.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
+import { type HeldParts, shownBacklog } from '../../push/held.ts';
 import { retryAfterMs } from '../../push/pace/retry-after.ts';
 import type { LaneStreak, WebhookHealth } from '../../push/queue/delivery.ts';
 import type { Backlog, DeliveryReads } from '../../push/queue/delivery-queue.ts';
@@ -105,13 +106,13 @@ export async function laneAttempts(
 
 /** Reads a lane's open deliveries and its pace, with the attempts by which the pace is judged. */
 export async function readPace(
-  queue: Pick<DeliveryReads, 'page' | 'get' | 'backlog'>,
+  parts: HeldParts & { readonly queue: Pick<DeliveryReads, 'page' | 'get'> },
   prefix: string,
-  nowMs: number,
 ) {
+  const { queue, nowMs } = parts;
   const [attempts, backlog] = await Promise.all([
     laneAttempts(queue, prefix),
-    queue.backlog({ nowMs, limit: MAX_COUNTED, prefix }),
+    shownBacklog(parts, { limit: MAX_COUNTED, prefix }),
   ]);
   return { attempts, backlog, pace: paceAnswer(backlog, attempts, nowMs) };
 }

@@ -1,4 +1,4 @@
-import { foldRecorded } from '../../accounts/directory/apply-to-directory.ts';
+import { foldRecorded } from '../../accounts/read-account-event.ts';
 import type { Account } from '../../domain/account.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { type Refused, refused } from '../../domain/decision.ts';

@@ -1,4 +1,3 @@
-import { loadDirectory } from '../../accounts/directory/load-directory.ts';
 import { catchUpAccounts } from '../../accounts/rows/catch-up.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
@@ -90,9 +89,8 @@ function factsOnce(given: {
     if (found === undefined) throw new Error('there is no event store, which the check did not require');
     return found;
   };
-  const directory = once(async () => loadDirectory(await store(), await find('directory')));
   const rows = once(async () => currentRows(engines, await store(), clock));
-  const sources = { ...given, find, store, rows, directory };
+  const sources = { ...given, find, store, rows };
   const reads = Object.entries(factReads(sources)).map(([name, read]) => [name, once<unknown>(read)]);
   return { ...sources, ...Object.fromEntries(reads) };
 }

@@ -1,4 +1,3 @@
-import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import { KEYS } from '../../accounts/rows/tables.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
@@ -7,6 +6,7 @@ import { readDisk } from '../../base/disk/disk.ts';
 import { world } from '../../base/world.ts';
 import type { Damage, EventStore } from '../../event-store/event-store.ts';
 import { MAX_STUCK_MS, StuckWebhooks } from '../../push/health/stuck-webhooks.ts';
+import { shownBacklog } from '../../push/held.ts';
 import type { Engines, StoreName } from '../../service/engines/engines.ts';
 import { MAX_BACKLOG_COUNTED } from '../../service/ops/shared-figures.ts';
 import type { RunningProcess } from '../../service/service.ts';
@@ -31,7 +31,6 @@ export interface FactSources {
   readonly store: () => Promise<EventStore>;
   /** Returns the rows of accounts with all that the log has; `undefined` if the next start makes them. */
   readonly rows: () => Promise<Tables | undefined>;
-  readonly directory: () => Promise<Directory>;
   /** The process that asks about itself; `undefined` for doctor. */
   readonly process?: OwnProcess | undefined;
 }
@@ -54,7 +53,7 @@ const NO_ROWS = { get: none, find: none, count: async () => 0 };
 const NO_COORDINATION = { holder: nothing, live: none, checkpoint: nothing };
 
 /** The reads of everything that a check may need from more than one place. Each call reads anew. */
-export function factReads({ config, clock, find, store, rows, directory, process }: FactSources) {
+export function factReads({ config, clock, find, store, rows, process }: FactSources) {
   const coordination = async () => (await find('coordination')) ?? NO_COORDINATION;
   let looks: StuckWebhooks | undefined;
   return {
@@ -84,7 +83,11 @@ export function factReads({ config, clock, find, store, rows, directory, process
       const accounts = await rows();
       return accounts === undefined ? [] : accountsWithoutContact(accounts);
     },
-    backlog: async () => (await find('queue'))?.backlog({ nowMs: clock.now(), limit: MAX_BACKLOG_COUNTED }),
+    backlog: async () => {
+      const parts = { queue: await find('queue'), rows: (await rows()) ?? NO_ROWS, nowMs: clock.now() };
+      const { queue } = parts;
+      return queue && shownBacklog({ ...parts, queue }, { limit: MAX_BACKLOG_COUNTED });
+    },
     /** Webhooks that fail and are not switched off, the longest streak first. */
     failing: async () => {
       const [streaks, accounts] = [await (await find('queue'))?.failingLanes(MAX_FAILING), await rows()];
@@ -98,7 +101,7 @@ export function factReads({ config, clock, find, store, rows, directory, process
     stuck: async () => {
       const queue = await find('queue');
       if (queue === undefined) return [];
-      const of = { queue, directory: await directory(), environment: config.FUEL_ENVIRONMENT, clock };
+      const of = { queue, rows: (await rows()) ?? NO_ROWS, environment: config.FUEL_ENVIRONMENT, clock };
       looks ??= new StuckWebhooks(of);
       const isLong = ({ sinceMs }: { readonly sinceMs: number }) => clock.now() - sinceMs > MAX_STUCK_MS;
       const found = (await looks.look()).filter(isLong);

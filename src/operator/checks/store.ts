@@ -28,7 +28,6 @@ const MADE_LATER = {
   view: 'the view',
   queue: 'the delivery log',
   subscriptions: 'the subscriptions',
-  directory: 'the stored accounts',
   accounts: 'the rows of accounts',
 } as const satisfies Partial<Record<StoreName, string>>;
 const LOST_EVENTS =

@@ -6,6 +6,7 @@ import { FuelError, isUnavailable } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { gently } from '../../base/pause.ts';
 import { world } from '../../base/world.ts';
+import { describeDamage, RESTORE_EVENTS } from '../../event-store/damage.ts';
 import type { RunningProcess } from '../../service/service.ts';
 import { type VerifyAccountsOptions, verifyAccounts } from '../accounts/verify-accounts.ts';
 import { proveLog } from '../audit/prove-log.ts';
@@ -74,7 +75,7 @@ export async function verifyNight(
   const author = { actor: 'system', command: 'nightly verification' };
   const work = { store: engines.store(), clock, log, author, signal, rest: gently(signal) };
   const tables = engines.accounts();
-  const accounts = await verifyAllAccounts({ ...work, tables });
+  const ofAccounts = await verifyAllAccounts({ ...work, tables });
   const repaired = await verifyLastDays({
     ...work,
     view: () => engines.view(),
@@ -84,25 +85,30 @@ export async function verifyNight(
     retentionMs: retentionMs(config),
   });
   await proveLog({ ...work, config });
-  return { ...repaired, accounts };
+  const { accounts } = ofAccounts;
+  return { ...repaired, accounts, damage: [...repaired.damage, ...ofAccounts.damage] };
 }
 
-/** Returns how many accounts were repaired. Rows that are being made are verified the next night. */
+/** Returns how many accounts were repaired, and what is damaged. Rows that are being made are verified the next night. */
 async function verifyAllAccounts({
   log,
   ...options
-}: Omit<VerifyAccountsOptions, 'repair'> & { readonly log: Log }): Promise<number> {
+}: Omit<VerifyAccountsOptions, 'repair'> & { readonly log: Log }): Promise<
+  Pick<Night, 'accounts' | 'damage'>
+> {
   try {
-    const { checked, differences, remaining } = await verifyAccounts({ ...options, repair: true });
+    const verified = await verifyAccounts({ ...options, repair: true });
+    const { checked, differences, remaining, damage } = verified;
+    for (const each of damage) log.error({ ...each }, `damaged: ${describeDamage(each)}; ${RESTORE_EVENTS}`);
     const found = { checked, repaired: differences.length - remaining.length, left: remaining.length };
     const which = differences.slice(0, MAX_NAMED).map(({ accountId }) => accountId);
     if (differences.length === 0)
       log.info(found, 'verified the rows of accounts: they are what the events call for');
     else log.error({ ...found, accounts: which }, `rows of accounts differed from the events: ${WHERE}`);
-    return found.repaired;
+    return { accounts: found.repaired, damage };
   } catch (error) {
     if (!(error instanceof FuelError) || error.code !== 'REFUSED') throw error;
     log.warn({ reason: error.message }, 'the rows of accounts could not be verified; trying next night');
-    return 0;
+    return { accounts: 0, damage: [] };
   }
 }

@@ -25,7 +25,7 @@ export interface WaitOptions {
   readonly onProgress?: (text: string) => void;
 }
 
-/** A process, or the projector, that has not yet applied the log up to the position. */
+/** A follower that has not yet applied the log up to the position. */
 interface Behind {
   readonly name: string;
   /** `undefined` until it has caught up once. */
@@ -33,9 +33,8 @@ interface Behind {
 }
 
 /**
- * Waits until every live process has applied the log up to `position`: its directory, the rows of accounts, and the view if one
- * of them is a projector. Resolves with `no process` as soon as no process is alive. Rejects with `REFUSED` after 10 s without progress, and
- * says how far each process is.
+ * Waits until the followers have applied the log up to `position`: that of the accounts, and the projector if there is one. Resolves
+ * with `no process` as soon as no process is alive. Rejects with `REFUSED` after 10 s without progress, and says how far each is.
  */
 export async function waitUntilApplied(options: WaitOptions): Promise<'applied' | 'no process'> {
   const { coordination, steady = steadyClock, position, onProgress } = options;
@@ -74,11 +73,8 @@ async function behindOf(
   processes: readonly LiveProcess[],
   { view, accounts, position }: Pick<WaitOptions, 'view' | 'accounts' | 'position'>,
 ): Promise<Behind[]> {
-  const all: Behind[] = processes.map(({ pid, host, directoryPosition }) => ({
-    name: `process ${pid} on ${host}`,
-    position: directoryPosition ?? undefined,
-  }));
-  all.push({ name: 'the rows of accounts', position: (await readProgress(accounts))?.position });
+  const accountsAt = (await readProgress(accounts))?.position;
+  const all: Behind[] = [{ name: 'the rows of accounts', position: accountsAt }];
   if (processes.some(({ roles }) => roles.includes('projector'))) {
     all.push({ name: 'the projector', position: (await view.checkpoint())?.position });
   }

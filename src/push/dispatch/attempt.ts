@@ -1,5 +1,5 @@
 import { keyIneligibleReason } from '../../../projections/deliveries.ts';
-import type { Directory } from '../../accounts/directory/fold/directory.ts';
+import type { StoredKey } from '../../accounts/rows/stored-account.ts';
 import type { AlarmClock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { traceField } from '../../base/tracing/spans.ts';
@@ -31,7 +31,6 @@ export interface DeliveryMetrics {
 
 /** Everything that judging, making and repeating attempts needs. */
 export interface AttemptTerms {
-  readonly directory: Pick<Directory, 'account'>;
   readonly environment: Environment;
   readonly sender: Sender;
   readonly requestFor: RequestFor;
@@ -43,37 +42,37 @@ export interface AttemptTerms {
 }
 
 /** The request to send now, or the report to make instead. */
-export type Judged = { readonly kind: 'send'; readonly request: SendRequest } | DeliveryReport;
+export type Judged =
+  | { readonly kind: 'send'; readonly request: SendRequest; readonly accessSinceMs: number }
+  | DeliveryReport;
 
 /**
- * Judges a delivery right before its attempt. It ends if its key takes no deliveries, and is held while access check 4 or 5
- * fails. `ended` is a reason to end it that the directory does not know.
+ * Judges a delivery by its key as it was read right before the attempt. It ends if a later event has ended the deliveries of its
+ * key. If nothing may be sent now, it is given back and waits.
  */
 export function judge(
   delivery: ClaimedDelivery,
-  ended: string | undefined,
+  found: StoredKey | undefined,
   terms: Omit<AttemptTerms, 'sender' | 'retryDelayMs'>,
 ): Judged {
-  const { directory, environment, requestFor, clock, log, metrics } = terms;
+  const { environment, requestFor, clock, log, metrics } = terms;
   const end = (reason: string): DeliveryReport => {
     log.info({ ...linesOf(delivery), reason }, 'delivery ended without an attempt');
     return { kind: 'failed', ...claimOf(delivery), attempt: null, reason };
   };
-  const hold = (): DeliveryReport => {
-    log.info(linesOf(delivery), 'delivery held: its account has no access');
-    return { kind: 'held', ...claimOf(delivery) };
-  };
-  if (ended !== undefined) return end(ended);
+  if (found?.unreadable !== null) return released(delivery);
+  if (found.accountId !== delivery.accountId) return end('the key belongs to another account');
+  const { key, access: ofAccount, ended } = found;
+  // A redelivery was requested after the event that ended the first cycle.
+  if (ended !== undefined && ended.position > delivery.position && delivery.cycle === 1)
+    return end(ended.reason);
   const atMs = clock.now();
-  const entry = directory.account(delivery.accountId);
-  if (entry?.unreadable) return hold(); // the keys as they are known may be wrong
-  const key = entry?.account?.keys.get(delivery.prefix);
-  if (key === undefined) return end('the key is not known');
-  const reason = keyIneligibleReason(key, environment);
-  if (reason !== undefined || key.webhook === null) return end(reason ?? 'no webhook');
-  if (!accessOf(entry?.account, atMs).open) return hold();
+  const access = accessOf(ofAccount, atMs);
+  const isOff = keyIneligibleReason(key, environment) !== undefined;
+  if (!access.open || isOff || key.webhook === null) return released(delivery);
   try {
-    return { kind: 'send', request: requestFor(delivery, { url: key.webhook.url, key, atMs }) };
+    const request = requestFor(delivery, { url: key.webhook.url, key, atMs });
+    return { kind: 'send', request, accessSinceMs: access.sinceMs };
   } catch (error) {
     metrics.unsigned();
     log.error({ err: error, ...linesOf(delivery) }, 'webhook cannot be signed');
@@ -84,7 +83,7 @@ export function judge(
 /** Makes the attempt. Returns its result and the report to make; `undefined` if the lease was too old to send anything. */
 export async function attempt(
   delivery: ClaimedDelivery,
-  request: SendRequest,
+  { request, accessSinceMs }: Extract<Judged, { readonly kind: 'send' }>,
   { sender, retryDelayMs, clock, log, metrics }: AttemptTerms,
   { lease, slot }: { readonly lease: Lease; readonly slot: Slot },
 ): Promise<(AttemptEnd & { readonly report: DeliveryReport; readonly url: string }) | undefined> {
@@ -107,7 +106,7 @@ export async function attempt(
   else
     report = {
       kind: 'failed',
-      ...recorded,
+      ...{ ...recorded, accessSinceMs },
       reason: `attempt ${number}, the last, failed: ${answerOf(outcome)}`,
     };
   log.info(

@@ -1,12 +1,10 @@
-import { deliveryEffect, keyIneligibleReason } from '../../../projections/deliveries.ts';
-import type { Directory } from '../../accounts/directory/fold/directory.ts';
-import type { AccountEventPlace } from '../../accounts/directory/live-directory.ts';
+import type { StoredKey } from '../../accounts/rows/stored-account.ts';
 import type { Clock } from '../../base/clock.ts';
 import { Retry } from '../../base/retry.ts';
 import { SerialWork } from '../../base/serial-work.ts';
 import { world } from '../../base/world.ts';
-import type { AccountEvent } from '../../domain/account-events.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
+import type { Tables } from '../../tables/tables.ts';
 import { traceDelivery } from '../delivery-spans.ts';
 import type { AppendHealthEvent } from '../health/health-events.ts';
 import { HealthWatch } from '../health/health-watch.ts';
@@ -14,8 +12,8 @@ import type { HostOwners } from '../pace/host-owners.ts';
 import { type Choice, Pace, type Slot, type Wanted } from '../pace/pace.ts';
 import type { ClaimedDelivery, DeliveryReport, NewDelivery, WebhookHealth } from '../queue/delivery.ts';
 import type { DeliveryQueue, LaneHead } from '../queue/delivery-queue.ts';
-import { AccountWork } from './account-work.ts';
-import { type AttemptTerms, attempt, type Judged, judge, released } from './attempt.ts';
+import { type AttemptTerms, attempt, judge, released } from './attempt.ts';
+import { LaneRows } from './lane-rows.ts';
 import { LEASE_MS, Lease } from './lease.ts';
 import { ReportBatch } from './report-batch.ts';
 
@@ -24,15 +22,18 @@ const MAX_STORED = 100;
 /** How often the queue is looked at for later due times while lanes wait for their receivers: many may be of these lanes. */
 const LOOK_EVERY_MS = 100;
 
+/** A leased delivery's way to its attempt. */
+interface Started {
+  readonly lease: Lease;
+  readonly slot: Slot;
+  /** The keys of the deliveries that were leased with it. */
+  readonly keys: Promise<ReadonlyMap<string, StoredKey>>;
+}
+
 interface DispatcherOptions extends AttemptTerms {
-  readonly queue: Pick<
-    DeliveryQueue,
-    'changed' | 'enqueue' | 'heads' | 'lease' | 'report' | 'change' | 'heldAccounts'
-  >;
-  /** Its owner keeps it up to date, and calls `accountEvent` with every event. */
-  readonly directory: Pick<Directory, 'account' | 'key' | 'position'>;
-  /** Resolves when the directory has reached a position, or after a moment. */
-  readonly directoryAt: (position: Position) => Promise<void>;
+  readonly queue: Pick<DeliveryQueue, 'changed' | 'enqueue' | 'heads' | 'lease' | 'report' | 'change'>;
+  /** The rows of accounts. */
+  readonly rows: Pick<Tables, 'get' | 'changed'>;
   readonly appendHealthEvent: AppendHealthEvent;
   /** The longest time that an attempt may have to wait. */
   readonly longestWaitMs: number;
@@ -51,7 +52,7 @@ interface DispatcherOptions extends AttemptTerms {
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #pace: Pace;
-  readonly #accounts: AccountWork;
+  readonly #lanes: LaneRows;
   readonly #health: HealthWatch;
   readonly #reports: ReportBatch;
   /** A choice and its lease, one after the other: each choice relies on what the one before has started. */
@@ -63,6 +64,7 @@ export class Dispatcher {
   /** The part of it after which a report is made. */
   readonly #unreported = new Set<Promise<unknown>>();
   readonly #listener = { notify: (): void => this.#wake() };
+  readonly #ofRows = { notify: (): void => void (this.#lanes.changed() && this.#wake()) };
   #started = false;
   #working: Promise<void> | undefined;
   #notified = false;
@@ -78,28 +80,24 @@ export class Dispatcher {
   };
 
   constructor(options: DispatcherOptions) {
-    const { queue, directory, clock, log, steady, appendHealthEvent: append } = options;
+    const { queue, clock, log, steady, appendHealthEvent: append } = options;
     this.#options = options;
     this.failed.catch(() => undefined); // the owner may look at it later
     const sleep = async (ms: number) => this.#sleep(ms);
     const { signal } = this.#stopping;
     this.#retry = new Retry({ log, signal, component: 'dispatcher', backoff: { maxMs: 5_000 }, sleep });
-    this.#accounts = new AccountWork({ queue, directory });
+    this.#lanes = new LaneRows(options);
     this.#reports = new ReportBatch({ queue, clock, steady, log });
     this.#pace = new Pace(options);
     this.#health = new HealthWatch({ append, log });
   }
 
-  /** Starts sending. The directory must have caught up. */
+  /** Starts sending. */
   start(): void {
-    const { queue, directory, environment } = this.#options;
+    const { queue, rows } = this.#options;
     this.#started = true;
     queue.changed.add(this.#listener);
-    const isOff = (prefix: string): boolean => {
-      const key = directory.key(prefix)?.key;
-      return key !== undefined && keyIneligibleReason(key, environment) !== undefined;
-    };
-    this.#accounts.start(isOff);
+    rows.changed.add(this.#ofRows);
     this.#wake();
   }
 
@@ -117,20 +115,11 @@ export class Dispatcher {
     this.#wake();
   }
 
-  /** Must be called with every account event, including the history, in the order of the log and after the directory. */
-  accountEvent(event: AccountEvent, place: AccountEventPlace): void {
-    const { clock, steady } = this.#options;
-    const effect = deliveryEffect(event);
-    if (effect !== undefined) this.#health.decided(effect.prefix);
-    if (effect?.kind === 'enabled')
-      this.#pace.enabled(effect.prefix, Math.max(0, clock.now() - place.atMs), steady.now());
-    if (this.#accounts.seen(event, place)) this.#wake();
-  }
-
   /** Starts no further attempt. Resolves when those under way are recorded, and the other leases are given up. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#options.queue.changed.remove(this.#listener);
+    this.#options.rows.changed.remove(this.#ofRows);
     this.#cancelTimer?.();
     await this.#working;
     await this.#leasing.whenIdle();
@@ -155,9 +144,7 @@ export class Dispatcher {
     try {
       while (this.#notified && !this.#stopping.signal.aborted) {
         this.#notified = false;
-        await this.#accounts.run(clock.now());
-        const nextAtMs = Math.min(await this.#sendDue(), this.#accounts.nextAtMs());
-        this.#sleep(nextAtMs - clock.now());
+        this.#sleep((await this.#sendDue()) - clock.now());
         this.#retry.succeeded();
       }
     } catch (error) {
@@ -182,11 +169,15 @@ export class Dispatcher {
       await owners.look();
       if (!this.#mayLease || this.#pace.isFull) return Infinity;
       const heads = await queue.heads({ nowMs: clock.now(), leaseMs: LEASE_MS, longestWaitMs });
+      const prefixes = heads.lanes.map(({ prefix }) => prefix);
+      await this.#lanes.look(prefixes);
+      await this.#lanes.endOff(prefixes);
       const { chosen, waiting, waitMs } = await this.#leasing.run(() => this.#lease(heads.lanes));
       if (chosen.size === 0) {
         metrics.waitingLanes(waiting.length);
         const soonestMs = waiting.length === 0 ? 0 : clock.now() + LOOK_EVERY_MS;
-        return Math.min(Math.max(heads.nextAtMs ?? Infinity, soonestMs), clock.now() + waitMs);
+        const nextAtMs = Math.min(heads.nextAtMs ?? Infinity, this.#lanes.nextAtMs(prefixes));
+        return Math.min(Math.max(nextAtMs, soonestMs), clock.now() + waitMs);
       }
       await world.nextTurn(); // choosing is synchronous work, so answers are read in between
     }
@@ -205,6 +196,7 @@ export class Dispatcher {
   async #store(deliveries: readonly NewDelivery[]): Promise<void> {
     const { queue, clock, steady, holder } = this.#options;
     const lanes = Map.groupBy(deliveries, ({ prefix }) => prefix);
+    await this.#lanes.look([...lanes.keys()]);
     const wanted = this.#wanted([...lanes].map(([prefix, of]) => ({ prefix, count: of.length })));
     const before = this.#waiting.filter(({ prefix }) => !lanes.has(prefix));
     const { chosen } = this.#pace.choose([...before, ...wanted], steady.now());
@@ -213,12 +205,20 @@ export class Dispatcher {
     this.#start(await queue.enqueue(deliveries, terms), lease);
   }
 
-  /** What lanes want, at the pace that their receivers and the operator permit. One that is being switched off wants nothing. */
+  /** What open lanes want, at the pace that their receivers and the operator permit. One that is being switched off wants nothing. */
   #wanted(lanes: readonly Pick<LaneHead, 'prefix' | 'count'>[]): Wanted[] {
+    const { clock, steady } = this.#options;
     return lanes.flatMap(({ prefix, count }) => {
-      if (this.#health.isSwitchingOff(prefix)) return [];
-      const webhook = this.#options.directory.key(prefix)?.key.webhook;
-      return [{ prefix, count, url: webhook?.url, perSecond: webhook?.ratePerSecond ?? Infinity }];
+      const lane = this.#lanes.of(prefix);
+      if (lane?.kind !== 'open') return [];
+      const { url, perSecond, enabledAtMs, endedAt } = lane;
+      if (this.#health.isSwitchingOff({ prefix, endedAt })) {
+        this.#lanes.close(prefix);
+        return [];
+      }
+      if (enabledAtMs !== undefined)
+        this.#pace.enabled(prefix, enabledAtMs, { agoMs: clock.now() - enabledAtMs, nowMs: steady.now() });
+      return [{ prefix, count, url, perSecond }];
     });
   }
 
@@ -227,11 +227,15 @@ export class Dispatcher {
     return this.#started && !this.#stopping.signal.aborted && !this.#reports.isBehind;
   }
 
+  /** Starts attempts, each judged by its key as it is read now. */
   #start(deliveries: readonly ClaimedDelivery[], lease: Lease): void {
+    if (deliveries.length === 0) return;
     const { steady } = this.#options;
+    const keys = this.#beforeStop(this.#lanes.read(deliveries.map(({ prefix }) => prefix)));
+    keys.catch(this.#fail);
     const slots = deliveries.map(({ prefix }) => this.#pace.start(prefix, steady.now()));
     for (const [index, delivery] of deliveries.entries()) {
-      const work = this.#deliver(delivery, lease, slots[index] as Slot)
+      const work = this.#deliver(delivery, { lease, slot: slots[index] as Slot, keys })
         .catch(this.#fail)
         .finally(() => this.#deliveries.delete(work));
       this.#deliveries.add(work);
@@ -242,31 +246,24 @@ export class Dispatcher {
    * Handles a leased delivery: judges, sends and reports it, and then judges the health of its webhook. If its lease is no
    * longer fresh when it could be sent, it is given back unsent.
    */
-  async #deliver(delivery: ClaimedDelivery, lease: Lease, slot: Slot): Promise<void> {
+  async #deliver(delivery: ClaimedDelivery, { lease, slot, keys }: Started): Promise<void> {
     const { steady } = this.#options;
-    const isAhead = this.#options.directory.position < delivery.position;
-    if (isAhead) await this.#beforeStop(this.#directoryReaches(delivery, lease));
-    const judged = this.#judge(delivery, lease);
+    const key = (await keys).get(delivery.prefix);
+    const isLate = this.#stopping.signal.aborted || !lease.isFresh;
+    const judged = isLate ? released(delivery) : judge(delivery, key, this.#options);
     const made =
       judged.kind === 'send'
-        ? await this.#beforeStop(attempt(delivery, judged.request, this.#options, { lease, slot }))
+        ? await this.#beforeStop(attempt(delivery, judged, this.#options, { lease, slot }))
         : undefined;
     if (made !== undefined) this.#pace.end(slot, steady.now(), made); // before the commit, so that a slow one does not delay the lane
     const report = made?.report ?? (judged.kind === 'send' ? released(delivery) : judged);
     const health = await this.#reports.record(report);
     traceDelivery(delivery, report, made);
     if (made === undefined) this.#pace.end(slot, steady.now());
-    if (report.kind === 'held') this.#accounts.checkAccess(delivery.accountId);
-    const followed = this.#followHealth(delivery, report, health); // at once, so that nothing more is sent to a webhook that will be switched off
+    const endedAt = key?.ended?.position;
+    const followed = this.#followHealth({ ...delivery, endedAt }, report, health); // at once, so that nothing more is sent to a webhook that will be switched off
     this.#wake();
     await followed;
-  }
-
-  /** Waits until the directory has reached the delivery's event, before which its keys may be outdated, or the lease is too old. */
-  async #directoryReaches({ position }: ClaimedDelivery, lease: Lease): Promise<void> {
-    const { directory, directoryAt } = this.#options;
-    while (directory.position < position && lease.isFresh && !this.#stopping.signal.aborted)
-      await directoryAt(position);
   }
 
   /** Makes `stop` wait for the work, and for what its caller does as soon as it ends. */
@@ -277,23 +274,15 @@ export class Dispatcher {
     return work;
   }
 
-  #judge(delivery: ClaimedDelivery, lease: Lease): Judged {
-    if (this.#stopping.signal.aborted || !lease.isFresh) return released(delivery);
-    const { prefix, position, cycle } = delivery;
-    // A redelivery was requested after the event that ended the first cycle.
-    const ended = cycle > 1 ? undefined : this.#accounts.endedSince(prefix, position);
-    return judge(delivery, ended, this.#options);
-  }
-
   /** Judges the webhook's health after a recorded outcome. Nothing more is sent to it from here on if it is switched off. */
   async #followHealth(
-    { prefix, accountId }: ClaimedDelivery,
+    lane: Pick<ClaimedDelivery, 'prefix' | 'accountId'> & { readonly endedAt: Position | undefined },
     report: DeliveryReport,
     health: WebhookHealth | undefined,
   ): Promise<void> {
-    if (health?.failedInARow === 0) this.#health.recovered(prefix);
+    if (health?.failedInARow === 0) this.#health.recovered(lane.prefix);
     else if (health !== undefined && report.kind === 'failed' && report.attempt !== null) {
-      await this.#health.failed({ prefix, accountId }, health, this.#options.clock.now());
+      await this.#health.failed(lane, health, this.#options.clock.now());
       this.#wake(); // the lane may want something again
     }
   }

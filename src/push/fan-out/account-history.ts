@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
-import type { ReadAccountEvent } from '../../accounts/directory/fold/directory.ts';
+import { type ReadAccountEvent, readAccountEvent } from '../../accounts/read-account-event.ts';
 import { type ReachedRows, readReached } from '../../accounts/rows/reached-rows.ts';
 import type { RowReads } from '../../accounts/rows/stored-account.ts';
 import { steadyClock } from '../../base/clock.ts';

@@ -1,5 +1,5 @@
 import { type AccountWriter, changeAccount } from '../../accounts/change-account.ts';
-import { readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
+import { readAccountEvent } from '../../accounts/read-account-event.ts';
 import type { Clock } from '../../base/clock.ts';
 import { formatDateTime } from '../../domain/values/date-time.ts';
 import type { EventStore } from '../../event-store/event-store.ts';

@@ -1,4 +1,5 @@
 import type { Log } from '../../base/log.ts';
+import type { Position } from '../../event-store/recorded-event.ts';
 import type { WebhookHealth } from '../queue/delivery.ts';
 import { judgeHealth } from './health.ts';
 import type { AppendHealthEvent, HealthVerdict } from './health-events.ts';
@@ -8,15 +9,22 @@ interface HealthWatchOptions {
   readonly log: Log;
 }
 
+/** A webhook, and which event has ended its deliveries last: another one means that it was switched off since. */
+interface WatchedLane {
+  readonly prefix: string;
+  readonly accountId: number;
+  readonly endedAt: Position | undefined;
+}
+
 /** Judges webhooks whose deliveries fail, and records warnings and switch-offs. */
 export class HealthWatch {
   readonly #options: HealthWatchOptions;
-  /** Webhooks of which this process has warned in their present failure streak. */
-  readonly #warned = new Set<string>();
+  /** Webhooks of which this process has warned in their present failure streak, as they were then. */
+  readonly #warned = new Map<string, WatchedLane['endedAt']>();
   readonly #underWay = new Map<string, Promise<void>>();
   /** The verdict on the last failure of each webhook, until it is being recorded. */
   readonly #last = new Map<string, HealthVerdict>();
-  readonly #switchingOff = new Set<string>();
+  readonly #switchingOff = new Map<string, WatchedLane['endedAt']>();
 
   constructor(options: HealthWatchOptions) {
     this.#options = options;
@@ -28,27 +36,19 @@ export class HealthWatch {
     this.#last.delete(prefix);
   }
 
-  /** An event has enabled the webhook, or has ended its deliveries. */
-  decided(prefix: string): void {
-    this.recovered(prefix);
-    this.#switchingOff.delete(prefix);
-  }
-
   /** Whether a switch-off is being recorded, or its event is not seen yet. Nothing is sent to the webhook meanwhile. */
-  isSwitchingOff(prefix: string): boolean {
-    return this.#switchingOff.has(prefix);
+  isSwitchingOff({ prefix, endedAt }: Pick<WatchedLane, 'prefix' | 'endedAt'>): boolean {
+    const isSame = this.#switchingOff.has(prefix) && this.#switchingOff.get(prefix) === endedAt;
+    if (!isSame) this.#switchingOff.delete(prefix);
+    return isSame;
   }
 
   /**
    * Judges the webhook after a failed delivery, which `health` includes. Resolves when the verdict is recorded, could not be
    * recorded, or is superseded by that on a later failure. Never rejects.
    */
-  async failed(
-    lane: { readonly prefix: string; readonly accountId: number },
-    health: WebhookHealth,
-    nowMs: number,
-  ): Promise<void> {
-    const { prefix, accountId } = lane;
+  async failed(lane: WatchedLane, health: WebhookHealth, nowMs: number): Promise<void> {
+    const { prefix, accountId, endedAt } = lane;
     const judgement = judgeHealth(health, nowMs);
     if (judgement === undefined) return;
     const verdict = { prefix, accountId, judgement, health };
@@ -57,14 +57,15 @@ export class HealthWatch {
     if (before !== undefined) await before;
     if (this.#last.get(prefix) !== verdict) return;
     this.#last.delete(prefix);
-    if (judgement.kind === 'warn' && this.#warned.has(prefix)) return;
-    const recording = this.#record(verdict);
+    const isWarned = this.#warned.has(prefix) && this.#warned.get(prefix) === endedAt;
+    if (judgement.kind === 'warn' && isWarned) return;
+    const recording = this.#record(verdict, endedAt);
     this.#underWay.set(prefix, recording);
     await recording;
   }
 
   /** Records a verdict. If that fails, the webhook is judged again at its next failure. */
-  async #record(verdict: HealthVerdict): Promise<void> {
+  async #record(verdict: HealthVerdict, endedAt: WatchedLane['endedAt']): Promise<void> {
     const { append, log } = this.#options;
     const { prefix, judgement, health } = verdict;
     const off = judgement.kind === 'switch off';
@@ -73,13 +74,13 @@ export class HealthWatch {
       failed_in_a_row: health.failedInARow,
       failing_since_ms: health.failingSinceMs,
     };
-    if (off) this.#switchingOff.add(prefix);
+    if (off) this.#switchingOff.set(prefix, endedAt);
     let isRecorded = false;
     try {
       isRecorded = await append(verdict);
       if (!isRecorded) return;
       if (off) this.#last.delete(prefix);
-      else this.#warned.add(prefix);
+      else this.#warned.set(prefix, endedAt);
       log.warn(evidence, off ? 'webhook switched off' : 'webhook keeps failing');
     } catch (error) {
       log.error({ err: error, ...evidence }, `could not record that the webhook ${off ? 'is off' : 'fails'}`);

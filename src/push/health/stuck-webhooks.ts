@@ -1,8 +1,9 @@
 import { keyIneligibleReason } from '../../../projections/deliveries.ts';
-import type { Directory } from '../../accounts/directory/fold/directory.ts';
+import { readKeys, type StoredKey } from '../../accounts/rows/stored-account.ts';
 import type { Clock } from '../../base/clock.ts';
-import { accessOf } from '../../domain/account.ts';
 import type { Environment } from '../../domain/account-events.ts';
+import type { Tables } from '../../tables/tables.ts';
+import { hasAccess } from '../held.ts';
 import type { DeliveryReads, DueLane, LanePlace } from '../queue/delivery-queue.ts';
 
 /** A webhook that stays without an attempt for longer is a fault of this service. */
@@ -14,7 +15,8 @@ const MIN_HELD_MS = 30_000;
 
 interface StuckWebhooksOptions {
   readonly queue: Pick<DeliveryReads, 'dueLanes' | 'askedToWaitUntil'>;
-  readonly directory: Pick<Directory, 'key'>;
+  /** The rows of accounts. */
+  readonly rows: Pick<Tables, 'get'>;
   readonly environment: Environment;
   readonly clock: Clock;
 }
@@ -43,7 +45,7 @@ export class StuckWebhooks {
     this.#options = options;
   }
 
-  /** Returns the webhooks with a due delivery, the one that waits longest first. Rejects as the queue does. */
+  /** Returns the webhooks with a due delivery, the one that waits longest first. Rejects as the stores do. */
   async look(): Promise<readonly StuckWebhook[]> {
     const { queue, clock } = this.#options;
     const nowMs = clock.now();
@@ -54,9 +56,13 @@ export class StuckWebhooks {
       ...options,
       prefixes: prefixes.slice(0, MAX_LOOKED_AT),
     });
+    const keys = await readKeys(
+      this.#options.rows,
+      lanes.map(({ prefix }) => prefix),
+    );
     const looked: Seen[] = [];
     for (const lane of lanes)
-      if (this.#maySend(lane.prefix, nowMs))
+      if (this.#maySend(keys.get(lane.prefix), nowMs))
         looked.push(await this.#judge(lane, before.get(lane.prefix), nowMs));
     this.#seen = new Map([
       ...(isAll ? [] : before), // some lanes were not looked at
@@ -75,11 +81,8 @@ export class StuckWebhooks {
     return { ...lane, sinceMs: Math.max(last.sinceMs, askedMs ?? 0), isCertain: true };
   }
 
-  #maySend(prefix: string, nowMs: number): boolean {
-    const { directory, environment } = this.#options;
-    const found = directory.key(prefix);
-    if (found === undefined || found.entry.unreadable) return false;
-    const isOn = keyIneligibleReason(found.key, environment) === undefined;
-    return isOn && accessOf(found.entry.account, nowMs).open;
+  #maySend(key: StoredKey | undefined, nowMs: number): boolean {
+    if (key === undefined || !hasAccess(key, nowMs)) return false;
+    return keyIneligibleReason(key.key, this.#options.environment) === undefined;
   }
 }

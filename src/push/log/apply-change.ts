@@ -4,7 +4,7 @@ import { removeRows } from '../../tables/remove-rows.ts';
 import type { Selection, Tables } from '../../tables/tables.ts';
 import type { OwedKey } from '../queue/delivery.ts';
 import type { DeliveryQueue, QueueChange } from '../queue/delivery-queue.ts';
-import { reset, untimed } from '../queue/failure-streak.ts';
+import { reset } from '../queue/failure-streak.ts';
 import { redeliveryRefusal, withoutWords } from '../queue/next-state.ts';
 import { blocksOf, changeEach, keysOf } from './changes.ts';
 import { changeStreaks } from './streaks.ts';
@@ -42,9 +42,9 @@ export async function applyChange(tables: Tables, change: QueueChange, nowMs: nu
   }
 }
 
-type OpenChange = Extract<QueueChange, { readonly kind: 'resume' | 'end lane' | 'withdraw' }>;
+type OpenChange = Extract<QueueChange, { readonly kind: 'end lane' | 'withdraw' }>;
 
-/** Changes the open deliveries of a lane, an account or some transactions, each at most once, and returns how many. */
+/** Changes the open deliveries of a lane or some transactions, each at most once, and returns how many. */
 async function changeOpen(tables: Tables, change: OpenChange, nowMs: number): Promise<number> {
   // The mark comes first: whoever makes a delivery due looks for it afterwards.
   if (change.kind === 'withdraw') await markWithdrawn(tables, change.transactionIds, nowMs);
@@ -53,11 +53,6 @@ async function changeOpen(tables: Tables, change: OpenChange, nowMs: number): Pr
     for await (const block of blocksOf(tables, selection)) {
       const affected = block.filter((row) => isAffected(row, change));
       if (affected.length === 0) continue;
-      // The streaks come first: otherwise an interruption could leave a streak whose time includes the hold.
-      if (change.kind === 'resume') {
-        const prefixes = [...new Set(affected.map(({ prefix }) => prefix))];
-        await changeStreaks(tables, prefixes, (streak) => untimed(streak, nowMs));
-      }
       const which = { table: DELIVERIES, keys: keysOf(affected) };
       const changed = await changeEach<DeliveryRow>(tables, which, (row) =>
         isAffected(row, change) ? columnsAfter(row, change, nowMs) : undefined,
@@ -70,15 +65,8 @@ async function changeOpen(tables: Tables, change: OpenChange, nowMs: number): Pr
 
 function selectionsOf(change: OpenChange): Iterable<Selection<typeof DELIVERIES>> {
   switch (change.kind) {
-    case 'resume':
-      return [{ index: 'held', equals: { held_account: change.accountId } }];
-    case 'end lane': {
-      const equals = { prefix: change.prefix };
-      return [
-        { index: 'due_in_lane', equals },
-        { index: 'held_in_lane', equals },
-      ];
-    }
+    case 'end lane':
+      return [{ index: 'due_in_lane', equals: { prefix: change.prefix } }];
     case 'withdraw':
       return ofTransactions(change.transactionIds);
     default:
@@ -90,6 +78,21 @@ function isAffected({ position, cycle }: DeliveryRow, change: OpenChange): boole
   if (change.kind !== 'end lane') return true;
   const { before = Number.POSITIVE_INFINITY, redelivered } = change;
   return position < before && (redelivered === undefined || redelivered === cycle > 1);
+}
+
+/** Implements `DeliveryQueue.releaseHeld`. */
+export async function releaseHeld(tables: Tables, nowMs: number): Promise<number> {
+  let count = 0;
+  const held = { index: 'by_state', equals: { sought_state: 'held' } } as const;
+  for await (const block of blocksOf(tables, held)) {
+    const which = { table: DELIVERIES, keys: keysOf(block) };
+    const due = { state: 'pending', sought_state: null, due_at: nowMs };
+    const changed = await changeEach<DeliveryRow>(tables, which, ({ state }) =>
+      state === 'held' ? due : undefined,
+    );
+    count += changed.length;
+  }
+  return count;
 }
 
 /** Changes the records of a transaction's deliveries, and removes the receivers' words, which may repeat the record. */

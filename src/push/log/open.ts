@@ -3,20 +3,20 @@ import { SerialWork } from '../../base/serial-work.ts';
 
 import type { Tables } from '../../tables/tables.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
-import { applyChange, redeliver } from './apply-change.ts';
-import { leaseChosen, readHeads } from './claim.ts';
+import { applyChange, redeliver, releaseHeld } from './apply-change.ts';
+import { laneHeads, leaseChosen, readHeads } from './claim.ts';
 import { DueFloor } from './due-floor.ts';
 import { storeNew } from './enqueue.ts';
 import { readPage } from './page.ts';
 import {
   askedToWaitUntil,
   backlog,
+  countIn,
   dueLanes,
   failingLanes,
   findDelivery,
   getDeliveries,
   healthOfLane,
-  heldAccounts,
   logName,
   transactionsAfter,
 } from './reads.ts';
@@ -55,9 +55,10 @@ export function openDeliveryLog(tables: Tables, clock: Clock): DeliveryQueue {
       floor.madeDue(dueMs);
       return health;
     },
-    async change(change, nowMs) {
-      const count = await applyChange(tables, change, nowMs);
-      if (change.kind === 'resume' && count > 0) floor.madeDue([nowMs]);
+    change: (change, nowMs) => applyChange(tables, change, nowMs),
+    async releaseHeld(nowMs) {
+      const count = await releaseHeld(tables, nowMs);
+      if (count > 0) floor.madeDue([nowMs]);
       return count;
     },
     async redeliver(delivery, options) {
@@ -65,12 +66,12 @@ export function openDeliveryLog(tables: Tables, clock: Clock): DeliveryQueue {
       if (answer === 'due') floor.madeDue([options.dueAtMs]);
       return answer;
     },
-    heldAccounts: () => heldAccounts(tables),
-
     logId: () => logName(tables, clock),
     find: (id) => findDelivery(tables, id),
     get: (deliveries) => getDeliveries(tables, deliveries),
     page: (filter, options) => readPage(tables, filter, options),
+    pendingLanes: (prefixes) => laneHeads(tables, prefixes),
+    countIn: (prefixes, at) => countIn(tables, prefixes, at),
 
     transactionsAfter: (afterId, limit) => transactionsAfter(tables, afterId, limit),
     health: (prefix) => healthOfLane(tables, prefix),

@@ -62,15 +62,16 @@ async function partByTime(
 /** The parts of an index that have the deliveries of some transactions, or the pending ones if they are few: no index has these by time. */
 async function fewOf(
   tables: Tables,
-  { transactionIds, state, prefix }: DeliveryFilter,
+  { transactionIds, state, prefix, lanes }: DeliveryFilter,
   maxRead: number,
 ): Promise<readonly Part[] | undefined> {
   if (transactionIds !== undefined) return [...inParts(transactionIds)].map(partOf);
   if (state !== 'pending') return undefined;
+  const prefixes = prefix === undefined && lanes?.areExcluded === false ? [...lanes.prefixes] : prefix;
   const pending: Part =
-    prefix === undefined
+    prefixes === undefined
       ? { index: 'due', equals: { claimed: [0, 1] } }
-      : { index: 'due_in_lane', equals: { prefix } };
+      : { index: 'due_in_lane', equals: { prefix: prefixes } };
   const isWhole = maxRead === Number.POSITIVE_INFINITY;
   return isWhole || (await tables.count(DELIVERIES, pending, maxRead + 1)) <= maxRead ? [pending] : undefined;
 }
@@ -102,12 +103,14 @@ async function sortedPage(
 }
 
 function matcherOf(filter: DeliveryFilter): (row: DeliveryRow) => boolean {
-  const { transactionIds, state, prefix, accountId, sinceMs = -Infinity, untilMs = Infinity } = filter;
+  const { transactionIds, state, prefix, lanes, accountId } = filter;
+  const { sinceMs = -Infinity, untilMs = Infinity } = filter;
   const transactions = transactionIds && new Set(transactionIds);
   return (row) =>
     transactions?.has(row.transaction_id) !== false &&
     (state === undefined || row.state === state) &&
     (prefix === undefined || row.prefix === prefix) &&
+    (lanes === undefined || lanes.prefixes.has(row.prefix) !== lanes.areExcluded) &&
     (accountId === undefined || row.account_id === accountId) &&
     row.created_at >= sinceMs &&
     row.created_at <= untilMs;

@@ -61,11 +61,6 @@ export async function failingLanes(tables: Tables, limit: number) {
   return rows.map((row) => ({ prefix: row.prefix, ...healthOf(streakOf(row)) }));
 }
 
-export async function heldAccounts(tables: Tables): Promise<number[]> {
-  const held = { index: 'held', of: 'held_account' } as const;
-  return (await tables.firsts(DELIVERIES, held)).flatMap(({ held_account }) => held_account ?? []);
-}
-
 /** Implements `DeliveryQueue.dueLanes`. The first of a lane's rows by due time is its head. */
 export async function dueLanes(
   tables: Tables,
@@ -119,6 +114,20 @@ export async function askedToWaitUntil(
   return untilMs !== undefined && untilMs > nowMs ? untilMs : undefined;
 }
 
+/** Implements `DeliveryQueue.countIn`. */
+export async function countIn(
+  tables: Tables,
+  prefixes: readonly string[],
+  { nowMs, limit }: Parameters<DeliveryQueue['countIn']>[1],
+): ReturnType<DeliveryQueue['countIn']> {
+  const ofLanes = { index: 'due_in_lane', equals: { prefix: prefixes } } as const;
+  const [pending, waiting] = await Promise.all([
+    tables.count(DELIVERIES, ofLanes, limit),
+    tables.count(DELIVERIES, { ...ofLanes, range: { to: nowMs } }, limit),
+  ]);
+  return { pending, waiting };
+}
+
 export async function backlog(
   tables: Tables,
   { nowMs, limit, prefix }: Parameters<DeliveryQueue['backlog']>[0],
@@ -127,22 +136,20 @@ export async function backlog(
     tables.count(DELIVERIES, selection, limit);
   const [due, later] = [{ to: nowMs }, { from: nowMs + 1 }];
   if (prefix === undefined) {
-    const [pending, underWay, waiting, held, failing, [first]] = await Promise.all([
+    const [pending, underWay, waiting, failing, [first]] = await Promise.all([
       count({ index: 'due' }),
       count({ index: 'due', equals: { claimed: 1 }, range: later }),
       count({ index: 'due', equals: { claimed: [0, 1] }, range: due }),
-      count({ index: 'held' }),
       tables.count(LANES, { index: 'failing' }, limit),
       tables.find(DELIVERIES, { index: 'due', equals: { claimed: [0, 1] }, limit: 1, columns: ['due_at'] }),
     ]);
     const nextDueAtMs = first?.due_at ?? undefined;
-    return { pending, underWay, waiting, held, failingLanes: failing, nextDueAtMs };
+    return { pending, underWay, waiting, failingLanes: failing, nextDueAtMs };
   }
   const ofLane = { index: 'due_in_lane', equals: { prefix } } as const;
-  const [pending, waiting, held, first, health, [head]] = await Promise.all([
+  const [pending, waiting, first, health, [head]] = await Promise.all([
     count(ofLane),
     count({ ...ofLane, range: due }),
-    count({ index: 'held_in_lane', equals: { prefix } }),
     // Leases end before retries are due, so the claimed ones are among the first.
     tables.find(DELIVERIES, { ...ofLane, range: later, limit, columns: ['claimed'] }),
     healthOfLane(tables, prefix),
@@ -150,5 +157,5 @@ export async function backlog(
   ]);
   const underWay = first.filter(({ claimed }) => claimed === 1).length;
   const failing = health.failedInARow > 0 ? 1 : 0;
-  return { pending, underWay, waiting, held, failingLanes: failing, nextDueAtMs: head?.dueAtMs };
+  return { pending, underWay, waiting, failingLanes: failing, nextDueAtMs: head?.dueAtMs };
 }

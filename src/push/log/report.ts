@@ -78,7 +78,8 @@ function foldReports(rows: readonly DeliveryRow[], reports: readonly DeliveryRep
     reached.add(delivery);
     if (attempt === undefined) continue;
     delivery.attempts.push(keptAttempt(attempt, erased === 1));
-    if (streak !== undefined) steps.push({ prefix, delivery: owed, streak, attempt });
+    const accessSinceMs = report.kind === 'failed' ? report.accessSinceMs : undefined;
+    if (streak !== undefined) steps.push({ prefix, delivery: owed, streak, attempt, accessSinceMs });
   }
   return { reached: [...reached], steps };
 }
@@ -91,7 +92,7 @@ async function withAttempts(tables: Tables, reached: readonly Reached[]): Promis
   const before = new Map(stored.map((row) => [row.owed, attemptsOf(row)]));
   return new Map(
     reached.map(({ row, progress, attempts }): [string, Partial<StoredRow>] => {
-      const columns = toColumns(progress, row.account_id);
+      const columns = toColumns(progress);
       if (attempts.length === 0) return [row.owed, columns];
       const kept = [...(before.get(row.owed) ?? []), ...attempts].slice(-MAX_ATTEMPTS_KEPT);
       return [row.owed, { ...columns, attempts: JSON.stringify(kept) }];

@@ -7,6 +7,7 @@ import {
   type FailureStreak,
   healthOf,
   NO_STREAK,
+  timedFrom,
 } from '../queue/failure-streak.ts';
 import { changeEach } from './changes.ts';
 import { LANES, type LaneRow } from './tables.ts';
@@ -17,6 +18,7 @@ export interface StreakStep {
   readonly delivery: string;
   readonly streak: 'end' | 'extend';
   readonly attempt: Attempt;
+  readonly accessSinceMs: number | undefined;
 }
 
 /** Takes the steps in order. Returns the health of the lanes whose streak was extended or ended. */
@@ -28,8 +30,8 @@ export async function stepStreaks(
   const moved = new Set(steps.flatMap(({ prefix, streak }) => (streak === 'extend' ? [prefix] : [])));
   const streaks = await changeStreaks(tables, [...byLane.keys()], (before, prefix) => {
     let streak = before;
-    for (const { streak: how, delivery, attempt } of byLane.get(prefix) ?? [])
-      streak = how === 'end' ? ended(streak) : extended(streak, delivery, attempt);
+    for (const { streak: how, delivery, attempt, accessSinceMs = 0 } of byLane.get(prefix) ?? [])
+      streak = how === 'end' ? ended(streak) : extended(timedFrom(streak, accessSinceMs), delivery, attempt);
     if (streak !== before) moved.add(prefix);
     return streak;
   });

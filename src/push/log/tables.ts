@@ -30,7 +30,6 @@ export const DELIVERIES = tablePlan({
     due_at: 'time?', // when the next attempt is due, or the lease ends
     lease: 'text?',
     claimed: 'integer', // 1 while there is a lease
-    held_account: 'integer?', // the account while the delivery is held
     sought_state: 'text?', // the state if operators look for it among millions of delivered ones
     erased: 'integer', // 1 once the record is empty
     version: 'integer',
@@ -43,8 +42,6 @@ export const DELIVERIES = tablePlan({
     by_transaction: ['transaction_id'],
     due: ['claimed', 'due_at'],
     due_in_lane: ['prefix', 'due_at'],
-    held: ['held_account'],
-    held_in_lane: ['prefix', 'held_account'],
     ended: ['ended_at'],
     by_time: ['created_at'],
     by_lane: ['prefix', 'created_at'],
@@ -83,7 +80,7 @@ export const LOG = tablePlan({
 });
 
 export const DELIVERY_STORE: StorePlan = {
-  ...{ name: 'deliveries', version: 1, tables: [DELIVERIES, LANES, WITHDRAWALS, LOG] },
+  ...{ name: 'deliveries', version: 2, tables: [DELIVERIES, LANES, WITHDRAWALS, LOG] },
   durability: 'full',
   withinMs: 5_000, // as long as a lease: a later answer would be useless
   pageBytes: 4096, // a delivery changes a little in many places, and each page is written whole
@@ -100,7 +97,7 @@ export const ALL_COLUMNS = Object.keys(DELIVERIES.columns) as (keyof StoredRow)[
 /** Deliveries in one part of the index of ids. */
 const PART = 1_000;
 /** The states that operators look for. */
-export const SOUGHT_STATES: readonly DeliveryState[] = ['failed', 'held', 'withdrawn'];
+export const SOUGHT_STATES: readonly DeliveryState[] = ['failed', 'withdrawn'];
 
 export function newRow(delivery: NewDelivery, progress: DeliveryProgress, part: number): StoredRow {
   const { id, prefix, accountId, transactionId, type, createdAtMs, position, occurredAtMs, record } =
@@ -109,7 +106,7 @@ export function newRow(delivery: NewDelivery, progress: DeliveryProgress, part: 
     ...{ owed: owedOf(delivery), id, id_part: part },
     ...{ prefix, account_id: accountId, transaction_id: transactionId, type, position },
     ...{ created_at: createdAtMs, recorded_at: occurredAtMs },
-    ...toColumns(progress, accountId),
+    ...toColumns(progress),
     ...{ erased: record === NO_RECORD ? 1 : 0, version: 1 },
     ...{ record, attempts: null },
   };
@@ -134,12 +131,11 @@ export function partsOf(clock: Clock): (deliveries: number) => number {
 }
 
 /** The columns of a delivery's progress. */
-export function toColumns(progress: DeliveryProgress, accountId: number) {
+export function toColumns(progress: DeliveryProgress) {
   const { state, reason, endedAtMs, cycle, attemptsInCycle, dueAtMs, leaseToken } = progress;
   return {
     ...{ state, reason, ended_at: endedAtMs, cycle, attempts_in_cycle: attemptsInCycle },
     ...{ due_at: dueAtMs, lease: leaseToken, claimed: leaseToken === null ? 0 : 1 },
-    held_account: state === 'held' ? accountId : null,
     sought_state: SOUGHT_STATES.includes(state) ? state : null,
   };
 }
@@ -147,7 +143,7 @@ export function toColumns(progress: DeliveryProgress, accountId: number) {
 /** The columns that a change sets; `undefined` if it changes nothing. */
 export function columnsAfter(row: DeliveryRow, ...change: ChangeAt) {
   const next = nextState(progressOf(row), ...change);
-  return next && toColumns(next.progress, row.account_id);
+  return next && toColumns(next.progress);
 }
 
 type ChangeAt = Parameters<typeof nextState> extends [unknown, ...infer Rest] ? Rest : never;
@@ -190,6 +186,7 @@ export function attemptsOf({ attempts }: Pick<StoredRow, 'attempts'>): Attempt[]
 
 /** Reads the state. A state that this version does not know must not be taken for another. */
 export function stateOf({ state }: Pick<DeliveryRow, 'state'>): DeliveryState {
+  if (state === 'held') return 'pending'; // by an earlier version, until `releaseHeld`
   const known = DELIVERY_STATES.find((each) => each === state);
   if (known === undefined) throw new Error(`a delivery is stored in the unknown state ${state}`);
   return known;

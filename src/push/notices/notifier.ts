@@ -1,5 +1,5 @@
 import { isNoticeType, NOTICE_MAX_AGE_MS, type Notice, noticesFor } from '../../../projections/notices.ts';
-import { foldRecorded, readAccountEvent } from '../../accounts/directory/apply-to-directory.ts';
+import { foldRecorded, readAccountEvent } from '../../accounts/read-account-event.ts';
 import { type Clock, steadyClock } from '../../base/clock.ts';
 import type { Coordination } from '../../base/coordination/coordination.ts';
 import { errorKind } from '../../base/errors.ts';
@@ -227,7 +227,7 @@ class Notifier {
     }
   }
 
-  /** The account now, and as of the event. Rejects if an event of it can't be read, which the directory logs. */
+  /** The account now, and as of the event. Rejects if an event of it can't be read. */
   async #account(
     at: RecordedEvent,
     skipped: SkippedEvents,

@@ -34,8 +34,7 @@ export class HostOwners {
     const live = await coordination.live(PROCESS_MAX_AGE_MS);
     this.#lookedAtMs = steady.now();
     const processes = live
-      // A process whose directory has not caught up delivers nothing yet.
-      .filter(({ roles, directoryPosition }) => roles.includes('webhooks') && directoryPosition !== null)
+      .filter(({ roles, isReady }) => roles.includes('webhooks') && isReady) // while it starts it delivers nothing
       .map(({ id }) => id);
     if (processes.join() === this.#processes.join()) return;
     this.#processes = processes;

@@ -71,6 +71,7 @@ interface Lane {
   lastStart: number;
   /** When that was, or when the lane was first checked. */
   usedAtMs: number | undefined;
+  enabledAtMs: number | undefined;
 }
 
 /** The place of an attempt among those under way. */
@@ -182,9 +183,19 @@ export class Pace {
     lane.failedInARow = ok ? 0 : lane.failedInARow + 1;
   }
 
-  /** Starts the ramp of a webhook that was enabled `agoMs` ago: its rate grows from ten a second. */
-  enabled(prefix: string, agoMs: number, nowMs: number): void {
-    if (agoMs < RAMP_MS) this.#lane(prefix).rate.enabled(nowMs - agoMs);
+  /**
+   * Starts the ramp of a webhook that was enabled `agoMs` ago: its rate grows from ten a second. Each enabling, which is known by
+   * its time of the day, starts it once.
+   */
+  enabled(
+    prefix: string,
+    enabledAtMs: number,
+    { agoMs, nowMs }: { readonly agoMs: number; readonly nowMs: number },
+  ): void {
+    if (agoMs >= RAMP_MS) return;
+    const lane = this.#lane(prefix);
+    if (lane.enabledAtMs !== enabledAtMs) lane.rate.enabled(nowMs - Math.max(0, agoMs));
+    lane.enabledAtMs = enabledAtMs;
   }
 
   #room(
@@ -230,7 +241,13 @@ export class Pace {
     if (known === undefined) {
       const { url, perSecond } = terms ?? { url: undefined, perSecond: Infinity };
       const host = this.#host(prefix, url);
-      const counts = { underWay: 0, failedInARow: 0, lastStart: 0, usedAtMs: undefined };
+      const counts = {
+        underWay: 0,
+        failedInARow: 0,
+        lastStart: 0,
+        usedAtMs: undefined,
+        enabledAtMs: undefined,
+      };
       const parts = { atHost: new LaneAtHost(prefix), rate: new LaneRate() };
       const lane = { prefix, terms: { url, perSecond }, host, ...parts, ...counts };
       this.#lanes.set(prefix, lane);

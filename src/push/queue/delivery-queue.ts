@@ -45,8 +45,6 @@ export interface LeaseTerms {
 
 /** A change of stored deliveries, because of an event, an operator or the retention. */
 export type QueueChange =
-  /** Makes an account's held deliveries due, with the attempts they have left. Ends the time (not the count) of their lanes' failure streaks. */
-  | { readonly kind: 'resume'; readonly accountId: number }
   /** Ends open deliveries of a lane as failed. The failure streak does not count them. */
   | {
       readonly kind: 'end lane';
@@ -76,6 +74,8 @@ export interface DeliveryFilter {
   readonly accountId?: number | undefined;
   readonly transactionIds?: readonly number[] | undefined;
   readonly state?: DeliveryState | undefined;
+  /** Only deliveries of these lanes, or only of others. */
+  readonly lanes?: { readonly prefixes: ReadonlySet<string>; readonly areExcluded: boolean } | undefined;
   /** Limits of `createdAtMs`, both inclusive. */
   readonly sinceMs?: number | undefined;
   readonly untilMs?: number | undefined;
@@ -104,11 +104,16 @@ export interface Backlog {
   readonly underWay: number;
   /** Pending, due and not claimed. */
   readonly waiting: number;
-  readonly held: number;
   /** Webhooks with a failure streak. */
   readonly failingLanes: number;
   /** When the first pending delivery is due, or its lease ends. */
   readonly nextDueAtMs: number | undefined;
+}
+
+/** A lane with pending deliveries, and when the first of them is due or its lease ends. */
+export interface PendingLane {
+  readonly prefix: string;
+  readonly dueAtMs: number;
 }
 
 /** The delivery of a lane that has been due for longest, and is attempted next. */
@@ -172,15 +177,14 @@ export interface DeliveryQueue {
   /** Makes a change, in batches. After an interruption the same call does the rest. Returns how many deliveries it changed. */
   change(change: QueueChange, nowMs: number): Promise<number>;
   /**
-   * Starts a new cycle of a failed delivery, or with `force` of a delivered one; otherwise returns why not (`pending`
-   * also for a held one). A delivery of a withdrawn transaction is never made due again, whatever its state.
+   * Starts a new cycle of a failed delivery, or with `force` of a delivered one; otherwise returns why not. A delivery of a withdrawn transaction is never made due again, whatever its state.
    */
   redeliver(
     delivery: OwedKey,
     options: { readonly force: boolean; readonly dueAtMs: number },
   ): Promise<'due' | 'not known' | 'withdrawn' | 'delivered' | 'pending'>;
-  /** Accounts with held deliveries. */
-  heldAccounts(): Promise<readonly number[]>;
+  /** Makes the deliveries due that an earlier version of this program has stored as held. Returns how many there were. */
+  releaseHeld(nowMs: number): Promise<number>;
   /** The name of the log: a random UUID. */
   logId(): Promise<{ readonly id: string; readonly startedAtMs: number }>;
   find(id: string): Promise<Delivery | undefined>;
@@ -188,6 +192,13 @@ export interface DeliveryQueue {
   get(deliveries: readonly OwedKey[]): Promise<readonly Delivery[]>;
   /** Deliveries by `createdAtMs`, newest first. */
   page(filter: DeliveryFilter, options: PageOptions): Promise<DeliveryPage>;
+  /** The lanes with something pending: all, or those of these. */
+  pendingLanes(prefixes?: readonly string[]): Promise<readonly PendingLane[]>;
+  /** How many deliveries of these lanes are pending, and how many of them are due and not claimed. */
+  countIn(
+    prefixes: readonly string[],
+    at: { readonly nowMs: number; readonly limit: number },
+  ): Promise<{ readonly pending: number; readonly waiting: number }>;
   /** Ids of transactions with deliveries, distinct and ascending: at most `limit`, and none only at the end. */
   transactionsAfter(afterId: number, limit: number): Promise<readonly number[]>;
   health(prefix: string): Promise<WebhookHealth>;
@@ -223,6 +234,8 @@ export type DeliveryReads = Pick<
   | 'find'
   | 'get'
   | 'page'
+  | 'pendingLanes'
+  | 'countIn'
   | 'transactionsAfter'
   | 'health'
   | 'failingLanes'

@@ -4,7 +4,7 @@ import type { Position } from '../../event-store/recorded-event.ts';
 /** A delivery can be redelivered without limit. An attempt takes at most 60 KiB, so these fit into a MongoDB document (16 MiB). */
 export const MAX_ATTEMPTS_KEPT = 50;
 
-export const DELIVERY_STATES = ['pending', 'held', 'delivered', 'failed', 'withdrawn'] as const;
+export const DELIVERY_STATES = ['pending', 'delivered', 'failed', 'withdrawn'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 /** What is owed: a transaction to a webhook, once. */
@@ -112,9 +112,13 @@ export type DeliveryReport = ReportedClaim &
     | { readonly kind: 'delivered'; readonly attempt: Attempt }
     | { readonly kind: 'retry'; readonly attempt: Attempt; readonly dueAtMs: number }
     /** The attempt is `null` if it ends without one: the key is off, or the webhook was removed or disabled. */
-    | { readonly kind: 'failed'; readonly attempt: Attempt | null; readonly reason: string }
-    /** Access check 4 or 5 fails: no attempt was made, and none will be until it is resumed. */
-    | { readonly kind: 'held' }
+    | {
+        readonly kind: 'failed';
+        readonly attempt: Attempt | null;
+        readonly reason: string;
+        /** Since when the account has had access. The time of a failure streak begins no earlier. */
+        readonly accessSinceMs?: number;
+      }
     /** Given back unchanged, and due at once unless a time is given: the dispatcher stops, or a wrong clock had put it off. */
     | { readonly kind: 'released' }
   );
@@ -122,7 +126,7 @@ export type DeliveryReport = ReportedClaim &
 /** The failure streak of one webhook: its failed deliveries since the last success. */
 export interface WebhookHealth {
   readonly failedInARow: number;
-  /** The first failure of the streak; `null` if there is none, or if a hold has ended the time but not the count. */
+  /** The first failure of the streak; `null` if there is none since the account has had access. */
   readonly failingSinceMs: number | null;
   /** The last answers to failed deliveries of the streak, newest first, at most 5: `503`, `timeout: …`. */
   readonly lastAnswers: readonly string[];

@@ -17,7 +17,7 @@ export interface Failure {
 export interface FailureStreak {
   /** When the webhook was last enabled, in milliseconds. Failures before this do not count. */
   readonly enabledAt: number;
-  /** The streak's time begins with the first failure after this. A hold moves it, which ends the time but not the count. */
+  /** Since when the account has had access. The streak's time begins with the first failure after this. */
   readonly timedFrom: number;
   /** The failures in the order in which they were added. */
   readonly failures: readonly Failure[];
@@ -47,9 +47,9 @@ export function reset(streak: FailureStreak, enabledAt: number): FailureStreak {
   return { ...streak, enabledAt, failures: streak.failures.filter(({ at }) => at >= enabledAt) };
 }
 
-/** Restarts the time of the streak after a hold. */
-export function untimed(streak: FailureStreak, nowMs: number): FailureStreak {
-  return nowMs <= streak.timedFrom ? streak : { ...streak, timedFrom: nowMs };
+/** Ends the time of the streak, not its count, if the account has been without access since it began. */
+export function timedFrom(streak: FailureStreak, accessSinceMs: number): FailureStreak {
+  return accessSinceMs <= streak.timedFrom ? streak : { ...streak, timedFrom: accessSinceMs };
 }
 
 export function healthOf({ timedFrom, failures }: FailureStreak): WebhookHealth {

@@ -17,7 +17,6 @@ export interface DeliveryProgress {
 
 /** A change of a delivery that is not a report. */
 type DeliveryChange =
-  | { readonly kind: 'resume' }
   | { readonly kind: 'end lane'; readonly reason: string }
   | { readonly kind: 'withdraw' }
   | { readonly kind: 'redeliver'; readonly force: boolean; readonly dueAtMs: number };
@@ -67,14 +66,8 @@ export function nextState(
       const progress = ended(counted(before), 'failed', { reason, atMs: endOf(attempt) });
       return { progress, attempt, streak: 'extend' };
     }
-    case 'held': {
-      const progress = { ...before, state: 'held', dueAtMs: null, leaseToken: null } as const;
-      return isClaimedBy(change, before) ? { progress } : undefined;
-    }
     case 'released':
       return isClaimedBy(change, before) ? { progress: due(before, nowMs) } : undefined;
-    case 'resume':
-      return before.state === 'held' ? { progress: due(before, nowMs) } : undefined;
     case 'end lane': {
       const end = { reason: change.reason, atMs: nowMs };
       return isOpen(before) ? { progress: ended(before, 'failed', end) } : undefined;
@@ -110,7 +103,7 @@ export function redeliveryRefusal(
 
 /** Whether the delivery has not ended yet. */
 export function isOpen({ state }: Pick<DeliveryProgress, 'state'>): boolean {
-  return state === 'pending' || state === 'held';
+  return state === 'pending';
 }
 
 /** The outcome without the receiver's words, which may repeat parts of the record. */

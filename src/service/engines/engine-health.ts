@@ -30,7 +30,7 @@ export class EngineHealth {
     return this.#checked.state;
   }
 
-  /** The engines that hold only events. A process can do without them until its directory is too old. */
+  /** The engines that hold only events. A process can do without them until the rows of accounts are too old. */
   get logs(): readonly string[] {
     return this.#engines
       .filter(({ serves }) => serves.every((port) => port === 'events'))

@@ -1,5 +1,4 @@
 import type { AccessDirectory } from '../../accounts/caller.ts';
-import type { StoredDirectory } from '../../accounts/directory/rows/stored-directory.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import type { Coordination } from '../../base/coordination/coordination.ts';
@@ -11,14 +10,7 @@ import type { TransactionsView } from '../../pull/view/transactions-view.ts';
 import type { DeliveryQueue } from '../../push/queue/delivery-queue.ts';
 import type { Tables } from '../../tables/tables.ts';
 
-export type StoreName =
-  | 'store'
-  | 'subscriptions'
-  | 'view'
-  | 'queue'
-  | 'coordination'
-  | 'directory'
-  | 'accounts';
+export type StoreName = 'store' | 'subscriptions' | 'view' | 'queue' | 'coordination' | 'accounts';
 /** A port that an engine can serve: the log with its consumer groups, stores of tables, or shared rate windows. */
 export type PortName = 'events' | 'tables' | 'rateWindows';
 
@@ -76,7 +68,6 @@ export interface Engines {
   view(): TransactionsView;
   queue(): DeliveryQueue;
   coordination(): Coordination;
-  directory(): StoredDirectory;
   /** The rows of accounts and keys. */
   accounts(): Tables;
   /** What requests read of them. */

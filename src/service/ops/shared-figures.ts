@@ -1,5 +1,4 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { Directory } from '../../accounts/directory/fold/directory.ts';
 import { ACCOUNTS, KEYS } from '../../accounts/rows/tables.ts';
 import { errorKind } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
@@ -11,7 +10,8 @@ import type { GroupStatus } from '../../event-store/event-store.ts';
 import { operationsOf } from '../../event-store/operations.ts';
 import { VIEW_NAME } from '../../pull/view/projector.ts';
 import { type StuckWebhook, StuckWebhooks } from '../../push/health/stuck-webhooks.ts';
-import type { Backlog, DeliveryReads } from '../../push/queue/delivery-queue.ts';
+import { type ShownBacklog, shownBacklog } from '../../push/held.ts';
+import type { DeliveryReads } from '../../push/queue/delivery-queue.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { FOLLOWERS, type Follower, type FollowerReads, progressOf, secondsBehind } from './followers.ts';
 
@@ -27,8 +27,10 @@ export const MAX_BACKLOG_COUNTED = 10_000;
 export const SHARED = 'Shared, the same in every process:';
 
 export interface SharedFigureParts extends FollowerReads {
-  readonly queue: Pick<DeliveryReads, 'backlog' | 'dueLanes' | 'askedToWaitUntil'>;
-  readonly directory: Directory;
+  readonly queue: Pick<
+    DeliveryReads,
+    'backlog' | 'pendingLanes' | 'countIn' | 'dueLanes' | 'askedToWaitUntil'
+  >;
   /** The tables with the rows of accounts. */
   readonly accounts: Pick<Tables, 'get' | 'find' | 'count'>;
   readonly environment: Environment;
@@ -64,7 +66,7 @@ const OF_ACCOUNTS: Figures<AccountCounts> = {
     (of) => of.unreadable,
   ],
 };
-const OF_BACKLOG: Figures<Backlog & { readonly nowMs: number }> = {
+const OF_BACKLOG: Figures<ShownBacklog & { readonly nowMs: number }> = {
   fuel_deliveries_pending: [`deliveries not ended and not held, ${COUNTED}.`, (of) => of.pending],
   fuel_deliveries_held: [`deliveries whose account has no access, ${COUNTED}.`, (of) => of.held],
   fuel_deliveries_oldest_due_seconds: [
@@ -124,17 +126,19 @@ export function sharedFigures(registry: Registry) {
 
   async function read(parts: SharedFigureParts, signal: AbortSignal): Promise<void> {
     const until = AbortSignal.any([signal, world.timeoutSignal(MAX_READ_MS)]);
-    const { queue, log, clock } = parts;
+    const { queue, accounts: rows, log, clock } = parts;
     showAccounts(await known(countAccounts(parts), log, 'accounts'));
     showTimes(await known(lastTimes(parts), log, 'operations'));
-    stuckWebhooks ??= new StuckWebhooks(parts);
+    stuckWebhooks ??= new StuckWebhooks({ ...parts, rows });
     const lag: Record<string, number> = {};
     const nowMs = clock.now();
     const [backlog] = await Promise.all([
-      known(queue.backlog({ nowMs, limit: MAX_BACKLOG_COUNTED }), log, 'backlog').then((found) => {
-        showBacklog(found && { ...found, nowMs });
-        return found;
-      }),
+      known(shownBacklog({ queue, rows, nowMs }, { limit: MAX_BACKLOG_COUNTED }), log, 'backlog').then(
+        (found) => {
+          showBacklog(found && { ...found, nowMs });
+          return found;
+        },
+      ),
       known(stuckWebhooks.look(), log, 'stuck webhooks').then((found) =>
         showStuck(found && { found, nowMs }),
       ),

@@ -33,8 +33,6 @@ export interface JobData {
 
 /** A message from a thread. A failure is not a message but the error that the thread ends with. */
 export type FromThread =
-  /** The thread's directory has reached this position. */
-  | { readonly kind: 'moved'; readonly position: number }
   /** The thread is ready, or something is missing for its work. */
   | { readonly kind: 'ready'; readonly missing: string | undefined }
   /** Everything that the thread has counted since its start, reported every second and at its end. */

@@ -1,8 +1,5 @@
 import type { Engines } from '../engines/engines.ts';
 
-/** A directory takes 150 MB for a hundred thousand accounts. */
-export const DIRECTORY_HEAP_MB = 768;
-
 /** It is small, since embedded engines share the memory of one machine with everything else. */
 const YOUNG_MB = 12;
 /** It is larger, since the drivers of remote engines create many short-lived objects per event. */

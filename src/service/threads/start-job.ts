@@ -10,7 +10,6 @@ export interface JobOptions {
   readonly memory: ThreadMemory;
   /** Asks the thread to stop. */
   readonly signal?: AbortSignal;
-  readonly onMoved?: (position: number) => void;
   readonly onMetrics?: (metrics: MetricsJson) => void;
 }
 
@@ -29,7 +28,7 @@ export interface JobThread {
 
 /** Starts a thread that does one job. */
 export function startJob({ entry, config, holder }: ThreadHost, options: JobOptions): JobThread {
-  const { job, log, data, memory, onMoved, onMetrics } = options;
+  const { job, log, data, memory, onMetrics } = options;
   const asked = new AbortController();
   const signal = AbortSignal.any([asked.signal, ...(options.signal ? [options.signal] : [])]);
   let missing: string | undefined = 'the thread is starting';
@@ -39,8 +38,7 @@ export function startJob({ entry, config, holder }: ThreadHost, options: JobOpti
   const thread = startThread<FromThread>({
     ...{ name: `the thread ${job}`, entry, data: started, memory, signal },
     onMessage(message) {
-      if (message.kind === 'moved') onMoved?.(message.position);
-      else if (message.kind === 'ready') {
+      if (message.kind === 'ready') {
         missing = message.missing;
         wasReady ||= missing === undefined;
       } else onMetrics?.(message.metrics);

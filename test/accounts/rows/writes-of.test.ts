@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Directory, type DirectoryEvent } from '../../../src/accounts/directory/fold/directory.ts';
 import { ACCOUNTS_STORE } from '../../../src/accounts/rows/tables.ts';
 import { changedBy, writesOf } from '../../../src/accounts/rows/writes-of.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import { NONE_SKIPPED } from '../../../src/event-store/skipped-events.ts';
 import { accountLogs } from '../../support/accounts/account-logs.ts';
+import { AccountModel, type ModelEvent } from '../../support/accounts/account-model.ts';
 import { allRows, rowsDiffer } from '../../support/accounts/rows-agree.ts';
 import { MemoryStores } from '../../support/engines/memory-stores.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -14,14 +14,14 @@ import { FakeClock } from '../../support/fake-clock.ts';
 const AUTHOR = { actor: 'test', command: 'test' };
 
 /** An event as a store returns it. One that can't be read has a type that nobody knows. */
-function recorded({ position, stream, revision, decoded }: DirectoryEvent): RecordedEvent {
+function recorded({ position, stream, revision, decoded }: ModelEvent): RecordedEvent {
   const event = decoded.ok ? decoded.event : { type: 'Foo', data: {} };
   const made = newEvent(event as never, AUTHOR, decoded.ok ? decoded.atMs : 0);
   return { ...made, position, stream, revision, recordedAtMs: 0 };
 }
 
 /** Applies a log in batches that end after these numbers of events, each of them `times` times. */
-async function applied(events: readonly DirectoryEvent[], ends: readonly number[], times = 1) {
+async function applied(events: readonly ModelEvent[], ends: readonly number[], times = 1) {
   const tables = new MemoryStores().open(ACCOUNTS_STORE, new FakeClock());
   const log = events.map(recorded);
   const readStreams = async (streams: readonly string[]) =>
@@ -41,7 +41,7 @@ const splits = fc.array(fc.nat(250), { maxLength: 12 });
 test('rows agree with the directory, however the log is cut into batches', async () => {
   await fc.assert(
     fc.asyncProperty(accountLogs, splits, async (events, ends) => {
-      const directory = new Directory();
+      const directory = new AccountModel();
       for (const event of events) directory.apply(event);
       expect([...rowsDiffer(await applied(events, ends), directory)]).toEqual([]);
     }),

@@ -47,7 +47,7 @@ describeWithPostgres('coordination on PostgreSQL', () => {
       expect(Math.abs((held?.expiresAtMs ?? 0) - serverMs - 10_000)).toBeLessThan(10_000);
       await pass(30_000);
       expect(await coordination.acquire('projector', 'b', 10_000)).toBe(true);
-      const place = { pid: 1, host: 'elsewhere', roles: [], startedAtMs: 0, directoryPosition: 5 };
+      const place = { pid: 1, host: 'elsewhere', roles: [], startedAtMs: 0, isReady: true };
       await coordination.report({ ...place, id: 'p', seenAtMs: Date.now() });
       expect((await coordination.live(5_000)).map(({ id }) => id)).toEqual(['p']);
       await pass(5_000);

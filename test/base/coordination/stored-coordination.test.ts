@@ -26,7 +26,7 @@ describe('coordination on SQLite', () => {
 
   test('forgets processes that died a day ago', async () => {
     const [clock, stores] = [new FakeClock(), new MemoryStores()];
-    const place = { pid: 1, host: 'elsewhere', roles: [], startedAtMs: 0, seenAtMs: 0, directoryPosition: 5 };
+    const place = { pid: 1, host: 'elsewhere', roles: [], startedAtMs: 0, seenAtMs: 0, isReady: true };
     await memoryCoordination(clock, stores).report({ ...place, id: 'dead' });
     clock.advance(25 * HOUR_MS);
     await memoryCoordination(clock, stores).report({ ...place, id: 'p' });
@@ -104,7 +104,7 @@ describeWithMongodb('coordination on MongoDB', () => {
     async (_, apartMs) => {
       const { coordination, pass } = coordinationIn();
       onTestFinished(() => coordination.close());
-      const place = { pid: 1, host: 'elsewhere', roles: [], startedAtMs: 0, directoryPosition: 5 };
+      const place = { pid: 1, host: 'elsewhere', roles: [], startedAtMs: 0, isReady: true };
       setApart(apartMs);
       await coordination.report({ ...place, id: 'p', seenAtMs: Date.now() });
       for (const ms of [0, apartMs]) {
@@ -123,7 +123,7 @@ describeWithMongodb('coordination on MongoDB', () => {
     const { coordination, pass } = coordinationIn();
     onTestFinished(() => coordination.close());
     const roles: string[] = [];
-    const place = { pid: 1, host: 'elsewhere', roles, startedAtMs: 0, directoryPosition: 5 };
+    const place = { pid: 1, host: 'elsewhere', roles, startedAtMs: 0, isReady: true };
     await coordination.report({ ...place, id: 'slow', seenAtMs: 0 });
     await coordination.report({ ...place, id: 'fast', seenAtMs: Date.now() + 3_600_000 });
     expect((await coordination.live(5_000)).map(({ id }) => id)).toEqual(['fast', 'slow']);

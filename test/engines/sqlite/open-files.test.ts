@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { DIRECTORY_STORE, openDirectoryRows } from '../../../src/accounts/directory/rows/stored-rows.ts';
 import { ACCOUNTS_STORE } from '../../../src/accounts/rows/tables.ts';
 import { systemClock as clock } from '../../../src/base/clock.ts';
 import { backupFile } from '../../../src/engines/sqlite/copied-files.ts';
@@ -31,7 +30,6 @@ test('a store that is closed has none of its files open', async () => {
     new SqliteSubscriptions({ path: path('subscriptions.db'), store, clock }),
     queueInFile({ path: path('deliveries.db'), clock }),
     fileCoordination(path('control.db'), clock),
-    openDirectoryRows(openSqliteTables(DIRECTORY_STORE, { path: path('directory.db') })),
     openSqliteTables(ACCOUNTS_STORE, { path: path('accounts.db') }),
     openRequestJournal(openSqliteTables(REQUESTS_STORE, { path: path('requests.db') })),
     store,

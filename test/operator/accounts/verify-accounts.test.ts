@@ -3,6 +3,7 @@ import { readProgress } from '../../../src/accounts/rows/progress.ts';
 import { ACCOUNTS, KEYS, MEMBERS, PROGRESS } from '../../../src/accounts/rows/tables.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import { world } from '../../../src/base/world.ts';
+import { Unreadable } from '../../../src/event-store/recorded-event.ts';
 import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import {
   type VerifyAccountsOptions,
@@ -179,6 +180,22 @@ describe('the rows of accounts', () => {
     expect(await found()).toEqual(['7 different']);
     expect((await verify({ repair: true })).remaining).toEqual([]);
     expect((await rowOf(tables)).unreadable).toBe('unknown event type AccountGuessed');
+  });
+
+  test('of an account with a damaged event are not judged, and the event is named', async () => {
+    const { store, tables, verify } = await verified();
+    await tables.write([drop(ACCOUNTS, 7), drop(ACCOUNTS, 8)]);
+    const readStreams: typeof store.readStreams = async (streams) =>
+      (await store.readStreams(streams)).map((events) =>
+        events.map((event) =>
+          event.type === 'WebhookUrlSet'
+            ? { ...event, data: new Unreadable('cut', { isDamage: true }) }
+            : event,
+        ),
+      );
+    const found = await verify({ store: replacing(store, { readStreams }), repair: true });
+    expect(found.differences).toMatchObject([{ accountId: 8 }]);
+    expect(found.damage).toMatchObject([{ event: { stream: 'account-7', revision: 4 }, reason: 'cut' }]);
   });
 
   test('that the store refuses are named and left', async () => {

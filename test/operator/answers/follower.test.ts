@@ -163,7 +163,7 @@ describe('the status of a group', () => {
     await consumer.ack([first, third]);
     expect((await status()).deliveries).toMatchObject({ position: first.event.position, lag_events: 2 });
     await consumer.park(second, 'odd');
-    const report = { pid: process.pid, host: 'here', startedAtMs: 0, directoryPosition: 0 };
+    const report = { pid: process.pid, host: 'here', startedAtMs: 0, isReady: true };
     const seenAtMs = clock.now();
     await coordination.report({ ...report, id: 'one', roles: ['api', 'webhooks'], seenAtMs });
     await coordination.report({ ...report, id: 'two', roles: ['webhooks'], seenAtMs });

@@ -52,9 +52,14 @@ async function lane(outcomes: readonly (readonly [ms: number, outcome: typeof SU
   return queue;
 }
 
+const NO_ROWS = { get: async () => [] };
+
 describe('the pace of a webhook', () => {
   test('is unknown before the first attempt', async () => {
-    const { pace, attempts } = await readPace(await lane([]), PREFIX, 20_000);
+    const { pace, attempts } = await readPace(
+      { queue: await lane([]), rows: NO_ROWS, nowMs: 20_000 },
+      PREFIX,
+    );
     expect(pace).toEqual({ under_way: 0, answer_ms: null, waiting: 0, asked_to_wait_until: null });
     expect(attempts).toEqual([]);
   });
@@ -71,7 +76,7 @@ describe('the pace of a webhook', () => {
       3,
     );
     await claimFrom(queue, claimOptions(19_000, { laneCapacity: () => 1 }));
-    const { pace } = await readPace(queue, PREFIX, 20_000);
+    const { pace } = await readPace({ queue: queue, rows: NO_ROWS, nowMs: 20_000 }, PREFIX);
     expect(pace).toEqual({ under_way: 1, answer_ms: 80, waiting: 2, asked_to_wait_until: null });
   });
 
@@ -81,7 +86,8 @@ describe('the pace of a webhook', () => {
       [200, answered(429, '2')],
       [50, SUCCESS],
     ]);
-    const untilOf = async (nowMs: number) => (await readPace(queue, PREFIX, nowMs)).pace.asked_to_wait_until;
+    const untilOf = async (nowMs: number) =>
+      (await readPace({ queue: queue, rows: NO_ROWS, nowMs }, PREFIX)).pace.asked_to_wait_until;
     expect(await untilOf(20_000)).toBe('1970-01-01T00:00:25.100Z');
     expect(await untilOf(25_099)).toBe('1970-01-01T00:00:25.100Z');
     expect(await untilOf(25_100)).toBeNull();

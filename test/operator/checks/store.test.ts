@@ -137,7 +137,7 @@ describe('an event store that is missing', () => {
     expect(await found({ store: 'of another version', view: 'current' })).toMatchObject({ ok: true });
   });
 
-  test.each(['view', 'queue', 'subscriptions', 'directory', 'accounts'] as const)(
+  test.each(['view', 'queue', 'subscriptions', 'accounts'] as const)(
     'is wrong if what was made from it is there: %s',
     async (name) => {
       expect(await found({ [name]: 'current' })).toMatchObject({

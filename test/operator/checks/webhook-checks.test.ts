@@ -13,7 +13,6 @@ import {
   profileSet,
   webhookSet,
 } from '../../support/accounts/account-samples.ts';
-import { directoryOf } from '../../support/accounts/directory-of.ts';
 import { rowsAfter } from '../../support/accounts/rows-after.ts';
 import { factsWith, NOW_MS, said } from '../../support/checks/facts.ts';
 
@@ -53,9 +52,10 @@ describe('webhooks', () => {
         dueLanes: async () => ({ lanes: [{ ...lane, ...(looks++ === 0 ? {} : second) }], isAll: true }),
         askedToWaitUntil: async () => undefined,
       };
-      const directory = async () => directoryOf(...start, ENABLED, profileSet('2026-01-01T00:00:00Z', null));
+      const found = await rowsAfter(...start, ENABLED, profileSet('2026-01-01T00:00:00Z', null));
+      const rows = async () => found;
       const config = { FUEL_ENVIRONMENT: 'staging' } as never;
-      return factReads({ ...factsWith(), config, find: async () => queue as never, directory }).stuck();
+      return factReads({ ...factsWith(), config, find: async () => queue as never, rows }).stuck();
     };
     expect(await stuck({})).toMatchObject([{ prefix: PREFIX, sinceMs: lane.dueAtMs }]);
     expect(await stuck({ transactionId: 2 })).toEqual([]);

@@ -48,23 +48,23 @@ describe('--wait', () => {
     expect((await fuel('account', 'integration', '7', 'off')).stderr).toBe('');
   });
 
-  test('waits until every live process has applied what the command recorded', async () => {
+  test('waits until the rows of accounts have what the command recorded', async () => {
     const { fuel, account, withEngines } = commandLine();
     await account(opened());
     const head = () => withEngines((engines) => engines.store().head());
-    const report = (directoryPosition: number) =>
+    const report = (position: number) =>
       withEngines(async (engines) => {
         const rows = {
           name: 'accounts',
           store_id: 's',
-          position: directoryPosition,
+          position,
           anchor: null,
           complete_at: 0,
         };
         await engines.accounts().write([put(PROGRESS, rows)]);
         await engines.coordination().report({
           ...{ id: 'p', host: 'here', pid: 1, roles: ['api'], startedAtMs: 0, seenAtMs: Date.now() },
-          directoryPosition,
+          isReady: true,
         });
       });
     const before = await head();

@@ -132,7 +132,10 @@ describe('the console while no store answers', () => {
     subscriptions: { status: away },
     coordination: { holder: away, live: away, checkpoint: away },
     accounts: { get: away, find: away, count: away },
-    queue: { backlog: away, dueLanes: away, find: away, failingLanes: away, page: away },
+    queue: {
+      ...{ backlog: away, dueLanes: away, find: away, failingLanes: away, page: away },
+      ...{ pendingLanes: away, countIn: away },
+    },
   };
   const opened = Object.entries(stores).map(([name, store]) => [name, () => store]);
   const unavailable = {

@@ -12,6 +12,7 @@ import {
   onKey,
   opened,
   PREFIX,
+  profileSet,
   rateSet,
   webhookSet,
 } from '../../support/accounts/account-samples.ts';
@@ -22,7 +23,13 @@ import { MemoryStores } from '../../support/engines/memory-stores.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const NOW_MS = Date.parse('2026-09-10T00:00:00.000Z');
-const withWebhook = [opened(), keyIssued(), webhookSet()] as const;
+const withWebhook = [
+  opened(),
+  { type: 'IntegrationEnabled', data: { account_id: 7 } },
+  profileSet('2026-01-01T00:00:00.000Z', null),
+  keyIssued(),
+  webhookSet(),
+] as const;
 
 test('webhooks are listed in pages: those that are switched off, those that fail, then the others', async () => {
   const on = (prefix: string) => [keyIssued({ prefix }), webhookSet({ prefix })];

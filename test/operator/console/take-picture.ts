@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
-import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { createConsole } from '../../../src/operator/console/console.ts';
@@ -11,7 +10,9 @@ import { deliveryMetrics } from '../../../src/service/ops/delivery-metrics.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import { createOpsServer } from '../../../src/service/ops/ops-server.ts';
 import type { Reading } from '../../../src/service/ops/shared-figures.ts';
+import type { Tables } from '../../../src/tables/tables.ts';
 import { keyIssued, opened, webhookSet } from '../../support/accounts/account-samples.ts';
+import { rowsAfter } from '../../support/accounts/rows-after.ts';
 import { startBrowser } from '../../support/browser.ts';
 
 /** Writes the picture of the README: the overview of a service with invented figures, the same with each run. */
@@ -23,8 +24,8 @@ const HEAD = 1_204_331;
 const ID = 'fuel-a-2071-5b1e09c4';
 const clock = { now: () => NOW_MS };
 
-function directory(): Directory {
-  const made = new Directory();
+async function accounts(): Promise<Tables> {
+  const all: AccountEvent[] = [];
   for (let id = 1; id <= 240; id++) {
     const prefix = `k${id}`.padEnd(10, 'q7x2m9ca4');
     const off: AccountEvent = {
@@ -44,16 +45,9 @@ function directory(): Directory {
       webhookSet({ account_id: id, prefix }),
       ...(id === 31 ? [off] : []),
     ];
-    for (const [revision, event] of events.entries()) {
-      made.apply({
-        position: made.position + 1,
-        stream: `account-${id}`,
-        revision,
-        decoded: { ok: true, event, atMs: NOW_MS },
-      });
-    }
+    all.push(...(events as AccountEvent[]));
   }
-  return made;
+  return rowsAfter(...all);
 }
 
 /** An hour in which a receiver began to fail, and deliveries fell behind for a while. */
@@ -90,7 +84,7 @@ async function histories(): Promise<Pick<ConsoleParts, 'attempts' | 'readings'>>
 const figures = await histories();
 const readiness = async () => ({ ready: true, checks: {} });
 
-function parts(): ConsoleParts {
+async function parts(): Promise<ConsoleParts> {
   const position = { position: HEAD, parked: 0 };
   const failing = [
     { prefix: 'k12q7x2m9c', failedInARow: 23, failingSinceMs: NOW_MS - 22 * MINUTE_MS, lastAnswers: ['503'] },
@@ -100,7 +94,7 @@ function parts(): ConsoleParts {
     host: 'fuel-a',
     startedAtMs: NOW_MS - 9 * 86_400_000,
     seenAtMs: NOW_MS,
-    directoryPosition: HEAD,
+    isReady: true,
   };
   const stores = {
     store: { head: async () => HEAD, readStream: async () => [] },
@@ -114,10 +108,11 @@ function parts(): ConsoleParts {
         pending: 214,
         underWay: 0,
         waiting: 0,
-        held: 31,
         failingLanes: 1,
         nextDueAtMs: NOW_MS + 9_000,
       }),
+      pendingLanes: async () => [],
+      countIn: async () => ({ pending: 0, waiting: 0 }),
       dueLanes: async () => ({ lanes: [], isAll: true, next: undefined }),
       failingLanes: async () => failing,
     },
@@ -136,7 +131,7 @@ function parts(): ConsoleParts {
     ...stores,
     engines: { remote: [], embedded: [], state: async () => 'current', ...Object.fromEntries(opened) },
     config: { FUEL_ENVIRONMENT: 'staging', FUEL_TLS: 'terminated' },
-    directory: directory(),
+    accounts: await accounts(),
     ...figures,
     readiness,
     lastProof: () => undefined,
@@ -145,7 +140,7 @@ function parts(): ConsoleParts {
 }
 
 const console = createConsole({ hosts: [], environment: 'staging', clock, readiness });
-console.serve(parts());
+console.serve(await parts());
 const metrics = createMetrics();
 const server = createOpsServer({ readiness, metrics, log: silentLog, console: console.handle });
 const { port } = await server.listen({ host: '127.0.0.1', port: 0 });

@@ -23,7 +23,7 @@ import {
   sample,
 } from '../../support/store-copy/store-copy.ts';
 
-const PROCESS = { id: 'p', pid: process.pid, host: 'elsewhere', roles: ['api'], directoryPosition: 1 };
+const PROCESS = { id: 'p', pid: process.pid, host: 'elsewhere', roles: ['api'], isReady: true };
 
 /** As `fuel transaction erase` does it. */
 async function erase({ store }: EmbeddedEnd, id: number): Promise<void> {

@@ -13,7 +13,7 @@ function opened() {
   const path = join(temporaryFolder(), 'deliveries.db');
   const queue = queueInFile({ path, clock: new FakeClock() });
   onTestFinished(() => queue.close());
-  const changes = new DeliveryChanges(queue, {});
+  const changes = new DeliveryChanges((page) => queue.page({}, page));
   const look = async () => (await changes.look()).map(({ transactionId, state }) => [transactionId, state]);
   return { queue, look };
 }

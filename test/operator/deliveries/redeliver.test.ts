@@ -2,9 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { FuelError } from '../../../src/base/errors.ts';
 import { Unreadable } from '../../../src/event-store/recorded-event.ts';
 import { redeliverByIds } from '../../../src/operator/deliveries/redeliver.ts';
-import type { ClaimedDelivery } from '../../../src/push/queue/delivery.ts';
 import { keyIssued, onKey, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
-import { claimFrom, claimOptions, held as onHold } from '../../support/deliveries/deliveries.ts';
+import { claimFrom, claimOptions } from '../../support/deliveries/deliveries.ts';
 import { replacing } from '../../support/interposed.ts';
 import { cancelled, voided } from '../../support/transactions/e2e-samples.ts';
 import { startRedelivering } from './redelivering.ts';
@@ -69,12 +68,11 @@ describe('redelivering by id', () => {
 
   test('leaves a pending one as it is, and records nothing for it', async () => {
     const { options, ended, store, queue, clock } = await startRedelivering();
-    const [due, held] = [await ended(1, 'failed'), await ended(2, 'failed')];
-    await redeliverByIds([due, held], false, options);
-    const [claimed] = await claimFrom(queue, claimOptions(clock.now(), { limit: 1 }));
-    await queue.report([onHold(claimed as ClaimedDelivery)]);
+    const [due, claimed] = [await ended(1, 'failed'), await ended(2, 'failed')];
+    await redeliverByIds([due, claimed], false, options);
+    await claimFrom(queue, claimOptions(clock.now(), { limit: 1 }));
     const before = await store.readStream('account-7');
-    expect(await redeliverByIds([due, held], true, options)).toEqual({
+    expect(await redeliverByIds([due, claimed], true, options)).toEqual({
       redelivered: 0,
       unchanged: 2,
       refused: 0,

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { identifyCaller } from '../../../src/accounts/caller.ts';
-import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
 import { generateKey, matches } from '../../../src/accounts/key-text.ts';
 import { MasterKeys } from '../../../src/accounts/master-key.ts';
 import { formatDateTime } from '../../../src/domain/values/date-time.ts';
 import { issueKey, type KeyRequest } from '../../../src/operator/keys/issue-key.ts';
 import { createNameLookup } from '../../../src/push/sender/name-lookup.ts';
 import { accessOf } from '../../support/accounts/access-of.ts';
+import { modelOf } from '../../support/accounts/account-model.ts';
 import { opened } from '../../support/accounts/account-samples.ts';
 import { parseKey } from '../../support/accounts/parse-key.ts';
 import { openPushStores } from '../../support/deliveries/push-stores.ts';
@@ -41,7 +41,7 @@ describe('an issued key', () => {
     const { key, prefix, webhookSecret, warning } = await issue(wished);
     expect(parseKey(key)).toMatchObject({ environment: wished.environment, prefix });
     expect([webhookSecret, warning]).toEqual([null, null]);
-    const directory = await loadDirectory(store);
+    const directory = await modelOf(store);
     const { webhook: _, accountId, ...rest } = wished;
     expect(directory.key(prefix)).toMatchObject({
       entry: { id: accountId },
@@ -56,7 +56,7 @@ describe('an issued key', () => {
     const { store, clock, webhook, issue } = await start();
     const { key, prefix, webhookSecret, warning } = await issue({ webhook });
     expect(warning).toBeNull();
-    const issued = (await loadDirectory(store)).key(prefix)?.key;
+    const issued = (await modelOf(store)).key(prefix)?.key;
     expect(issued?.webhook).toEqual({
       url: webhook.url,
       setAtMs: clock.now(),

@@ -28,7 +28,7 @@ function stores() {
     await view.close();
     await coordination.close();
   });
-  const report = (id: string, directoryPosition: number | null, other: Partial<LiveProcess> = {}) =>
+  const report = (id: string, other: Partial<LiveProcess> = {}) =>
     coordination.report({
       id,
       pid: process.pid,
@@ -36,7 +36,7 @@ function stores() {
       roles: ['api'],
       startedAtMs: clock.now(),
       seenAtMs: clock.now(),
-      directoryPosition,
+      isReady: true,
       ...other,
     });
   /** The view is as far as that. */
@@ -59,49 +59,33 @@ function stores() {
 }
 
 describe('a command that waits', () => {
-  test('waits until the rows of accounts have it', async () => {
+  test('waits until the rows of accounts have it, and no longer', async () => {
     const { wait, report, reach } = stores();
-    await report('alive', POSITION);
+    await report('alive');
     reach(POSITION - 1);
     const progress: string[] = [];
     const waiting = wait((text) => void progress.push(text));
     await until(() => progress.some((text) => text.includes('the rows of accounts (at position 76 of 77)')));
     reach(POSITION);
     expect(await waiting).toBe('applied');
+    reach(POSITION + 1);
+    expect(await wait()).toBe('applied');
   });
 
   test('waits for nothing if no process is running', async () => {
-    const { wait, machine, report } = stores();
+    const { wait, machine, report, reach } = stores();
+    reach(0);
     expect(await wait()).toBe('no process');
-    await report('dead', 0);
+    await report('dead');
     machine.advance(6_001);
     expect(await wait()).toBe('no process');
   });
 
-  test('is done when every directory is as far as what was recorded', async () => {
-    const { wait, report } = stores();
-    await report('exactly', POSITION);
-    await report('further', POSITION + 1);
-    expect(await wait()).toBe('applied');
-  });
-
-  test('waits for a directory that is behind, or has not caught up yet', async () => {
-    for (const behind of [POSITION - 1, null]) {
-      const { wait, waitFor, report } = stores();
-      await report('there', POSITION);
-      await report('behind', behind);
-      expect(await waitFor(0)).toBe('still waits');
-      const waiting = wait();
-      await report('behind', POSITION);
-      expect(await waiting).toBe('applied');
-    }
-  });
-
   test('waits for the view where a process projects, and only there', async () => {
     const { wait, waitFor, report, project } = stores();
-    await report('api', POSITION);
+    await report('api');
     expect(await wait()).toBe('applied');
-    await report('projector', POSITION, { roles: ['projector'] });
+    await report('projector', { roles: ['projector'] });
     expect(await waitFor(0)).toBe('still waits');
     await project(POSITION - 1);
     expect(await waitFor(0)).toBe('still waits');
@@ -110,61 +94,40 @@ describe('a command that waits', () => {
   });
 
   test('gives up after 10 s without progress, and says how far those that are behind are', async () => {
-    const { waitFor, report, project } = stores();
-    await report('there', POSITION, { host: 'elsewhere', pid: 7 });
-    await report('behind', 1, { host: 'elsewhere', pid: 8, roles: ['projector'] });
+    const { waitFor, report, project, reach } = stores();
+    await report('there', { host: 'elsewhere', pid: 8, roles: ['projector'] });
+    reach(1);
     await project(1);
     expect(await waitFor(9_999)).toBe('still waits');
     expect(await waitFor(10_000)).toMatchObject({
       code: 'REFUSED',
       message:
-        'recorded, but not yet applied by process 8 on elsewhere (at position 1 of 77), ' +
+        'recorded, but not yet applied by the rows of accounts (at position 1 of 77), ' +
         'the projector (at position 1 of 77), without progress for 10 s. See `fuel projection status`',
     });
   });
 
   test('goes on as long as one of those that are behind comes further', async () => {
-    const { clock, wait, report } = stores();
-    const place = { host: 'elsewhere' };
-    await report('slow', null, { ...place, pid: 1 });
+    const { clock, wait, report, reach } = stores();
+    await report('alive', { host: 'elsewhere', pid: 1 });
+    reach(1);
     const said: string[] = [];
     const waiting = wait((text) => said.push(text));
     for (const position of [10, 20, 30]) {
       const before = said.length;
       await until(() => said.length > before);
       clock.advance(9_000);
-      await report('slow', position, { ...place, pid: 1 });
+      reach(position);
       await until(() => said.at(-1)?.includes(`position ${position} `) === true);
     }
-    expect(said[0]).toBe('waiting for process 1 on elsewhere (it has not caught up yet)');
-    await report('slow', POSITION, { ...place, pid: 1 });
+    reach(POSITION);
     expect(await waiting).toBe('applied');
   });
 
-  test('goes on when one of those that are behind has ended meanwhile', async () => {
-    const { clock, coordination, wait, report } = stores();
-    const place = { host: 'elsewhere' };
-    for (const [pid, id] of [
-      [1, 'ends'],
-      [2, 'slow'],
-    ] as const)
-      await report(id, 1, { ...place, pid });
-    const said: string[] = [];
-    const waiting = wait((text) => said.push(text));
-    await until(() => said.length > 0);
-    clock.advance(9_000);
-    await coordination.removeProcess('ends');
-    await until(() => said.at(-1)?.includes('process 1 ') === false);
-    clock.advance(9_000);
-    const before = said.length;
-    await until(() => said.length > before);
-    await report('slow', POSITION, { ...place, pid: 2 });
-    expect(await waiting).toBe('applied');
-  });
-
-  test('waits no longer for a process that was not seen for 6 s, and says so where it was the only one', async () => {
-    const { waitFor, machine, report } = stores();
-    await report('behind', 1);
+  test('waits no longer once no process was seen for 6 s, and says so', async () => {
+    const { waitFor, machine, report, reach } = stores();
+    await report('alone');
+    reach(1);
     expect(await waitFor(5_999, machine)).toBe('still waits');
     expect(await waitFor(1, machine)).toBe('no process');
   });

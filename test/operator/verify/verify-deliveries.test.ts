@@ -5,7 +5,7 @@ import { type RecordedEvent, Unreadable } from '../../../src/event-store/recorde
 import { deliveryId } from '../../../src/push/message/envelope.ts';
 import { keyIssued, onKey, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { AFTER_URL, DAY_MS, range, startVerifying } from '../../support/agreement/verifying.ts';
-import { claimFrom, claimOptions, delivered, held } from '../../support/deliveries/deliveries.ts';
+import { claimFrom, claimOptions, delivered } from '../../support/deliveries/deliveries.ts';
 import { listed } from '../../support/deliveries/listed.ts';
 import { interposed, replacing } from '../../support/interposed.ts';
 import { confirmed, external, voided } from '../../support/transactions/e2e-samples.ts';
@@ -23,7 +23,7 @@ describe('verifying deliveries', () => {
     expect(await repairMissing()).toBe(2);
     const agreement = await verify();
     expect(agreement).toMatchObject({ owed: 2, missing: [], surplus: [], notJudged: 0 });
-    expect(agreement.states).toEqual({ pending: 2, held: 0, delivered: 0, failed: 0, withdrawn: 0 });
+    expect(agreement.states).toEqual({ pending: 2, delivered: 0, failed: 0, withdrawn: 0 });
     expect(await queue.backlog({ nowMs: clock.now(), limit: 10 })).toMatchObject({ waiting: 2 });
     expect(await repairMissing()).toBe(0);
   });
@@ -202,10 +202,10 @@ describe('verifying deliveries', () => {
     await queue.enqueue(range(4).map((n) => owed(n, { createdAtMs: clock.now() })));
     const [first, second] = await claimFrom(queue, claimOptions(clock.now(), { limit: 2 }));
     if (first === undefined || second === undefined) throw new Error('nothing to claim');
-    await queue.report([delivered(first, clock.now()), held(second)]);
+    await queue.report([delivered(first, clock.now())]);
     await queue.change({ kind: 'end lane', prefix: 'noSuchLane', reason: 'x' }, clock.now());
     const { states, missing } = await verify();
-    expect(states).toEqual({ pending: 2, held: 1, delivered: 1, failed: 0, withdrawn: 0 });
+    expect(states).toEqual({ pending: 3, delivered: 1, failed: 0, withdrawn: 0 });
     expect(missing).toMatchObject([{ transactionId: 5 }]);
   });
 

@@ -1,8 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { applyToDirectory } from '../../../src/accounts/directory/apply-to-directory.ts';
-import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
 import { readToEnd } from '../../../src/event-store/reads.ts';
 import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
@@ -10,6 +8,7 @@ import { audit } from '../../../src/operator/audit/audit.ts';
 import { AccountHistory } from '../../../src/push/fan-out/account-history.ts';
 import { FanOut } from '../../../src/push/fan-out/fan-out.ts';
 import type { NewDelivery } from '../../../src/push/queue/delivery.ts';
+import { modelOf } from '../../support/accounts/account-model.ts';
 import { opened } from '../../support/accounts/account-samples.ts';
 import { verifyView } from '../../support/agreement/verify.ts';
 import { onFile, openPushStoresWith } from '../../support/deliveries/push-stores.ts';
@@ -132,13 +131,10 @@ describe.each(engines)('an event of %s that nests deeper than anything needs', (
   });
 
   test('closes its own account, and no other', async () => {
-    const { events } = await opening();
-    const directory = new Directory();
-    for (const event of events.filter(({ stream }) => stream.startsWith('account-'))) {
-      applyToDirectory(directory, event);
-    }
-    expect(directory.account(7)?.unreadable).toBeNull();
-    expect(directory.account(8)?.unreadable?.reason).toBe(TOO_DEEP);
+    const { store } = await opening();
+    const model = await modelOf(store as EventStore);
+    expect(model.account(7)?.unreadable).toBeNull();
+    expect(model.account(8)?.unreadable?.reason).toBe(TOO_DEEP);
   });
 
   test('is named to an auditor, without data where it has no text', async () => {

@@ -10,7 +10,7 @@ const SECOND_MS = 1_000;
 const range = (count: number, first = 1) => Array.from({ length: count }, (_, index) => first + index);
 /** A delivery that is owed now. */
 const owed = (m: PushMachine, transactionId: number) =>
-  newDelivery(transactionId, { prefix: PREFIX, position: m.directory.position });
+  newDelivery(transactionId, { prefix: PREFIX, position: m.store.end() });
 
 /** Delivers transactions to a receiver that answers so; all attempts are over when it resolves. */
 async function deliver(m: PushMachine, status: number, transactionIds: readonly number[]): Promise<void> {
@@ -59,7 +59,7 @@ describe('a switch-off', () => {
     mayAppend.resolve();
     await m.clock.advance(100);
     expect(await countByState(m.queue)).toMatchObject({ pending: 5 }); // its event is not seen yet
-    m.follow();
+    await m.follow();
     await m.clock.advance(100);
     expect(m.sender.sent).toHaveLength(sent);
     expect(await countByState(m.queue)).toMatchObject({ pending: 0, failed: 55 });
@@ -76,14 +76,15 @@ describe('a switch-off', () => {
     await m.clock.advance(200 * SECOND_MS);
     const late = owed(m, 51);
     gate.close('change');
-    await m.account(onKey('WebhookDisabled'));
+    const ended = m.account(onKey('WebhookDisabled'));
     await m.clock.advance(20 * SECOND_MS);
     expect((await m.queue.health(PREFIX)).failedInARow).toBe(50);
     expect(await recorded(m)).toEqual(['WebhookFailing', 'WebhookDisabled']);
     gate.open();
+    await ended;
     await m.clock.advance(SECOND_MS);
     await m.queue.enqueue([late]);
-    await m.clock.advance(SECOND_MS);
+    await m.clock.advance(6 * SECOND_MS);
     expect(await countByState(m.queue)).toMatchObject({ pending: 0, failed: 51 });
   });
 
@@ -95,13 +96,13 @@ describe('a switch-off', () => {
       m.store.append = async (appends) => {
         const result = await append(appends);
         if (when === 'before') {
-          m.follow();
+          await m.follow();
           await settle();
         }
         return result;
       };
       await deliver(m, 503, range(50));
-      m.follow();
+      await m.follow();
       await settle();
       expect(await recorded(m)).toEqual(['WebhookFailing', 'WebhookDisabled']);
       await m.account(onKey('WebhookEnabled'));

@@ -5,7 +5,6 @@ import { settle } from '../../support/deliveries/fake-alarm-clock.ts';
 import { countByState } from '../../support/deliveries/listed.ts';
 import type { PushMachine } from '../../support/deliveries/push.ts';
 import { CommitGate, deliveryOf, id, pushMachine } from '../../support/deliveries/push-machine.ts';
-import { confirmedData } from '../../support/transactions/records.ts';
 
 const SECOND_MS = 1_000;
 const NEW_LANE = 1;
@@ -13,55 +12,6 @@ const ALL_SLOTS = 512;
 const waiting = (transactionId: number, prefix = PREFIX) =>
   newDelivery(transactionId, { prefix, position: 1 });
 const range = (count: number, first = 1) => Array.from({ length: count }, (_, index) => first + index);
-
-describe('a claimed delivery that waits for the directory', () => {
-  /** Hands out the transactions' events before the directory has seen an account event that precedes them. */
-  async function fanAhead(m: PushMachine, transactionIds: readonly number[]): Promise<void> {
-    await m.record('account-7', webhookSet({ url: 'https://example.com/again', secret: null }));
-    for (const transaction_id of transactionIds) {
-      const event = { type: 'TransactionConfirmed', data: confirmedData({ transaction_id }) } as never;
-      await m.fan(await m.record(`transaction-${transaction_id}`, event));
-    }
-    expect(m.sender.sent).toEqual([]);
-  }
-
-  test('is attempted once when the directory catches up within half its lease, however slow the receiver', async () => {
-    const m = await pushMachine();
-    m.sender.answer = () => ({ outcome: SUCCESS, afterMs: 1_000 }); // look-up and exchange may take that long
-    await fanAhead(m, [501]);
-    await m.clock.advance(2_499);
-    m.follow();
-    await settle();
-    expect(m.sender.sent).toHaveLength(1);
-    m.follow();
-    await m.clock.advance(20 * SECOND_MS);
-    expect(m.sender.sent).toHaveLength(1);
-    expect((await deliveryOf(m, 501)).state).toBe('delivered');
-  });
-
-  test('is given back when that took longer, since its lease may end meanwhile, and attempted under another', async () => {
-    const m = await pushMachine();
-    await fanAhead(m, [501]);
-    const startMs = m.clock.now();
-    await m.clock.advance(2_500);
-    m.follow();
-    await settle();
-    expect(m.sender.sent).toEqual([]);
-    await m.clock.advance(10 * SECOND_MS);
-    expect(m.sender.sent.map(({ atMs }) => atMs - startMs)).toEqual([2_510]);
-  });
-
-  test('gives its slot back when it is given back', async () => {
-    const m = await pushMachine();
-    await fanAhead(m, range(NEW_LANE, 501));
-    await m.clock.advance(2_500);
-    m.follow();
-    await m.clock.advance(100);
-    await m.dispatcher.accept([waiting(1)]);
-    await settle();
-    expect(m.sender.sent).toHaveLength(1 + NEW_LANE);
-  });
-});
 
 test('a lane has its slots back when its receiver has answered, however slow the commit of the outcomes', async () => {
   const gate = new CommitGate();
@@ -147,6 +97,7 @@ describe('the slots of a process', () => {
     for (const transactionId of range(25, 200)) {
       await m.dispatcher.accept(PREFIXES.map((prefix) => waiting(transactionId, prefix)));
     }
+    await settle();
     expect(m.sender.sent).toHaveLength(500);
     await m.dispatcher.accept(
       range(3, 301).flatMap((transactionId) => NEW_PREFIXES.map((p) => waiting(transactionId, p))),
@@ -194,7 +145,7 @@ describe('the slots of a process', () => {
     expect(m.sender.sent).toHaveLength(NEW_LANE);
   });
 
-  test('are free again after deliveries that were held or ended without an attempt', async () => {
+  test('are taken by no delivery whose account has no access, or whose key is not known', async () => {
     const m = await pushMachine();
     const access = (type: 'IntegrationEnabled' | 'IntegrationDisabled') =>
       ({ type, data: { account_id: 7 } }) as const;
@@ -202,7 +153,7 @@ describe('the slots of a process', () => {
     await m.dispatcher.accept(range(3 * NEW_LANE).map((n) => waiting(n)));
     await m.dispatcher.accept(range(3 * NEW_LANE).map((n) => waiting(n, 'noSuchKey1')));
     await m.clock.advance(100);
-    expect(await countByState(m.queue)).toMatchObject({ held: 3 * NEW_LANE, failed: 3 * NEW_LANE });
+    expect(await countByState(m.queue)).toMatchObject({ pending: 6 * NEW_LANE });
     await m.account(access('IntegrationEnabled'));
     await m.clock.advance(100);
     expect(m.sender.sent).toHaveLength(3 * NEW_LANE);

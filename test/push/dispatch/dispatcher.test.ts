@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { keyIssued, onKey, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
 import { areCollected } from '../../support/collected.ts';
 import { newDelivery, SUCCESS, TIMEOUT } from '../../support/deliveries/deliveries.ts';
@@ -21,7 +22,7 @@ test('a delivery is attempted as soon as it is stored, and recorded as delivered
   expect(await stateOf(m, 501)).toEqual({ state: 'delivered', reason: null, attempts: 1 });
 });
 
-test('while nothing is due, the only timer is the check of held accounts once a minute', async () => {
+test('while nothing is due, there is no timer but one without an end', async () => {
   const m = await pushMachine();
   await m.push(501);
   await m.clock.advance(100);
@@ -77,7 +78,7 @@ test('what was recorded before a key was switched off is not attempted, though i
   expect(await stateOf(m, 501)).toEqual(ended);
 });
 
-test('what was held when a key was switched off ends too, and what was redelivered since does not', async () => {
+test('what waits for access when a key is switched off ends too, and what was redelivered since does not', async () => {
   const access = (type: 'IntegrationEnabled' | 'IntegrationDisabled') =>
     ({ type, data: { account_id: 7 } }) as const;
   const m = await pushMachine();
@@ -161,7 +162,7 @@ test('nothing is kept of an attempt that has ended', async () => {
 
 describe('the event loop', () => {
   /** A machine, and the turn of the event loop in which each commit of a name began. */
-  async function countingTurns(name: string) {
+  async function countingTurns(name: string, events: readonly AccountEvent[] = []) {
     let turn = 0;
     let immediate: NodeJS.Immediate;
     const count = (): void => {
@@ -172,6 +173,7 @@ describe('the event loop', () => {
     onTestFinished(() => clearImmediate(immediate));
     const turns: number[] = [];
     const m = await pushMachine({
+      events,
       onCommit: (commit, _args, run) => {
         if (commit === name) turns.push(turn);
         return run();
@@ -191,8 +193,14 @@ describe('the event loop', () => {
   });
 
   test('due deliveries are leased a hundred at a time, each in a turn of the event loop', async () => {
-    const { m, turns } = await countingTurns('lease');
-    await m.queue.enqueue(many(300, (n) => `lane${n}`));
+    const lane = (n: number) => `lane${String(n).padStart(6, '0')}`;
+    const prefixes = Array.from({ length: 300 }, (_, n) => lane(n));
+    const events = prefixes.flatMap((prefix) => [
+      keyIssued({ prefix }),
+      webhookSet({ prefix, url: `https://${prefix}.example.com/hook` }),
+    ]);
+    const { m, turns } = await countingTurns('lease', events);
+    await m.queue.enqueue(many(300, lane));
     await m.clock.advance(0);
     expect(turns.length).toBeGreaterThan(2);
     expect(new Set(turns).size).toBe(turns.length);

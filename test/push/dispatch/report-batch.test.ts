@@ -46,7 +46,7 @@ function batch(refuse: (reports: readonly DeliveryReport[]) => Error | undefined
       (error: unknown) => faults.push(error),
     );
   const add = (...ids: readonly string[]) => {
-    for (const id of ids) record({ kind: 'held', ...claim(id) });
+    for (const id of ids) record({ kind: 'released', ...claim(id) });
   };
   return {
     clock,
@@ -203,7 +203,7 @@ describe('an outcome that the store refuses', () => {
       failure('a', { ...timeout, detail: `not stored: ${'x'.repeat(488)}` }),
     ],
     ['an end without an attempt', REFUSED, failure('a', null), failure('a', null)],
-    ['a hold', REFUSED, { kind: 'held', ...claim('a') }, { kind: 'held', ...claim('a') }],
+    ['a release', REFUSED, { kind: 'released', ...claim('a') }, { kind: 'released', ...claim('a') }],
   ])('is recorded once more, in short: %s', async (_, refusal, report, short) => {
     let tries = 0;
     const { clock, stored, faults, record } = batch(() => (tries++ === 0 ? refusal : undefined));

@@ -18,7 +18,7 @@ describe('the time at which an event was recorded is that of its metadata, which
     const recordedMs = m.clock.now() - agoMs;
     const copy = newEvent(event, { actor: 'test', command: 'test' }, recordedMs);
     await m.store.append([{ stream: `transaction-${transactionId}`, expected: 'any', events: [copy] }]);
-    m.follow();
+    await m.follow();
     const [recorded] = await m.store.readStream(`transaction-${transactionId}`);
     if (recorded === undefined) throw new Error('not recorded');
     expect(recorded.recordedAtMs).toBe(m.clock.now());

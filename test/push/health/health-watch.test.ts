@@ -7,8 +7,8 @@ import { unavailable } from '../../support/deliveries/push-machine.ts';
 import { memoryLog } from '../../support/service/api.ts';
 
 const NOW_MS = Date.UTC(2026, 8, 3);
-const LANE = { prefix: 'aaaaaaaaaa', accountId: 7 };
-const OTHER = { prefix: 'bbbbbbbbbb', accountId: 8 };
+const LANE = { prefix: 'aaaaaaaaaa', accountId: 7, endedAt: undefined };
+const OTHER = { prefix: 'bbbbbbbbbb', accountId: 8, endedAt: 4 };
 
 /** A watch whose events are kept here; an append waits where `waiting` is set, and fails where `failing` is. */
 function watching() {
@@ -26,13 +26,16 @@ function watching() {
     },
     log: memoryLog(lines),
   });
-  const fail = async (failedInARow: number, lane = LANE): Promise<void> => {
+  const fail = async (
+    failedInARow: number,
+    lane: Parameters<HealthWatch['failed']>[0] = LANE,
+  ): Promise<void> => {
     const health: WebhookHealth = { failedInARow, failingSinceMs: NOW_MS, lastAnswers: ['503'] };
     underWay.push(watch.failed(lane, health, NOW_MS));
     if (store.waiting === undefined) await settle();
   };
   const ended = () => Promise.all(underWay);
-  const isOff = () => watch.isSwitchingOff(LANE.prefix);
+  const isOff = (endedAt?: number) => watch.isSwitchingOff({ prefix: LANE.prefix, endedAt });
   return { watch, store, appended, isOff, lines, fail, ended };
 }
 
@@ -100,7 +103,7 @@ describe('a warning', () => {
 
 describe('a switch-off', () => {
   test('is known from before it is recorded until its event is seen', async () => {
-    const { appended, isOff, watch, store, lines, fail } = watching();
+    const { appended, isOff, store, lines, fail } = watching();
     const mayAppend = Promise.withResolvers<void>();
     store.waiting = mayAppend.promise;
     await fail(50);
@@ -110,19 +113,18 @@ describe('a switch-off', () => {
     expect(appended).toEqual(['switch off aaaaaaaaaa']);
     expect(isOff()).toBe(true);
     expect(lines).toMatchObject([{ level: 40, failed_in_a_row: 50, msg: 'webhook switched off' }]);
-    watch.decided(LANE.prefix);
-    expect(isOff()).toBe(false);
+    expect(isOff(9)).toBe(false);
   });
 
   test('whose event is seen before it is reported is not waited for again', async () => {
-    const { isOff, watch, store, fail } = watching();
+    const { isOff, store, fail } = watching();
     const mayAppend = Promise.withResolvers<void>();
     store.waiting = mayAppend.promise;
     await fail(50);
-    watch.decided(LANE.prefix);
+    expect(isOff(9)).toBe(false);
     mayAppend.resolve();
     await settle();
-    expect(isOff()).toBe(false);
+    expect(isOff(9)).toBe(false);
   });
 
   test('that only a clock makes due frees the lane, and is judged again at the next failure', async () => {

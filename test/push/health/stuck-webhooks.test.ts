@@ -11,7 +11,7 @@ import {
   profileSet,
   webhookSet,
 } from '../../support/accounts/account-samples.ts';
-import { directoryOf } from '../../support/accounts/directory-of.ts';
+import { rowsOfEvents } from '../../support/accounts/kept-rows.ts';
 import {
   answered,
   claimFrom,
@@ -35,7 +35,8 @@ async function watching(
   const clock = { now: () => nowMs };
   const queue = openDeliveryLog(new MemoryStores().open(DELIVERY_STORE, clock), clock);
   onTestFinished(() => queue.close());
-  const webhooks = new StuckWebhooks({ queue, directory: directoryOf(...events), environment, clock });
+  const rows = await rowsOfEvents(events, clock);
+  const webhooks = new StuckWebhooks({ queue, rows, environment, clock });
   await queue.enqueue([newDelivery(1, due(PREFIX)), newDelivery(2, due(PREFIX)), newDelivery(3, due(OTHER))]);
   return {
     queue,

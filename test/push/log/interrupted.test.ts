@@ -16,7 +16,6 @@ import {
   claimOptions,
   delivered,
   failed,
-  held,
   newDelivery,
 } from '../../support/deliveries/deliveries.ts';
 import { countByState, listed } from '../../support/deliveries/listed.ts';
@@ -40,7 +39,7 @@ function openOn(stores: MemoryStores, before: Before = () => undefined): Deliver
 
 /**
  * One delivery of transaction 1 in each state but withdrawn, each in a lane, one of transaction 2 that failed in the lane
- * of the held one, and the withdrawal of transaction 8.
+ * of the claimed one, and the withdrawal of transaction 8.
  */
 async function filled() {
   const stores = new MemoryStores();
@@ -55,7 +54,7 @@ async function filled() {
     ClaimedDelivery,
     ClaimedDelivery,
   ];
-  await queue.report([delivered(b, 1_000), failed(c, 1_000), held(d), failed(other, 1_000)]);
+  await queue.report([delivered(b, 1_000), failed(c, 1_000), failed(other, 1_000)]);
   await queue.change({ kind: 'withdraw', transactionIds: [8] }, 1_000);
   const { id: log } = await queue.logId();
   const content = async () => ({
@@ -75,7 +74,6 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   withdraw: (queue) => queue.change({ kind: 'withdraw', transactionIds: [1] }, AT),
   erase: (queue) => queue.change({ kind: 'erase', transactionId: 1 }, AT),
   redact: (queue) => queue.change({ kind: 'redact', transactionId: 1 }, 2_000),
-  resume: (queue) => queue.change({ kind: 'resume', accountId: 7 }, AT),
   endLane: (queue) => queue.change({ kind: 'end lane', prefix: PREFIXES[0], reason: 'off' }, AT),
   redeliver: (queue, { other }) => queue.redeliver(other, { force: false, dueAtMs: AT }),
   'report failures': (queue, { claimed: { a, e } }) => queue.report([failed(a, AT), failed(e, AT)]),
@@ -130,7 +128,7 @@ test.each(['withdraw', 'erase'] as const)(
       expect([at, found?.state]).toEqual([at, 'withdrawn']);
       const words = (await queue.find(claimed.a.id))?.attempts.map(({ outcome }) => outcome.answer?.headers);
       if (name === 'erase') expect([at, found?.record, words]).toEqual([at, '', [{}]]);
-      expect(await countByState(queue, { transactionIds: [1] })).toMatchObject({ pending: 0, held: 0 });
+      expect(await countByState(queue, { transactionIds: [1] })).toMatchObject({ pending: 0 });
     }
   },
 );
@@ -213,7 +211,7 @@ test('what ends between its lease and the reading of its record is not handed ou
 test('none of a batch is changed that another process has ended or made due again since it was found', async () => {
   const { stores, queue, claimed, other } = await filled();
   const resuming = overtaken(stores, () => queue.change({ kind: 'withdraw', transactionIds: [1] }, 2_000));
-  expect(await resuming.change({ kind: 'resume', accountId: 7 }, AT)).toBe(0);
+  expect(await resuming.change({ kind: 'end lane', prefix: PREFIXES[3], reason: 'off' }, AT)).toBe(0);
   expect((await queue.find(claimed.d.id))?.state).toBe('withdrawn');
   const [late] = await queue.enqueue([newDelivery(7, { prefix: PREFIXES[0] })], claimOptions(1_000));
   const ending = overtaken(stores, () => queue.report([delivered(late as ClaimedDelivery, 2_000)]));

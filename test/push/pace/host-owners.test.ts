@@ -5,7 +5,7 @@ import { HostOwners } from '../../../src/push/pace/host-owners.ts';
 const HOSTS = Array.from({ length: 300 }, (_, n) => `https://host${n}.example`);
 
 function live(id: string, more: Partial<LiveProcess> = {}): LiveProcess {
-  const of = { pid: 1, host: 'machine', startedAtMs: 0, seenAtMs: 0, directoryPosition: 5 };
+  const of = { pid: 1, host: 'machine', startedAtMs: 0, seenAtMs: 0, isReady: true };
   return { id, roles: ['webhooks'], ...of, ...more };
 }
 
@@ -52,7 +52,7 @@ test('one process alone has every host, also before it has looked', async () => 
 test('a process without the role, or whose directory has not caught up, has none', async () => {
   const [owners] = await views(
     ['a'],
-    [live('a'), live('b', { roles: ['api'] }), live('c', { directoryPosition: null })],
+    [live('a'), live('b', { roles: ['api'] }), live('c', { isReady: false })],
   );
   expect(HOSTS.every((host) => owners?.owns(host))).toBe(true);
 });

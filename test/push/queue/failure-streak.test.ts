@@ -8,7 +8,7 @@ import {
   healthOf,
   NO_STREAK,
   reset,
-  untimed,
+  timedFrom,
 } from '../../../src/push/queue/failure-streak.ts';
 import { SUCCESS, TIMEOUT, UNAVAILABLE } from '../../support/deliveries/deliveries.ts';
 
@@ -50,14 +50,14 @@ describe('a failure streak', () => {
     expect(extended(streak, 'late', failedAt(1_999))).toBe(streak);
   });
 
-  it('has no time after a hold until the next failure, and keeps its count', () => {
-    const held = untimed(streakOf(1_000, 2_000), 5_000);
+  it('has no time since its account was without access until the next failure, and keeps its count', () => {
+    const held = timedFrom(streakOf(1_000, 2_000), 5_000);
     expect(healthOf(held)).toMatchObject({ failedInARow: 2, failingSinceMs: null });
     expect(healthOf(extended(held, 'x', failedAt(6_000)))).toMatchObject({
       failedInARow: 3,
       failingSinceMs: 6_000,
     });
-    expect(untimed(held, 4_000)).toBe(held);
+    expect(timedFrom(held, 4_000)).toBe(held);
   });
 
   it('keeps a hundred failures, the first among them', () => {

@@ -10,11 +10,11 @@ import {
 import { SUCCESS, TIMEOUT, UNAVAILABLE } from '../../support/deliveries/deliveries.ts';
 
 const NOW_MS = 9_000;
-const STATES: readonly DeliveryState[] = ['pending', 'held', 'delivered', 'failed', 'withdrawn'];
+const STATES: readonly DeliveryState[] = ['pending', 'delivered', 'failed', 'withdrawn'];
 
 /** A delivery in its second cycle, with one attempt made in it. */
 function inState(state: DeliveryState, overrides: Partial<DeliveryProgress> = {}): DeliveryProgress {
-  const hasEnded = state !== 'pending' && state !== 'held';
+  const hasEnded = state !== 'pending';
   return {
     state,
     reason: state === 'failed' || state === 'withdrawn' ? 'a reason' : null,
@@ -41,7 +41,6 @@ const delivered: DeliveryReport = { kind: 'delivered', ...claim, attempt: attemp
 const retry = { kind: 'retry', ...claim, attempt: attemptOf(UNAVAILABLE), dueAtMs: 7_000 } as const;
 const failed = { kind: 'failed', ...claim, attempt: attemptOf(UNAVAILABLE), reason: '503' } as const;
 const unattempted: DeliveryReport = { kind: 'failed', ...claim, attempt: null, reason: 'the key is off' };
-const held: DeliveryReport = { kind: 'held', ...claim };
 const released: DeliveryReport = { kind: 'released', ...claim };
 
 type Change = Parameters<typeof nextState>[1];
@@ -56,19 +55,13 @@ const effectsOf = (change: Change, overrides: Partial<DeliveryProgress> = {}) =>
 
 describe('the changes of a delivery', () => {
   test.each<[string, Change, string[]]>([
-    [
-      'a success',
-      delivered,
-      ['pending → delivered', 'held → delivered', 'failed → delivered', 'withdrawn → delivered'],
-    ],
+    ['a success', delivered, ['pending → delivered', 'failed → delivered', 'withdrawn → delivered']],
     ['a retry', retry, ['pending → pending', 'failed → failed', 'withdrawn → withdrawn']],
     ['a last failure', failed, ['pending → failed', 'failed → failed', 'withdrawn → withdrawn']],
     ['an end without an attempt', unattempted, ['pending → failed']],
-    ['a hold', held, ['pending → held']],
     ['a release', released, ['pending → pending']],
-    ['a resume', { kind: 'resume' }, ['held → pending']],
-    ['the end of a lane', { kind: 'end lane', reason: 'off' }, ['pending → failed', 'held → failed']],
-    ['a withdrawal', { kind: 'withdraw' }, ['pending → withdrawn', 'held → withdrawn']],
+    ['the end of a lane', { kind: 'end lane', reason: 'off' }, ['pending → failed']],
+    ['a withdrawal', { kind: 'withdraw' }, ['pending → withdrawn']],
     ['a redelivery', { kind: 'redeliver', force: false, dueAtMs: 9_500 }, ['failed → pending']],
     [
       'a forced redelivery',
@@ -101,9 +94,7 @@ describe('the changes of a delivery', () => {
       unattempted,
       { ...ENDED, state: 'failed', reason: 'the key is off', endedAtMs: NOW_MS },
     ],
-    ['a hold', 'pending', held, { ...ENDED, state: 'held' }],
     ['a release', 'pending', released, { ...DUE, dueAtMs: NOW_MS }],
-    ['a resume', 'held', { kind: 'resume' }, { ...DUE, dueAtMs: NOW_MS }],
     [
       'the end of a lane',
       'pending',
@@ -132,7 +123,7 @@ describe('the changes of a delivery', () => {
   });
 
   test('by a report have no effect where another claim has the delivery, a success excepted', () => {
-    for (const report of [retry, failed, unattempted, held, released])
+    for (const report of [retry, failed, unattempted, released])
       expect(apply(inState('pending', { leaseToken: 'another' }), report)).toBeUndefined();
     expect(apply(inState('pending', { leaseToken: 'another' }), delivered)?.progress).toMatchObject({
       state: 'delivered',
@@ -158,16 +149,15 @@ describe('the changes of a delivery', () => {
   });
 
   test('move the failure streak by a success and by a last failure only', () => {
-    const streaks = [delivered, retry, failed, unattempted, held, released].map(
+    const streaks = [delivered, retry, failed, unattempted, released].map(
       (report) => apply(inState('pending'), report)?.streak,
     );
-    expect(streaks).toEqual(['end', undefined, 'extend', undefined, undefined, undefined]);
+    expect(streaks).toEqual(['end', undefined, 'extend', undefined, undefined]);
   });
 });
 
 test('a redelivery is refused while a delivery is open, of a withdrawn one always, and of a delivered one without force', () => {
   expect(STATES.map((state) => redeliveryRefusal(state, false))).toEqual([
-    'pending',
     'pending',
     'delivered',
     undefined,

@@ -1,5 +1,4 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
@@ -12,7 +11,6 @@ import {
   profileSet,
   webhookSet,
 } from '../../support/accounts/account-samples.ts';
-import { directoryOf } from '../../support/accounts/directory-of.ts';
 import { noRows, rowsAfter } from '../../support/accounts/rows-after.ts';
 import { claimFrom, claimOptions, delivered, newDelivery } from '../../support/deliveries/deliveries.ts';
 import { replacing } from '../../support/interposed.ts';
@@ -33,7 +31,6 @@ function opened(overrides: Partial<SharedFigureParts> = {}) {
   const parts = {
     ...stores,
     queue,
-    directory: new Directory(),
     accounts: noRows(stores.clock),
     environment: 'staging' as const,
     log: silentLog,
@@ -104,7 +101,7 @@ describe('the figures that are the same in every process', () => {
   });
 
   test('are how long a webhook that may be sent to has had no attempt, whatever is sent to the others', async () => {
-    const directory = directoryOf(
+    const accounts = await rowsAfter(
       opened7(),
       { type: 'IntegrationEnabled', data: { account_id: 7 } },
       profileSet('2026-01-01T00:00:00Z', null),
@@ -115,7 +112,7 @@ describe('the figures that are the same in every process', () => {
         webhookSet({ prefix: 'bbbbbbbbbb' }),
       ],
     );
-    const { queue, clock, figures } = opened({ directory });
+    const { queue, clock, figures } = opened({ accounts });
     const stuck = async () => (await figures()).fuel_webhooks_stuck_seconds;
     const createdAtMs = clock.now();
     await queue.enqueue([newDelivery(1, { prefix: PREFIX, createdAtMs })]);
@@ -172,7 +169,11 @@ describe('the figures that are the same in every process', () => {
       },
     });
     const away = () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'away'));
-    const queue = { backlog: away, dueLanes: away, askedToWaitUntil: away };
+    const [backlog, dueLanes, askedToWaitUntil, pendingLanes, countIn] = Array.from(
+      { length: 5 },
+      () => away,
+    );
+    const queue = { backlog, dueLanes, askedToWaitUntil, pendingLanes, countIn } as never;
     const { figures, readings } = opened({ store, queue, log: memoryLog(lines) });
     expect(await figures()).toMatchObject({
       'fuel_follower_lag_seconds{follower="transactions"}': Number.NaN,
@@ -220,9 +221,10 @@ describe('the figures that are the same in every process', () => {
       },
       queue: {
         askedToWaitUntil: async () => undefined,
+        pendingLanes: () => away([]),
+        countIn: () => away({ pending: 0, waiting: 0 }),
         dueLanes: () => away({ lanes: [], isAll: true, next: undefined }),
-        backlog: () =>
-          away({ pending: 1, underWay: 0, waiting: 0, held: 1, failingLanes: 1, nextDueAtMs: undefined }),
+        backlog: () => away({ pending: 1, underWay: 0, waiting: 0, failingLanes: 1, nextDueAtMs: undefined }),
       },
     });
     const before = await figures();
@@ -254,7 +256,8 @@ describe('the figures that are the same in every process', () => {
     const away = { ...none, checkpoint: () => never, countParked: () => never };
     const subscriptions = { ...none, status: () => never };
     await shown({ view: away, subscriptions }, 'fuel_deliveries_pending 0');
-    const queue = { backlog: () => never, dueLanes: () => never, askedToWaitUntil: () => never };
+    const all = ['backlog', 'dueLanes', 'askedToWaitUntil', 'pendingLanes', 'countIn'];
+    const queue = Object.fromEntries(all.map((name) => [name, () => never])) as never;
     await shown({ queue }, 'fuel_follower_parked_events{follower="deliveries"} 400');
   });
 

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getTasks } from 'node-cron';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { DirectoryReach } from '../../../src/accounts/directory/live-directory.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { SubscribeOptions, SubscriptionBatch } from '../../../src/event-store/event-store.ts';
 import { THREAD_ENTRY } from '../../../src/operator/serve/jobs.ts';
 import type { Engines } from '../../../src/service/engines/engines.ts';
@@ -9,7 +8,7 @@ import type { MetricsJson } from '../../../src/service/ops/work-metrics.ts';
 import { startJob } from '../../../src/service/threads/start-job.ts';
 import { answerWith } from '../../support/deliveries/webhook-receiver.ts';
 import { slowlyLeft } from '../../support/event-store/slowly-left.ts';
-import { interposed, replacing } from '../../support/interposed.ts';
+import { replacing } from '../../support/interposed.ts';
 import { type Machine, machine, PATH } from '../../support/service/webhooks-machine.ts';
 import { until } from '../../support/waiting.ts';
 
@@ -25,14 +24,12 @@ function following(
 }
 
 describe('the webhooks role', () => {
-  test('says that it is connected once its directory is as far as the log, and then delivers', async () => {
+  test('says that it is connected once the rows of accounts are up to date, and then delivers', async () => {
     const m = await machine();
     await m.provision();
     await m.record(501);
-    const head = await m.engines.store().head();
     const run = m.start();
     await run.connected;
-    expect(run.connectedAfter()).toBeGreaterThanOrEqual(head - 1); // the transaction is not an event of an account
     await m.settled('delivered');
     expect(m.receiver.to(PATH)[0]?.body.data.transaction.id).toBe(501);
     expect(m.receiver.deliveriesTo(PATH).size).toBe(1);
@@ -68,28 +65,6 @@ describe('the webhooks role', () => {
     const attempted = (await m.logged()).filter(({ attemptsInCycle }) => attemptsInCycle > 0);
     expect(attempted).toHaveLength(m.receiver.deliveriesTo(PATH).size);
     expect(attempted.length).toBeLessThan(12);
-  });
-
-  test('follows the accounts until the attempts in progress have ended and their outcomes are recorded', async () => {
-    const m = await machine();
-    const [asked, answering] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    m.receiver.answer(PATH, async (response) => {
-      asked.resolve();
-      await answering.promise;
-      response.writeHead(200).end();
-    });
-    await m.provision();
-    await m.record(501);
-    const slow = interposed(m.engines.queue(), ['report'], () => sleep(100));
-    const run = m.start({ ...m.engines, queue: () => slow });
-    await asked.promise;
-    const stopped = run.stop();
-    await m.record(502);
-    const head = await m.engines.store().head();
-    await until(() => (run.moved.at(-1) ?? 0) >= head);
-    answering.resolve();
-    await stopped;
-    expect(await m.logged()).toMatchObject([{ state: 'delivered' }]);
   });
 
   /** Returns engines whose subscription takes a tenth of a second to end. */
@@ -147,8 +122,11 @@ describe('the webhooks role', () => {
       config: { ...m.config, FUEL_LOG_LEVEL: 'fatal' as const },
       holder: 'this',
     };
+    const memory = { youngMb: 24, oldMb: 128 };
+    const accounts = startJob(host, { job: 'accounts', log: {}, memory });
+    onTestFinished(() => accounts.stop());
     const webhooks = startJob(host, {
-      ...{ job: 'webhooks', log: {}, data: { directory: undefined }, memory: { youngMb: 24, oldMb: 128 } },
+      ...{ job: 'webhooks', log: {}, memory },
       onMetrics: (metrics) => {
         counted = metrics;
       },
@@ -164,16 +142,6 @@ describe('the webhooks role', () => {
     ]);
   });
 
-  test('on a remote event store waits for its own directory, and so tells how far that is', async () => {
-    const m = await machine();
-    await m.provision();
-    const moved = vi.spyOn(DirectoryReach.prototype, 'moved');
-    onTestFinished(() => moved.mockRestore());
-    const run = m.start({ ...m.engines, embedded: ['view', 'queue'] });
-    await run.connected;
-    expect(moved.mock.calls.flat()).toEqual(run.moved);
-  });
-
   test.each([
     [
       'the delivery log',
@@ -185,7 +153,7 @@ describe('the webhooks role', () => {
       },
     ],
     [
-      'the directory',
+      'the ends of deliveries',
       ({ engines }: Machine): Engines => {
         let steps = 0;
         return following(engines, async () => {
@@ -202,7 +170,7 @@ describe('the webhooks role', () => {
     await expect(m.start(broken(m)).ended).rejects.toThrow('a fault');
   });
 
-  test('has ended when its directory reads the event store no more', async () => {
+  test('has ended when it reads the event store no more', async () => {
     const m = await machine();
     const { store, state } = slowlyLeft(m.engines.store());
     const run = m.start({ ...m.engines, store: () => store });
@@ -211,7 +179,7 @@ describe('the webhooks role', () => {
     expect(state.isRead).toBe(false);
   });
 
-  test('ends when it is asked to, although its directory has not caught up', async () => {
+  test('ends when it is asked to, although the log cannot be read', async () => {
     const m = await machine();
     const run = m.start(
       following(m.engines, ({ signal }) => {
@@ -221,12 +189,5 @@ describe('the webhooks role', () => {
     );
     await run.stop();
     await expect(run.ended).resolves.toBeUndefined();
-    expect(run.connectedAfter()).toBeUndefined();
-  });
-
-  test('ends with the error that its directory ends with', async () => {
-    const m = await machine();
-    const run = m.start(following(m.engines, () => Promise.reject(new TypeError('a fault'))));
-    await expect(run.ended).rejects.toThrow('a fault');
   });
 });

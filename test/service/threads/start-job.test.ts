@@ -16,7 +16,7 @@ function thread(text: string, env: Readonly<Record<string, string>> = {}) {
   writeFileSync(
     file,
     `import { parentPort, resourceLimits, workerData } from 'node:worker_threads';
-     const report = (position) => parentPort.postMessage({ kind: 'moved', position });
+     const report = (position) => parentPort.postMessage({ kind: 'metrics', metrics: position });
      ${text}`,
   );
   const reports: number[] = [];
@@ -24,9 +24,10 @@ function thread(text: string, env: Readonly<Record<string, string>> = {}) {
   const host = { entry: pathToFileURL(file), config: loadConfig(env, 'command'), holder: 'this' };
   const started = startJob(host, {
     ...{ job: 'cook', log: {}, memory: { youngMb: 12, oldMb: 64 } },
-    onMoved: (position) => {
-      reports.push(position);
-      resolve(position);
+    onMetrics(metrics) {
+      const reported = Number(metrics);
+      reports.push(reported);
+      resolve(reported);
     },
   });
   onTestFinished(() => started.stop());

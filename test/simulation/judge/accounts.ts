@@ -1,5 +1,4 @@
-import { applyToDirectory } from '../../../src/accounts/directory/apply-to-directory.ts';
-import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
+import { readAccountEvent } from '../../../src/accounts/read-account-event.ts';
 import {
   ACCOUNTS,
   type AccountRow,
@@ -13,6 +12,7 @@ import {
 import { ACCOUNT_STREAMS } from '../../../src/domain/account-events.ts';
 import type { TablePlan } from '../../../src/tables/plan.ts';
 import type { Write } from '../../../src/tables/tables.ts';
+import { AccountModel } from '../../support/accounts/account-model.ts';
 import { type AllRows, rowsDiffer } from '../../support/accounts/rows-agree.ts';
 import type { LoggedEvent } from '../../support/engines/memory-log.ts';
 import { owners } from '../core/timeline.ts';
@@ -25,10 +25,10 @@ const MAX_AGE_MS = 5_000;
 const IN_TURNS_MS = 10_000;
 const CALM_MS = 60_000;
 
-/** Compares the rows of accounts with a directory of the same events, at each step of the checkpoint. */
+/** Compares the rows of accounts with a model of the same events, at each step of the checkpoint. */
 export class AccountsWitness {
   readonly #of: Simulation;
-  #directory = new Directory();
+  #model = new AccountModel();
   readonly #revisions = new Map<string, number>();
   #read = 0;
   /** The last two writers, and when they wrote. */
@@ -96,13 +96,13 @@ export class AccountsWitness {
       members: after<MemberRow>(MEMBERS, ({ id }) => id),
     };
     const isAhead = rows.accounts.some((row) => row.position > this.#read);
-    return isAhead ? [] : [...rowsDiffer(rows, this.#directory)];
+    return isAhead ? [] : [...rowsDiffer(rows, this.#model)];
   }
 
   /** Returns whether there were events of accounts. */
   #readTo(position: number): boolean {
     if (position < this.#read) {
-      this.#directory = new Directory();
+      this.#model = new AccountModel();
       this.#revisions.clear();
       this.#read = 0;
     }
@@ -121,7 +121,8 @@ export class AccountsWitness {
     const revision = (this.#revisions.get(event.stream) ?? -1) + 1;
     this.#revisions.set(event.stream, revision);
     const parsed = { data: JSON.parse(data) as unknown, metadata: JSON.parse(metadata) as unknown };
-    applyToDirectory(this.#directory, { ...event, ...parsed, revision, id: '' });
+    const recorded = { ...event, ...parsed, revision, id: '' };
+    this.#model.apply({ ...recorded, decoded: readAccountEvent(recorded) });
   }
 
   /** Two followers that write in turns both have the lease. */

@@ -103,8 +103,7 @@ function judgeEntry(
   const wasVoided = transaction.withdrawnAtMs !== undefined;
   const isOver =
     progress.cycle === 1 && key.endedAtMs.some((ms) => ms > transaction.recordedAtMs && nowMs - ms > 60_000);
-  if (isOver && (progress.state === 'held' || progress.state === 'pending'))
-    fault(`is ${progress.state}, though its webhook was ended`);
+  if (isOver && progress.state === 'pending') fault('is pending, though its webhook was ended');
   switch (progress.state) {
     case 'delivered':
       if (!(judged.seen.get(`${prefix}/${transaction.id}`) ?? []).some((each) => mayBeTaken(each, judged)))
@@ -113,26 +112,17 @@ function judgeEntry(
     case 'withdrawn':
       if (!wasVoided) fault('is withdrawn, and the transaction was not voided');
       break;
-    case 'held':
-      if (wasVoided) fault('is held, and the transaction was voided');
-      if (
-        hasAccess &&
-        key.isOn &&
-        nowMs - account.accessChangedAtMs > HOLD_SLACK_MS &&
-        accessIsOld(model, account.id, nowMs)
-      )
-        fault('is held, and its account has access');
-      break;
     case 'failed':
       if (!isExplained(entry, key, transaction)) fault(`failed without a cause: ${progress.reason}`);
       break;
     case 'pending': {
       if (wasVoided) fault('is pending, and the transaction was voided');
       const dueMs = progress.dueAtMs ?? 0;
-      const isStuck = lanes.idleMs(prefix, Math.max(dueMs, wellSinceMs), nowMs) > 60_000;
+      const sinceMs = Math.max(dueMs, wellSinceMs, account.accessChangedAtMs);
+      const isStuck = lanes.idleMs(prefix, sinceMs, nowMs) > 60_000;
       if (isDatedWrong(progress, nowMs)) fault(`is due only in ${Math.round((dueMs - nowMs) / 1000)} s`);
-      if (isStuck && hasAccess) fault(`is pending, and was due ${Math.round((nowMs - dueMs) / 1000)} s ago`);
-      if (isStuck && !hasAccess) fault('is pending and due, and its account has no access');
+      if (isStuck && hasAccess && accessIsOld(model, account.id, nowMs))
+        fault(`is pending, and was due ${Math.round((nowMs - dueMs) / 1000)} s ago`);
       const mayWait = key.isOn && key.webhook !== undefined && !key.webhook.isDisabled;
       if (isStuck && !mayWait) fault('is pending, and its webhook is off');
       break;
@@ -166,7 +156,7 @@ function mayBeTaken({ isTaken, isLate, atMs }: Request, { faultsAtMs }: Judged):
   return isTaken || (isLate && faultsAtMs.some((ms) => Math.abs(ms - atMs) < 20_000));
 }
 
-/** True if access has existed for a while, since holds end some moments after it begins. */
+/** True if access has existed for a while, since attempts begin some moments after it does. */
 function accessIsOld(model: Model, accountId: number, nowMs: number): boolean {
   const account = model.accounts.get(accountId);
   return account !== undefined && model.hasAccess(account, nowMs - HOLD_SLACK_MS);

@@ -14,10 +14,10 @@ export const CLOCKS_AND_PACE: readonly Mutant[] = [
     to: 'const MAX_AHEAD_MS = 1_000 * DAY_MS;',
   },
   {
-    name: 'held deliveries that are not looked for after a wrong clock',
-    file: 'src/push/dispatch/account-work.ts',
-    from: ' || nowMs < this.#lookAtMs - LOOK_EVERY_MS',
-    to: '',
+    name: 'lanes that are not looked at again after a wrong clock',
+    file: 'src/push/dispatch/lane-rows.ts',
+    from: ' || untilMs > nowMs + REMEMBERED_MS;',
+    to: ';',
   },
   {
     name: 'a receiver that is not waited for when it asks for it',
@@ -58,8 +58,8 @@ export const CLOCKS_AND_PACE: readonly Mutant[] = [
   {
     name: 'a lane that nobody looks at again when the pace of its receiver allows it',
     file: 'src/push/dispatch/dispatcher.ts',
-    from: 'Math.max(heads.nextAtMs ?? Infinity, soonestMs), clock.now() + waitMs);',
-    to: 'Math.max(heads.nextAtMs ?? Infinity, soonestMs));',
+    from: 'return Math.min(Math.max(nextAtMs, soonestMs), clock.now() + waitMs);',
+    to: 'return Math.max(nextAtMs, soonestMs);',
   },
   {
     name: 'a lease that ignores the version',
@@ -88,7 +88,7 @@ export const CLOCKS_AND_PACE: readonly Mutant[] = [
   {
     name: 'a switch-off that is waited for until the process ends',
     file: 'src/push/health/health-watch.ts',
-    from: '    this.recovered(prefix);\n    this.#switchingOff.delete(prefix);',
-    to: '    this.recovered(prefix);',
+    from: '    if (!isSame) this.#switchingOff.delete(prefix);\n    return isSame;',
+    to: '    return this.#switchingOff.has(prefix);',
   },
 ];

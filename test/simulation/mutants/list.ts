@@ -38,8 +38,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'fan-out without the position of the event',
     file: 'src/push/fan-out/decide-event.ts',
-    from: 'const place = { accountId: row.accountId, position: firstPosition(event) };',
-    to: 'const place = { accountId: row.accountId, position: Number.MAX_SAFE_INTEGER };',
+    from: 'return { accountId, position: firstPosition(event) };',
+    to: 'return { accountId, position: Number.MAX_SAFE_INTEGER };',
   },
   {
     name: 'a position resumed behind the next event',
@@ -66,16 +66,16 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'if (withdrawn.length < 0)',
   },
   {
-    name: 'held deliveries that are never resumed',
-    file: 'src/push/dispatch/account-work.ts',
-    from: "if (access.open) await queue.change({ kind: 'resume', accountId }, nowMs);",
-    to: '',
+    name: 'lanes without access that stay so',
+    file: 'src/push/dispatch/lane-rows.ts',
+    from: 'return untilMs <= nowMs || untilMs > nowMs + REMEMBERED_MS;',
+    to: 'return untilMs === 0;',
   },
   {
     name: 'a lane that is not ended',
-    file: 'src/push/dispatch/account-work.ts',
-    from: 'await queue.change(next, nowMs);',
-    to: "if (next.kind !== 'end lane') await queue.change(next, nowMs);",
+    file: 'src/push/ends.ts',
+    from: '  await queue.change({ ...end, ...only }, clock.now());\n',
+    to: '',
   },
   {
     name: 'a key that is off is served',
@@ -126,12 +126,6 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'await view.apply([], whole); return await view.apply(changes, whole);',
   },
   {
-    name: 'a process that is ready before it is known to the others',
-    file: 'src/service/ops/standing.ts',
-    from: 'if (isKnown && standing.hasReached(position)) return true;',
-    to: 'return true;',
-  },
-  {
     name: 'an e-mail that is recorded and not sent',
     file: 'src/push/notices/notifier.ts',
     from: 'if (!this.#unrecorded.has(mail)) await this.#send(notice);',
@@ -144,10 +138,10 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'streak',
   },
   {
-    name: 'an old enabling that resets a streak at each start',
-    file: 'src/push/dispatch/account-work.ts',
-    from: 'await queue.change(next, nowMs);',
-    to: "await queue.change(next.kind === 'enabled' ? { ...next, atMs: nowMs } : next, nowMs);",
+    name: 'an enabling that resets a streak as of now',
+    file: 'src/push/ends.ts',
+    from: "await queue.change({ kind: 'enabled', prefix, atMs }, clock.now());",
+    to: "await queue.change({ kind: 'enabled', prefix, atMs: clock.now() + 60_000 }, clock.now());",
   },
   {
     name: 'a stop that does not wait for outcomes',
@@ -170,14 +164,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'an attempt without a look at the access',
     file: 'src/push/dispatch/attempt.ts',
-    from: 'if (!accessOf(entry?.account, atMs).open) return hold();',
-    to: '',
+    from: 'if (!access.open || isOff || key.webhook === null) return released(delivery);',
+    to: 'if (isOff || key.webhook === null) return released(delivery);',
   },
   {
     name: "a profile's beginning that nobody waits for",
-    file: 'src/push/dispatch/account-work.ts',
-    from: '      if (opensAtMs <= nowMs) this.#accounts.add(accountId);',
-    to: '      if (opensAtMs + 86_400_000 <= nowMs) this.#accounts.add(accountId);',
+    file: 'src/push/dispatch/lane-rows.ts',
+    from: "(state.kind === 'closed' ? state.opensAtMs : undefined) ?? Infinity;",
+    to: 'Infinity;',
   },
   {
     name: 'deliveries that are removed after a tenth of the retention',
@@ -210,12 +204,6 @@ export const MUTANTS: readonly Mutant[] = [
     to: "if (parked === 'reset') return 'next';",
   },
   {
-    name: 'events of the directory that are left out after a restart',
-    file: 'src/accounts/directory/live-directory.ts',
-    from: 'after: directory.position,',
-    to: 'after: directory.position + (this.#loaded ? 1 : 0),',
-  },
-  {
     name: 'a seal that leaves out what came with the last batch',
     file: 'src/seals/sealer.ts',
     from: '    this.#waiting = [];\n    this.#sinceMs = undefined;',
@@ -230,8 +218,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'an account as it is now, not as it was at the event',
     file: 'src/push/fan-out/decide-event.ts',
-    from: 'const place = { accountId: row.accountId, position: firstPosition(event) };',
-    to: 'const place = { accountId: row.accountId, position: firstPosition(event) + 40 };',
+    from: 'return { accountId, position: firstPosition(event) };',
+    to: 'return { accountId, position: firstPosition(event) + 40 };',
   },
   {
     name: 'a wait that ends before all processes have applied',
@@ -240,15 +228,15 @@ export const MUTANTS: readonly Mutant[] = [
     to: "return 'applied';",
   },
   {
-    name: 'a directory that is ready before it has caught up',
-    file: 'src/push/dispatch/dispatcher.ts',
-    from: 'const isAhead = this.#options.directory.position < delivery.position;',
-    to: 'const isAhead = false;',
+    name: 'an attempt that ignores what has ended its delivery',
+    file: 'src/push/dispatch/attempt.ts',
+    from: 'ended.position > delivery.position && delivery.cycle === 1',
+    to: 'ended.position < 0',
   },
   {
-    name: 'a listener that opens before access can be judged',
-    file: 'src/service/service.ts',
-    from: "if (has('api')) await Promise.race([whenReady(conditions, signal), parts.failed]);",
+    name: 'a start that does not wait for fresh rows',
+    file: 'src/service/start-accounts.ts',
+    from: '  await Promise.race([rows.untilFresh(signal), parts.failed]);\n',
     to: '',
   },
   {
@@ -258,9 +246,9 @@ export const MUTANTS: readonly Mutant[] = [
     to: '',
   },
   {
-    name: 'a start that does not wait for the directory',
-    file: 'src/service/start-directory.ts',
-    from: '  await Promise.race([live.whenCaughtUp, parts.failed, aborted(signal)]);\n',
+    name: 'webhooks that do not wait for fresh rows',
+    file: 'src/service/roles/webhooks.ts',
+    from: '    await rows.untilFresh(until);\n',
     to: '',
   },
   {
@@ -272,20 +260,20 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a process that is taken for one that has left',
     file: 'src/service/process-report.ts',
-    from: '    this.#schedule(HEARTBEAT_MS);',
-    to: '    this.#schedule(4 * HEARTBEAT_MS);',
+    from: 'await pause(REPORTS_EVERY_MS,',
+    to: 'await pause(4 * REPORTS_EVERY_MS,',
   },
   {
-    name: 'a directory that does not tell how far it is',
+    name: 'a process that never says that it is ready',
     file: 'src/service/service.ts',
-    from: "onMoved: (position) => report.moved('webhooks', position),",
+    from: '  report.ready();\n',
     to: '',
   },
   {
     name: 'a lane that ends what was created since',
-    file: 'src/push/dispatch/account-work.ts',
-    from: "return { kind: 'end lane', prefix, reason: effect.reason, before: position };",
-    to: "return { kind: 'end lane', prefix, reason: effect.reason };",
+    file: 'src/push/ends.ts',
+    from: "const end = { kind: 'end lane', prefix, reason: effect.reason, before: position } as const;",
+    to: "const end = { kind: 'end lane', prefix, reason: effect.reason } as const;",
   },
   ...CLOCKS_AND_PACE,
   ...ACCOUNT_ROWS,

@@ -170,12 +170,12 @@ export class Operator {
   }
 
   async #run<T>(work: (engines: Engines, name: string) => Promise<T>): Promise<Outcome<T>> {
-    const { config, stores, gate, onFault } = this.#options;
+    const { stores, gate, onFault } = this.#options;
     const command = new Command(`op-${++this.#commands}`);
     const within = (run: () => void): void => {
       if (command.isAlive) owners.run(command, run);
     };
-    const opened = openStores(stores, config, gate(command), within);
+    const opened = openStores(stores, gate(command), within);
     command.onKilled.push(() => opened.end());
     const done = owners.run(command, async (): Promise<Outcome<T>> => {
       try {

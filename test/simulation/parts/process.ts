@@ -150,11 +150,11 @@ export class SimulatedProcess implements Owner {
   }
 
   #openEngines(): Engines {
-    const { stores, config, gate } = this.options;
+    const { stores, gate } = this.options;
     const within = (run: () => void): void => {
       if (this.isAlive) owners.run(this, run);
     };
-    const opened = openStores(stores, config, gate(this), within);
+    const opened = openStores(stores, gate(this), within);
     this.#opened.push(opened);
     return opened.engines;
   }

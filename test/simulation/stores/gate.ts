@@ -26,7 +26,7 @@ export interface FaultRates {
 export const NO_FAULTS: FaultRates = { ends: 0, slow: 0, stalls: 0, unanswered: 0, refused: 0, pauses: 0 };
 
 const READS =
-  /^(get|firsts|count|now|read|find|page|head|has|is|checkpoint|building|parked|status|next|held|health|backlog|rows|logId|dueLanes|failingLanes|asked|subscribe|consume|idsAfter|last|of|late|transactionsAfter)/;
+  /^(get|firsts|count|now|read|find|page|head|has|is|checkpoint|building|parked|status|next|pendingLanes|countIn|heads|health|backlog|rows|logId|dueLanes|failingLanes|asked|subscribe|consume|idsAfter|last|of|late|transactionsAfter)/;
 const MAX_SLOW_MS = 3_000;
 const MAX_STALL_MS = 40_000;
 const MAX_PAUSE_MS = 15_000;

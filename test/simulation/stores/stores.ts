@@ -1,9 +1,5 @@
-import { StoredDirectory } from '../../../src/accounts/directory/rows/stored-directory.ts';
-import { DIRECTORY_STORE, openDirectoryRows } from '../../../src/accounts/directory/rows/stored-rows.ts';
-import { keysFor } from '../../../src/accounts/master-key.ts';
 import { accessRows } from '../../../src/accounts/rows/read-rows.ts';
 import { ACCOUNTS_STORE } from '../../../src/accounts/rows/tables.ts';
-import type { Config } from '../../../src/base/config/config.ts';
 import { CONTROL_STORE, openCoordination } from '../../../src/base/coordination/stored-coordination.ts';
 import { createMemoryRateWindows } from '../../../src/pull/edge/rate-windows/memory.ts';
 import { openRequestJournal, REQUESTS_STORE } from '../../../src/pull/stored-requests.ts';
@@ -24,7 +20,6 @@ export type StoreName =
   | 'view'
   | 'queue'
   | 'coordination'
-  | 'directory'
   | 'accounts'
   | 'requests';
 
@@ -62,12 +57,7 @@ interface Opened {
 const GENERATORS = new Set(['subscribe']);
 
 /** Opens the stores for one process. Every call passes the gate. */
-export function openStores(
-  stores: Stores,
-  config: Config,
-  gate: Gate,
-  within: (run: () => void) => void,
-): Opened {
+export function openStores(stores: Stores, gate: Gate, within: (run: () => void) => void): Opened {
   const { clock } = stores;
   const closing: (() => unknown)[] = [];
   const opened = <T extends { close?(): unknown }>(name: StoreName, port: T): T => {
@@ -84,6 +74,7 @@ export function openStores(
     for (const consumer of groups.consumers) stores.groups.release(consumer);
   });
   const log = tables('queue', DELIVERY_STORE);
+  const accounts = tables('accounts', ACCOUNTS_STORE);
   const rawQueue = openDeliveryLog({ ...log, changed: changedWithin(log.changed, within) }, clock);
   const ports = {
     store: opened('store', openMemoryEventStore(stores.log, clock)),
@@ -91,12 +82,8 @@ export function openStores(
     view: openTransactionsView((plan) => tables('view', plan), clock),
     queue: gated('queue', rawQueue, gate),
     coordination: openCoordination(tables('coordination', CONTROL_STORE)),
-    accounts: tables('accounts', ACCOUNTS_STORE),
+    accounts: { ...accounts, changed: changedWithin(accounts.changed, within) },
     requests: openRequestJournal(tables('requests', REQUESTS_STORE)),
-    directory: new StoredDirectory(
-      openDirectoryRows(tables('directory', DIRECTORY_STORE)),
-      keysFor('fuel: seal of the stored directory', config),
-    ),
   };
   const end = (): void => {
     for (const close of closing) void close();
@@ -108,7 +95,6 @@ export function openStores(
     view: () => ports.view,
     queue: () => ports.queue,
     coordination: () => ports.coordination,
-    directory: () => ports.directory,
     accounts: () => ports.accounts,
     access: () => accessRows(ports.accounts),
     requests: () => ports.requests,

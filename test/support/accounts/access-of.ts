@@ -1,14 +1,14 @@
 import type { AccessDirectory } from '../../../src/accounts/caller.ts';
-import type { Directory } from '../../../src/accounts/directory/fold/directory.ts';
+import type { AccountModel } from './account-model.ts';
 
 const NO_ACCESS = {
   integration: { enabled: false, sinceMs: 0 },
   profiles: new Map(),
-  noProfileSinceMs: null,
+  profileChangedAtMs: null,
 };
 
 /** What a request would read if the rows said what this directory says. */
-export function accessOf(directory: Directory): AccessDirectory {
+export function accessOf(directory: AccountModel): AccessDirectory {
   return {
     async key(prefix) {
       const found = directory.key(prefix);

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import type { DirectoryEvent } from '../../../src/accounts/directory/fold/directory.ts';
 import type { Account } from '../../../src/domain/account.ts';
 import { decide } from '../../../src/domain/account-commands.ts';
 import { type AccountEvent, accountStream } from '../../../src/domain/account-events.ts';
+import type { ModelEvent } from './account-model.ts';
 import { onKey } from './account-samples.ts';
 import { commandSequences } from './arbitrary-commands.ts';
 import { evolve } from './evolve.ts';
@@ -38,7 +38,7 @@ function onPrefix(event: AccountEvent): AccountEvent {
 const faults = fc.array(fc.tuple(fc.nat(80), fc.constantFrom('unreadable', 'missing')), { maxLength: 2 });
 
 /** Logs of a few accounts with alternating events, conflicting prefixes, and unreadable or missing events. */
-export const accountLogs: fc.Arbitrary<DirectoryEvent[]> = fc
+export const accountLogs: fc.Arbitrary<ModelEvent[]> = fc
   .tuple(
     fc.tuple(...ACCOUNTS.map(() => fc.tuple(histories, faults))),
     fc.array(fc.nat(ACCOUNTS.length - 1), { minLength: 40, maxLength: 200, size: 'max' }),
@@ -47,13 +47,13 @@ export const accountLogs: fc.Arbitrary<DirectoryEvent[]> = fc
     const waiting = streams.map(([events, faulty], index) =>
       streamOf(ACCOUNTS[index] ?? 0, events, new Map(faulty)),
     );
-    const log: Omit<DirectoryEvent, 'position'>[] = [];
+    const log: Omit<ModelEvent, 'position'>[] = [];
     for (const turn of turns) log.push(...(waiting[turn]?.splice(0, 1) ?? []));
     return [...log, ...waiting.flat()].map((event, index) => ({ ...event, position: 10 * (index + 1) }));
   });
 
 function streamOf(id: number, events: readonly AccountEvent[], kinds: ReadonlyMap<number, string>) {
-  return events.flatMap((event, revision): Omit<DirectoryEvent, 'position'>[] => {
+  return events.flatMap((event, revision): Omit<ModelEvent, 'position'>[] => {
     const kind = kinds.get(revision);
     if (kind === 'missing') return [];
     const own = { ...event, data: { ...event.data, account_id: id } } as AccountEvent;

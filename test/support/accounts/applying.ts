@@ -1,4 +1,3 @@
-import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
 import type { DomainEvent } from '../../../src/domain/events.ts';
 import {
   type ApplyCounts,
@@ -8,6 +7,7 @@ import {
 import { linesOf } from '../../../src/operator/apply/export-account.ts';
 import { openPushStores } from '../deliveries/push-stores.ts';
 import { inChunks } from '../transactions/importing.ts';
+import { modelOf } from './account-model.ts';
 
 export const APPLY_AUTHOR = { actor: 'ada', command: 'fuel account apply' };
 
@@ -37,7 +37,7 @@ export function startApplying() {
   const typesOf = async (id: number) => (await store.readStream(`account-${id}`)).map(({ type }) => type);
   /** Returns what `fuel account export` prints, sorted. */
   const exported = async () => {
-    const directory = await loadDirectory(store);
+    const directory = await modelOf(store);
     return [...directory.accounts()]
       .sort((a, b) => a.id - b.id)
       .flatMap(({ account }) => (account === undefined ? [] : [...linesOf(account)]));

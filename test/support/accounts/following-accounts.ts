@@ -1,5 +1,4 @@
 import { expect, onTestFinished } from 'vitest';
-import { loadDirectory } from '../../../src/accounts/directory/load-directory.ts';
 import { type AccountsFollowerOptions, runAccountsFollower } from '../../../src/accounts/rows/follower.ts';
 import { readProgress } from '../../../src/accounts/rows/progress.ts';
 import { ACCOUNTS_STORE } from '../../../src/accounts/rows/tables.ts';
@@ -9,6 +8,7 @@ import { memoryCoordination } from '../engines/coordination.ts';
 import type { EmptyStores } from '../engines/each-tables.ts';
 import { memoryLog } from '../service/api.ts';
 import { until } from '../waiting.ts';
+import { modelOf } from './account-model.ts';
 import { allRows, rowsDiffer } from './rows-agree.ts';
 
 /** An event store, tables, and followers that fill these with the rows of accounts. */
@@ -48,7 +48,7 @@ export function followingAccounts(empty: EmptyStores) {
   /** Expects that the rows have reached the log's end and say what its events say. */
   const agree = async (): Promise<void> => {
     await reached();
-    expect([...rowsDiffer(await allRows(tables), await loadDirectory(store))]).toEqual([]);
+    expect([...rowsDiffer(await allRows(tables), await modelOf(store))]).toEqual([]);
   };
   return { ...stores, tables, open, coordination, start, progress, reached, agree };
 }

@@ -1,4 +1,3 @@
-import type { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { accessText } from '../../../src/accounts/rows/rows-of.ts';
 import { storedAccount } from '../../../src/accounts/rows/stored-account.ts';
 import {
@@ -12,6 +11,7 @@ import {
 import type { Account } from '../../../src/domain/account.ts';
 import { sameJson } from '../../../src/domain/values/same-json.ts';
 import type { Tables } from '../../../src/tables/tables.ts';
+import type { AccountModel } from './account-model.ts';
 
 /** Every row of the accounts' tables. */
 export interface AllRows {
@@ -28,7 +28,7 @@ export async function allRows(tables: Pick<Tables, 'find'>): Promise<AllRows> {
 }
 
 /** Yields what the rows have otherwise than a directory that was folded from the same events. */
-export function* rowsDiffer(rows: AllRows, directory: Directory): Generator<string, void> {
+export function* rowsDiffer(rows: AllRows, directory: AccountModel): Generator<string, void> {
   const ids = new Set(rows.accounts.map(({ id }) => id));
   for (const { id } of directory.accounts()) if (!ids.has(id)) yield `account ${id} has no row`;
   const lost = [...rows.keys, ...rows.members].find(({ account_id }) => !ids.has(account_id));

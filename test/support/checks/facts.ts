@@ -1,4 +1,3 @@
-import type { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import { NO_ACCOUNTS } from '../../../src/operator/accounts/account-figures.ts';
 import { type Finding, findingOf } from '../../../src/operator/checks/check.ts';
 import { checksOf } from '../../../src/operator/checks/checks.ts';
@@ -45,9 +44,6 @@ export function factsWith({ servers = [], roles, ...given }: Given = {}): Facts 
     },
     find: async () => ({}),
     rows: async () => ({}),
-    directory: async (): Promise<Directory> => {
-      throw new Error('no check of these facts needs the directory');
-    },
     process: roles && { roles },
   } as unknown as Facts;
 }

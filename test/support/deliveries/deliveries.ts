@@ -132,10 +132,6 @@ export function failed(
   };
 }
 
-export function held(claim: ClaimedDelivery): DeliveryReport {
-  return { kind: 'held', ...claimOf(claim) };
-}
-
 /** The members that every report about a claim has. */
 export function claimOf({ id, prefix, transactionId, leaseToken }: ClaimedDelivery) {
   return { id, prefix, transactionId, leaseToken };

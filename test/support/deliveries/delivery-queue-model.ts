@@ -92,16 +92,6 @@ export class DeliveryQueueModel {
     return changed;
   }
 
-  resume(accountId: number, nowMs: number): number {
-    const held = this.#of(({ state, accountId: account }) => state === 'held' && account === accountId);
-    for (const entry of held) {
-      change(entry, { state: 'pending', dueAtMs: nowMs });
-      const streak = this.#streak(entry.shown.prefix);
-      streak.timedFromMs = Math.max(streak.timedFromMs, nowMs);
-    }
-    return held.length;
-  }
-
   endLane(
     prefix: string,
     reason: string,
@@ -172,10 +162,6 @@ export class DeliveryQueueModel {
     return later.length === 0 ? undefined : Math.min(...later);
   }
 
-  heldAccounts(): number[] {
-    return [...new Set(this.#of(({ state }) => state === 'held').map(({ shown }) => shown.accountId))].sort();
-  }
-
   /** Reports one delivery. Returns the lane whose failure streak it affects. */
   #reportOne(report: DeliveryReport, nowMs: number): string | undefined {
     const entry = this.entries.get(report.id);
@@ -199,7 +185,6 @@ export class DeliveryQueueModel {
     entry.leaseToken = null;
     if (report.kind === 'retry') change(entry, { dueAtMs: report.dueAtMs });
     if (report.kind === 'released') change(entry, { dueAtMs: nowMs });
-    if (report.kind === 'held') change(entry, { state: 'held', dueAtMs: null });
     if (report.kind === 'delivered') {
       end(entry, { state: 'delivered', reason: null }, atMs);
       const wasFailing = this.health(prefix).failedInARow > 0;
@@ -240,7 +225,7 @@ function kept(attempt: Attempt | null, { record }: Delivery): Attempt | null {
 }
 
 function isOpen({ state }: Delivery): boolean {
-  return state === 'pending' || state === 'held';
+  return state === 'pending';
 }
 
 function change(entry: Entry, to: Partial<Delivery>): void {

@@ -13,7 +13,7 @@ export async function countByState(
   queue: Pick<DeliveryReads, 'page'>,
   filter: DeliveryFilter = {},
 ): Promise<Record<DeliveryState, number>> {
-  const counts = { pending: 0, held: 0, delivered: 0, failed: 0, withdrawn: 0 };
+  const counts = { pending: 0, delivered: 0, failed: 0, withdrawn: 0 };
   for (const { state } of await listed(queue, filter)) counts[state] += 1;
   return counts;
 }

@@ -90,7 +90,7 @@ export class PacedRun {
       sender: { openConnections: (host) => this.#connectionsTo(host).length, proxyWaitMs: () => 0 },
     });
     for (const lane of Object.keys(lanes)) {
-      if (options.areNew) this.#pace.enabled(lane, 0, 0);
+      if (options.areNew) this.#pace.enabled(lane, 0, { agoMs: 0, nowMs: 0 });
       this.results.set(lane, new LaneResult());
       this.#due.set(
         lane,

@@ -1,8 +1,5 @@
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { readAccountEvent } from '../../../src/accounts/directory/apply-to-directory.ts';
-import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
-import { DirectoryReach } from '../../../src/accounts/directory/live-directory.ts';
 import type { Clock } from '../../../src/base/clock.ts';
 import { type AccountEvent, accountStream } from '../../../src/domain/account-events.ts';
 import type { TransactionEvent } from '../../../src/domain/transaction-events.ts';
@@ -16,6 +13,7 @@ import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import type { DeliveryMetrics } from '../../../src/push/dispatch/attempt.ts';
 import { Dispatcher } from '../../../src/push/dispatch/dispatcher.ts';
 import { longestWaitMs } from '../../../src/push/dispatch/retry-schedule.ts';
+import { applyEnds } from '../../../src/push/ends.ts';
 import { AccountHistory } from '../../../src/push/fan-out/account-history.ts';
 import { FanOut, type FanOutOptions } from '../../../src/push/fan-out/fan-out.ts';
 import { createHealthEvents } from '../../../src/push/health/health-events.ts';
@@ -113,8 +111,6 @@ export class PushMachine {
   onCommit: CommitWatcher = (_name, _args, commit) => commit();
   /** Why no request can be signed, if none can. */
   unsigned: string | undefined;
-  #directory = new Directory();
-  readonly #reach = new DirectoryReach();
   #dispatcher: Dispatcher | undefined;
   #fanOut: FanOut | undefined;
   #followed = 0;
@@ -138,30 +134,24 @@ export class PushMachine {
     return this.#fanOut;
   }
 
-  get directory(): Directory {
-    return this.#directory;
-  }
-
-  /** Starts a process whose directory has caught up. */
+  /** Starts a process. */
   start(): void {
     this.prepare();
     this.dispatcher.start();
   }
 
-  /** Prepares a process whose directory has caught up, without starting its dispatcher. */
+  /** Prepares a process without starting its dispatcher. */
   prepare(): void {
     const { clock, store } = this;
     const process = new StoreOfProcess(this.queue, this.onCommit);
     const { queue } = process;
-    const directory = new Directory();
     const log = pino(
       { base: null, timestamp: false },
       { write: (line: string) => void this.logLines.push(line) },
     );
     const dispatcher = new Dispatcher({
       queue,
-      directory,
-      directoryAt: (position) => this.#reach.reach(position),
+      rows: this.rows.tables,
       environment: 'staging',
       sender: this.sender,
       requestFor: ({ id, attemptNumber: attempt }, { url }) => {
@@ -179,11 +169,8 @@ export class PushMachine {
       metrics: NO_METRICS,
     });
     this.#process = process;
-    this.#directory = directory;
     this.#dispatcher = dispatcher;
     this.#fanOut = this.fanOutTo((deliveries) => dispatcher.accept(deliveries), queue);
-    this.#followed = 0;
-    this.follow();
   }
 
   /** Makes a fan-out of this machine that hands its deliveries to `accept`. */
@@ -197,29 +184,26 @@ export class PushMachine {
   /** Kills the process like kill -9: nothing under way ends, and nothing planned happens. */
   kill(): void {
     this.#process?.cut();
+    this.#process = undefined;
     this.clock.dropTimers();
     this.#dispatcher = undefined;
     this.#fanOut = undefined;
   }
 
-  /** Brings the directory up to the log's end, as the live directory does. */
-  follow(): void {
+  /** Brings the rows up to the log's end, and applies the ends of deliveries, as followers do. */
+  async follow(): Promise<void> {
+    await this.rows.follow();
     const batch = this.store.readAll({ prefixes: ['account-'], after: this.#followed, limit: 1_000_000 });
-    for (const recorded of batch.events) {
-      const read = readAccountEvent(recorded);
-      this.#directory.apply({ ...recorded, decoded: read });
-      if (read.ok)
-        this.#dispatcher?.accountEvent(read.event, { position: recorded.position, atMs: read.atMs });
-    }
-    this.#directory.advance(batch.position);
     this.#followed = batch.position;
-    this.#reach.moved(batch.position);
+    const { clock } = this;
+    const parts = { store: this.store as EventStore, queue: this.#process?.queue ?? this.queue, clock };
+    await applyEnds(batch.events, { ...parts, rows: this.rows.tables, environment: 'staging' });
   }
 
-  /** Records account events. The directory has applied them when this resolves. */
+  /** Records account events. They are applied when this resolves. */
   async account(...events: readonly AccountEvent[]): Promise<void> {
     for (const event of events) await this.record(accountStream(event.data.account_id), event);
-    this.follow();
+    await this.follow();
   }
 
   async record(stream: string, event: AccountEvent | TransactionEvent): Promise<RecordedEvent> {
@@ -239,7 +223,7 @@ export class PushMachine {
     const data = confirmedData({ transaction_id: transactionId, created_at, ...overrides });
     const event = { type: 'TransactionConfirmed', data } as unknown as TransactionEvent;
     const recorded = await this.record(`transaction-${transactionId}`, event);
-    this.follow();
+    await this.follow();
     return recorded;
   }
 
@@ -247,7 +231,7 @@ export class PushMachine {
     const voided_at = new Date(this.clock.now()).toISOString();
     const data = { transaction_id: transactionId, account_id: 7, voided_at, reason: null };
     const recorded = await this.record(`transaction-${transactionId}`, { type: 'TransactionVoided', data });
-    this.follow();
+    await this.follow();
     return recorded;
   }
 
@@ -261,6 +245,7 @@ export class PushMachine {
 
   async close(): Promise<void> {
     await this.queue.close();
+    await this.rows.tables.close();
     await this.store.close();
   }
 }

@@ -99,7 +99,7 @@ export async function makeTroubles(push: PushService): Promise<ConsoleScenario> 
   await appendParked(push, parked);
   await push.reached(7, 'delivered', 12);
   await push.reached(8, 'failed', 3);
-  await push.reached(10, 'held', 2);
+  await push.reached(10, 'pending', 2);
   const [failedDelivery] = await push.list('--account', '8', '--state', 'failed');
   return {
     ...{ healthy, failing, disabled, held },

@@ -4,7 +4,6 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { Agent } from 'undici';
 import { onTestFinished } from 'vitest';
-import { Directory } from '../../../src/accounts/directory/fold/directory.ts';
 import type { Log } from '../../../src/base/log.ts';
 import type { AccountEvent, Environment } from '../../../src/domain/account-events.ts';
 import { type ApiOptions, BASE_PATH, createApi } from '../../../src/pull/app.ts';
@@ -16,6 +15,7 @@ import { createPresigner } from '../../../src/records/presign.ts';
 import type { ViewChange } from '../../../src/records/project-event.ts';
 import { createMetrics } from '../../../src/service/ops/metrics.ts';
 import { accessOf } from '../accounts/access-of.ts';
+import { AccountModel } from '../accounts/account-model.ts';
 import { makeCertificate, type TestCertificate } from '../certificate.ts';
 import { type Answer, fetchAnswer } from '../fetch-answer.ts';
 import { expectDocumentedAnswer } from '../openapi/validate.ts';
@@ -31,7 +31,7 @@ export const NOW = Date.parse('2026-09-15T12:00:00.500Z');
 
 export interface TestApi {
   readonly address: AddressInfo;
-  readonly directory: Directory;
+  readonly directory: AccountModel;
   readonly logLines: Record<string, unknown>[];
   /** Applies further events of the account. */
   apply(...events: readonly AccountEvent[]): void;
@@ -101,9 +101,9 @@ export async function startTestApi(
   } = {},
 ): Promise<TestApi> {
   const environment = overrides.environment ?? 'staging';
-  const directory = new Directory();
+  const directory = new AccountModel();
   let revision = 0;
-  const apply = (decoded: Parameters<Directory['apply']>[0]['decoded']): void => {
+  const apply = (decoded: Parameters<AccountModel['apply']>[0]['decoded']): void => {
     directory.apply({ position: revision + 1, stream: `account-${ACCOUNT}`, revision: revision++, decoded });
   };
   const applyAll = (...events: readonly AccountEvent[]): void => {

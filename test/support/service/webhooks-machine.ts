@@ -5,8 +5,10 @@ import { onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { openEngines } from '../../../src/engines/engines.ts';
+import { storeIdentity } from '../../../src/event-store/store-identity.ts';
 import type { Engines } from '../../../src/service/engines/engines.ts';
 import { workMetrics } from '../../../src/service/ops/work-metrics.ts';
+import { accounts } from '../../../src/service/roles/accounts.ts';
 import { webhooks } from '../../../src/service/roles/webhooks.ts';
 import type { FromThread } from '../../../src/service/threads/job.ts';
 import { listed } from '../deliveries/listed.ts';
@@ -34,6 +36,7 @@ export async function machine() {
     FUEL_DELIVERY_RETENTION_DAYS: '10',
   });
   const engines = await openEngines(operator.config, systemClock);
+  await storeIdentity(engines.store(), systemClock); // a service names its store before its roles start
   const runs: (() => Promise<void>)[] = [];
   onTestFinished(async () => {
     for (const stop of runs) await stop();
@@ -52,27 +55,25 @@ export async function machine() {
   const start = (on: Engines = engines, config = operator.config) => {
     const stopping = new AbortController();
     const { promise: connected, resolve } = Promise.withResolvers<void>();
-    const moved: number[] = [];
-    let connectedAfter: number | undefined;
     const registry = new Registry();
     const context = {
       ...{ config, engines: on, log: silentLog, holder: 'this', signal: stopping.signal },
       metrics: workMetrics(registry),
       report(message: FromThread): void {
-        if (message.kind === 'moved') moved.push(message.position);
-        if (message.kind !== 'ready' || message.missing !== undefined) return;
-        connectedAfter = moved.at(-1);
-        resolve();
+        if (message.kind === 'ready' && message.missing === undefined) resolve();
       },
     };
-    const ended = webhooks(context, { directory: undefined });
+    const own = { entry: new URL('file:///unused'), clock: systemClock };
+    const ended = webhooks({ ...context, ...own }, undefined);
+    const following = accounts({ ...context, ...own, engines }, undefined);
     ended.catch(() => undefined); // each test awaits it if it matters
     const stop = async (): Promise<void> => {
       stopping.abort();
       await ended.catch(() => undefined);
+      await following;
     };
     runs.push(stop);
-    return { ended, connected, stop, moved, registry, connectedAfter: () => connectedAfter };
+    return { ended, connected, stop, registry };
   };
   const switchOff = (prefix: string) =>
     operator.change(ACCOUNT, { type: 'SwitchKeyOff', accountId: ACCOUNT, prefix, reason: 'x' });

@@ -27,8 +27,8 @@ export function noteMissing(
   missing: readonly string[],
   { config, out }: { readonly config: Config; readonly out: Pick<Output, 'note'> },
 ): void {
-  const { directory, accounts, control } = EMBEDDED_FILES;
-  const files = [...new Set(missing)].filter((file) => ![directory, accounts, control].includes(file));
+  const { accounts, control } = EMBEDDED_FILES;
+  const files = [...new Set(missing)].filter((file) => ![accounts, control].includes(file));
   if (files.length === 0) return;
   out.note(`${resolve(config.FUEL_DATA_DIR)} has no ${files.join(', ')} yet: \`fuel serve\` creates that`);
 }

@@ -2,13 +2,13 @@ import { type Command, Option } from '@commander-js/extra-typings';
 import { FuelError } from '../../../base/errors.ts';
 import { pause } from '../../../base/pause.ts';
 import { EARLIEST_MS, formatDateTime, LATEST_MS } from '../../../domain/values/date-time.ts';
+import { SHOWN_STATES, type Shown, storedFilter } from '../../../push/held.ts';
 import type { DeliverySummary } from '../../../push/queue/delivery.ts';
-import { DELIVERY_STATES } from '../../../push/queue/delivery.ts';
 import { attemptAnswer, deliveryAnswer, withHeldReasons } from '../../answers/delivery.ts';
 import { deliveryFilter, readId, requireRange } from '../../answers/filters.ts';
 import { readPrefix } from '../../answers/names.ts';
 import { recordAnswer } from '../../answers/transaction.ts';
-import { DeliveryChanges } from '../../deliveries/delivery-changes.ts';
+import { DeliveryChanges, type ReadShown } from '../../deliveries/delivery-changes.ts';
 import { listUnsent } from '../../deliveries/list-unsent.ts';
 import {
   cancelRedelivery,
@@ -37,7 +37,7 @@ const listSyntax = (it: Command) =>
     .option('--key <prefix>', 'only deliveries to this key', readPrefix)
     .option('--account <id>', 'only deliveries of this account', readId)
     .option('--transaction <id>', 'only deliveries of this transaction', readId)
-    .addOption(new Option('--state <state>', 'only deliveries in this state').choices(DELIVERY_STATES))
+    .addOption(new Option('--state <state>', 'only deliveries in this state').choices(SHOWN_STATES))
     .addOption(option.since('created'))
     .addOption(option.until('created'))
     .option(
@@ -75,10 +75,15 @@ const list = command({
     if (options.after !== undefined && after === undefined) {
       throw new FuelError('REFUSED', `No delivery ${options.after} to continue after`);
     }
-    const changes = options.follow && new DeliveryChanges(queue, filter);
+    const read: ReadShown = async (page) => {
+      const parts = { queue, rows: engines.accounts(), nowMs: session.clock.now() };
+      const { deliveries, next } = await queue.page(await storedFilter(filter, parts), page);
+      return { deliveries: await withReasons(session, deliveries), next };
+    };
+    const changes = options.follow && new DeliveryChanges(read);
     const deliveries = changes
       ? (await changes.look()).slice(-options.limit).reverse()
-      : (await queue.page(filter, { limit: options.limit, after })).deliveries;
+      : (await read({ limit: options.limit, after })).deliveries;
     if (deliveries.length === 0) await requireKnown(session, options);
     await print(session, deliveries);
     if (changes) await follow(session, changes, filter.untilMs);
@@ -206,12 +211,14 @@ async function follow(
   }
 }
 
-async function print(session: Session, deliveries: readonly DeliverySummary[]): Promise<void> {
-  for (const delivery of await withReasons(session, deliveries))
-    await session.out.row(deliveryAnswer(delivery), { id: 'delivery' });
+async function print(session: Session, deliveries: readonly Shown[]): Promise<void> {
+  for (const delivery of deliveries) await session.out.row(deliveryAnswer(delivery), { id: 'delivery' });
 }
 
-function withReasons<T extends DeliverySummary>(session: Session, deliveries: readonly T[]): Promise<T[]> {
+function withReasons<T extends DeliverySummary>(
+  session: Session,
+  deliveries: readonly T[],
+): Promise<Shown<T>[]> {
   return withHeldReasons(deliveries, accountOf(session), session.clock.now());
 }
 

@@ -23,6 +23,8 @@ const syntax = (it: Command) =>
     .option('--resend-unknown', 'with --repair: rebuild a lost delivery log; receivers may get events twice');
 type VerifyOptions = ReturnType<ReturnType<typeof syntax>['opts']>;
 
+const NOT_JUDGED = `Nothing that depends on the damaged events was judged or repaired. To restore them, ${RESTORE_EVENTS}`;
+
 export const addVerifyCommand = command({
   name: 'verify',
   summary: 'check that the rows of accounts, the view and the deliveries, or one of them, match the events',
@@ -32,12 +34,9 @@ export const addVerifyCommand = command({
   check: ([what], options) => requireSense(what, options),
   async work(session, [what], options) {
     const { out } = session;
-    const accounts = isWithAccounts(what, options) ? await tellAccounts(session, options) : undefined;
-    if (what === 'accounts') {
-      if (accounts?.checked === 0) await requireKnown(session, options);
-      out.answer({ accounts });
-      return accounts?.differences === 0 ? 0 : 1;
-    }
+    if (what === 'accounts') return verifyOnlyAccounts(session, options);
+    const isWithAccounts = (options.since ?? options.until) === undefined; // times select transactions
+    const accounts = what === undefined && isWithAccounts ? await tellAccounts(session, options) : undefined;
     const found = await verifySides(session, what, options);
     for (const each of found.damage) out.note(`damaged: ${describeDamage(each)}`);
     const view = found.view && (await tellView(session, found.view, options));
@@ -46,15 +45,12 @@ export const addVerifyCommand = command({
     const { owed = 0, not_judged = 0, missing = 0, surplus = 0 } = deliveries ?? {};
     if ((view?.checked ?? 0) + owed + not_judged === 0) await requireKnown(session, options);
     out.answer({
-      ...(accounts && { accounts }),
+      ...(accounts && { accounts: { checked: accounts.checked, differences: accounts.differences } }),
       ...(view && { view }),
       ...(deliveries && { deliveries }),
       ...(damaged > 0 && { damaged }),
     });
-    if (damaged > 0)
-      out.note(
-        `Nothing that depends on the damaged events was judged or repaired. To restore them, ${RESTORE_EVENTS}`,
-      );
+    if (damaged > 0) out.note(NOT_JUDGED);
     const differing = (accounts?.differences ?? 0) + (view?.differences ?? 0) + missing + surplus;
     return differing + damaged === 0 ? 0 : 1;
   },
@@ -71,15 +67,20 @@ function requireSense(what: string | undefined, options: VerifyOptions): void {
   requireRange(options);
 }
 
-/** Times select transactions. What an account is does not depend on them. */
-function isWithAccounts(what: string | undefined, { since, until }: VerifyOptions): boolean {
-  return what === 'accounts' || (what === undefined && (since ?? until) === undefined);
+async function verifyOnlyAccounts(session: Session, options: VerifyOptions): Promise<number> {
+  const { out } = session;
+  const { damage, ...accounts } = await tellAccounts(session, options);
+  for (const each of damage) out.note(`damaged: ${describeDamage(each)}`);
+  if (accounts.differences === 0) await requireKnown(session, { account: options.account });
+  out.answer({ accounts, ...(damage.length > 0 && { damaged: damage.length }) });
+  if (damage.length > 0) out.note(NOT_JUDGED);
+  return accounts.differences + damage.length === 0 ? 0 : 1;
 }
 
 /** Names each account that differs on a line. */
 async function tellAccounts(session: Session, { account: accountId, repair }: VerifyOptions) {
   const { engines, clock, author, out } = session;
-  const { checked, differences, remaining } = await verifyAccounts({
+  const { checked, differences, remaining, damage } = await verifyAccounts({
     ...{ store: engines.store(), tables: await currentAccounts(session), clock, author },
     ...{ accountId, repair: repair === true },
     onProgress: (count) => out.progress(`${count} accounts`),
@@ -87,7 +88,7 @@ async function tellAccounts(session: Session, { account: accountId, repair }: Ve
   for (const { accountId: id, kind } of differences) out.note(`accounts: account ${id} is ${kind}`);
   if (repair && differences.length > 0)
     out.note(`accounts: repaired ${differences.length - remaining.length} of ${differences.length}`);
-  return { checked, differences: remaining.length };
+  return { checked, differences: remaining.length, damage };
 }
 
 async function verifySides(
@@ -142,9 +143,9 @@ function tellDeliveries({ out }: Session, { deliveries, isLogLost }: Verified, {
   if (isLogLost)
     out.note(`deliveries: the log was lost, so receivers may see ${sent} deliveries for the second time`);
   if (repair && missing.length > 0) out.note(`deliveries: stored ${stored} that were missing`);
-  const { delivered, pending, held, failed, withdrawn } = states;
+  const { delivered, pending, failed, withdrawn } = states;
   return {
-    ...{ owed, delivered, pending: pending + sent, held, failed, withdrawn: withdrawn + stored - sent },
+    ...{ owed, delivered, pending: pending + sent, failed, withdrawn: withdrawn + stored - sent },
     missing: missing.length - stored,
     surplus: surplus.length,
     not_judged: notJudged,

@@ -162,7 +162,7 @@ const show = command({
     const { accountId, key } = await findKey(session, prefix);
     const queue = engines.queue();
     const document = webhookAnswer(accountId, key, await queue.health(prefix));
-    const { pace } = await readPace(queue, prefix, clock.now());
+    const { pace } = await readPace({ queue, rows: engines.accounts(), nowMs: clock.now() }, prefix);
     out.answer({ ...document, pace }, { shown: { ...document, pace: paceShown(pace) } });
   },
 });

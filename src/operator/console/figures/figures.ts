@@ -18,14 +18,13 @@ export interface Figures extends Reads {
 }
 
 /** Each fact is read once for everybody who looks, and only while somebody does. */
-export function figuresOf({ config, clock, engines, directory, lastProof, ...parts }: ConsoleParts): Figures {
+export function figuresOf({ config, clock, engines, lastProof, ...parts }: ConsoleParts): Figures {
   const { roles, readiness, disk } = parts;
   const sources: FactSources = {
     ...{ config, clock, engines },
     find: async (name) => engines[name]() as ReturnType<Engines[typeof name]>,
     store: async () => engines.store(),
     rows: async () => engines.accounts(),
-    directory: async () => directory,
     process: { roles, readiness, disk, lastDamage: () => lastProof()?.damage ?? [] },
   };
   const names = Object.entries(factReads(sources)) as [keyof FactReads, () => Promise<unknown>][];

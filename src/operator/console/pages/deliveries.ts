@@ -1,13 +1,9 @@
 import type { VNode } from 'preact';
 import { readSummary } from '../../../accounts/rows/stored-account.ts';
 import { FuelError, reasonOf } from '../../../base/errors.ts';
-import {
-  type Attempt,
-  DELIVERY_STATES,
-  type Delivery,
-  type DeliveryState,
-} from '../../../push/queue/delivery.ts';
-import type { DeliveryFilter, DeliveryPlace } from '../../../push/queue/delivery-queue.ts';
+import { SHOWN_STATES, type ShownFilter, type ShownState, storedFilter } from '../../../push/held.ts';
+import type { Attempt, Delivery } from '../../../push/queue/delivery.ts';
+import type { DeliveryPlace } from '../../../push/queue/delivery-queue.ts';
 import { attemptAnswer, attemptName, deliveryAnswer, withHeldReasons } from '../../answers/delivery.ts';
 import { type DeliveryChoice, deliveryFilter, readId, readTime } from '../../answers/filters.ts';
 import { unknownName } from '../../answers/names.ts';
@@ -21,7 +17,7 @@ const ON_A_PAGE = 25;
 /** The most deliveries that one page reads, which takes some milliseconds. */
 const MAX_READ = 2_000;
 const FIELDS: readonly (Field & { readonly name: keyof DeliveryChoice })[] = [
-  { name: 'state', label: 'State', choices: DELIVERY_STATES },
+  { name: 'state', label: 'State', choices: SHOWN_STATES },
   { name: 'key', label: 'Key', placeholder: 'a1b2c3d4e5' },
   { name: 'account', label: 'Account', placeholder: '7' },
   { name: 'transaction', label: 'Transaction', placeholder: '70001' },
@@ -40,7 +36,7 @@ export async function deliveriesPage({ parts, query }: PageContext): Promise<Pag
   );
   const above = form({ action: '/deliveries', fields: FIELDS, given, submit: 'Show', all: 'all' });
   let choice: DeliveryChoice;
-  let filter: DeliveryFilter;
+  let filter: ShownFilter;
   try {
     choice = readChoice(given);
     filter = deliveryFilter(choice);
@@ -56,7 +52,10 @@ export async function deliveriesPage({ parts, query }: PageContext): Promise<Pag
       : await unknownName(choice, parts.store, parts.accounts);
   if (why !== undefined) return notFound('Deliveries', why, { above });
   const limits = { limit: ON_A_PAGE, maxRead: MAX_READ };
-  const { deliveries: found, next: place } = await parts.queue.page(filter, { ...limits, after });
+  const { deliveries: found, next: place } = await parts.queue.page(
+    await storedFilter(filter, { queue: parts.queue, rows: parts.accounts, nowMs: parts.clock.now() }),
+    { ...limits, after },
+  );
   const deliveries = await withHeldReasons(found, accountOf, parts.clock.now());
   const isShort = place !== undefined && deliveries.length < ON_A_PAGE;
   return {
@@ -96,10 +95,10 @@ function readChoice({ key, ...given }: Given): DeliveryChoice {
   };
 }
 
-function readState(text: string): DeliveryState {
-  const known = DELIVERY_STATES.find((name) => name === text);
+function readState(text: string): ShownState {
+  const known = SHOWN_STATES.find((name) => name === text);
   if (known !== undefined) return known;
-  throw new FuelError('USAGE', `must be one of ${DELIVERY_STATES.join(', ')}`);
+  throw new FuelError('USAGE', `must be one of ${SHOWN_STATES.join(', ')}`);
 }
 
 function readPlace(text: string | undefined): DeliveryPlace | undefined {
@@ -135,7 +134,7 @@ export async function deliveryPage({ parts, name: id }: PageContext): Promise<Pa
   const { attempts, cycle, dueAtMs } = delivery;
   return {
     title: `Delivery ${id}`,
-    heading: [`Delivery ${id}`, state(delivery.state)],
+    heading: [`Delivery ${id}`, state(held.state)],
     parts: [
       documentOf({ ...deliveryAnswer(held), redeliveries: cycle - 1 }),
       dueAtMs === null

@@ -2,7 +2,7 @@ import type { VNode } from 'preact';
 import { readKeys, readSummary, type StoredKey } from '../../../accounts/rows/stored-account.ts';
 import type { AccountKey } from '../../../domain/account.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
-import type { Backlog } from '../../../push/queue/delivery-queue.ts';
+import type { ShownBacklog } from '../../../push/held.ts';
 import { noAccess } from '../../answers/access.ts';
 import { keyAnswer, usedKeyAnswer } from '../../answers/key.ts';
 import {
@@ -28,12 +28,12 @@ export async function keyPage({ parts, name: prefix }: PageContext): Promise<Pag
   if (found === undefined)
     return notFound(`Key ${prefix}`, 'No key has this prefix.', { commands: [cmd('All keys')`key list`] });
   const { key, accountId } = found;
-  const { queue, clock } = parts;
+  const { clock } = parts;
   const now = (): number => clock.now();
   const account = await readSummary(parts.accounts, accountId);
   const [uses, lane, events] = await Promise.all([
     known(() => parts.engines.requests().lastUses([prefix]), now),
-    known(() => readLane(queue, prefix, now()), now),
+    known(() => readLane(parts, prefix), now),
     accountTail(parts.store, { id: accountId, revision: account?.revision ?? 0 }),
   ]);
   const refused = noAccess(account?.details, now());
@@ -76,8 +76,9 @@ const isDisabling = ({ event }: { readonly event: string }): boolean => event ==
 
 type Lane = Awaited<ReturnType<typeof readLane>>;
 
-async function readLane(queue: PageContext['parts']['queue'], prefix: string, nowMs: number) {
-  const [health, lane] = await Promise.all([queue.health(prefix), readPace(queue, prefix, nowMs)]);
+async function readLane({ queue, accounts: rows, clock }: PageContext['parts'], prefix: string) {
+  const parts = { queue, rows, nowMs: clock.now() };
+  const [health, lane] = await Promise.all([queue.health(prefix), readPace(parts, prefix)]);
   return { health, ...lane };
 }
 
@@ -94,7 +95,7 @@ function laneParts(
   ];
 }
 
-function backlogOf({ pending, held, nextDueAtMs }: Backlog, refused: string | undefined) {
+function backlogOf({ pending, held, nextDueAtMs }: ShownBacklog, refused: string | undefined) {
   const why = refused ?? 'the account has access again, and they are about to be sent';
   return {
     pending: number(pending, MAX_COUNTED),

@@ -34,10 +34,10 @@ export async function overviewPage({ parts, figures }: PageContext): Promise<Pag
         ${historyCharts(parts.readings)}
       </div>`,
       sectionOf('Live processes', { found: processes, nowMs }, (of) =>
-        of.map(({ id, host, pid, roles, startedAtMs, directoryPosition }) => ({
+        of.map(({ id, host, pid, roles, startedAtMs, isReady }) => ({
           id: id === parts.id ? `${id} (this one)` : id,
           ...{ host, pid, roles, since: formatDateTime(startedAtMs) },
-          directory_position: directoryPosition ?? 'not caught up',
+          ready: isReady,
         })),
       ),
     ],

@@ -100,5 +100,5 @@ test('a command that only reads makes no file beside events.db, and says which o
   const missing = (files: string): string => `${folder} has no ${files} yet: \`fuel serve\` creates that\n`;
   expect(notes.get('delivery list')).toBe(`${missing('deliveries.db')}No deliveries found\n`);
   expect(notes.get('account list')).toBe('');
-  expect(notes.get('projection status')).toBe(missing('transactions.db, subscriptions.db, control.db'));
+  expect(notes.get('projection status')).toBe(missing('transactions.db, subscriptions.db'));
 });

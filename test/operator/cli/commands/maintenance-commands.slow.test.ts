@@ -18,7 +18,8 @@ describe('fuel projection', () => {
     const { fuel, done, append } = commandLine();
     await append('transaction-1', [confirmed(1)]);
     const { position } = await done('projection', 'rebuild', 'transactions');
-    const [view, deliveries, notices] = await done('projection', 'status');
+    const [accounts, view, deliveries, notices] = await done('projection', 'status');
+    expect(accounts).toMatchObject({ name: 'accounts', position: 0, parked: 0, holder: null });
     const none = { lag_seconds: 0, lag_events: 0, parked: 0, holder: null };
     expect([view, notices]).toEqual([
       { ...none, name: 'transactions', position },
@@ -27,6 +28,7 @@ describe('fuel projection', () => {
     expect(deliveries).toMatchObject({ name: 'deliveries', position: 0, lag_events: 1 });
     expect(cellsOf((await fuel('projection', 'status')).stdout)).toEqual([
       ['Name', 'Position', 'Lag', 'Lag events', 'Parked'],
+      ['accounts', '0', expect.stringMatching(/^\d+ s$/), expect.any(String), '0'],
       ['transactions', `${position}`, '0 s', '0', '0'],
       ['deliveries', '0', expect.stringMatching(/^\d+ s$/), '1', '0'],
       ['notices', '0', '0 s', '0', '0'],
@@ -116,7 +118,7 @@ describe('a view that was not made from this store', () => {
 });
 
 describe('fuel verify deliveries', () => {
-  const counts = { owed: 0, delivered: 0, pending: 0, held: 0, failed: 0, withdrawn: 0, not_owed: {} };
+  const counts = { owed: 0, delivered: 0, pending: 0, failed: 0, withdrawn: 0, not_owed: {} };
 
   async function start() {
     const cli = commandLine();
@@ -182,7 +184,7 @@ describe('fuel verify deliveries', () => {
     await done('projection', 'rebuild', 'transactions');
     await fuel('verify', 'deliveries', '--repair');
     const both = await fuel('verify', '--json');
-    expect([both.code, Object.keys(both.json)]).toEqual([0, ['view', 'deliveries']]);
+    expect([both.code, Object.keys(both.json)]).toEqual([0, ['accounts', 'view', 'deliveries']]);
     await withEngines((engines) => engines.view().replace(1, [erasureOf(1)]));
     expect((await fuel('verify')).code).toBe(1);
     expect((await fuel('verify', 'deliveries')).code).toBe(0);

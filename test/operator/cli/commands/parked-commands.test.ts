@@ -132,7 +132,7 @@ describeWithMongodb('with engines', () => {
       engines.coordination().report({
         id: 'other',
         roles: ['webhooks'],
-        ...{ pid: 1, host: 'other', startedAtMs: Date.now(), seenAtMs: Date.now(), directoryPosition: 0 },
+        ...{ pid: 1, host: 'other', startedAtMs: Date.now(), seenAtMs: Date.now(), isReady: true },
       }),
     );
     await parts.done(...erase);
