@@ -12,7 +12,7 @@ import { STORE_CHECKS } from './store.ts';
 
 const SHOW_CONFIG = 'fuel config show';
 /** A process can't keep these up while the disk refuses commits or an engine does not answer. */
-const FOLLOWING = ['known_to_others', 'accounts_up_to_date', 'event_store_heard', 'subscription_connected'];
+const FOLLOWING = ['accounts_up_to_date', 'subscription_connected'];
 
 const MACHINE_CHECKS: readonly Check[] = [
   {

@@ -84,7 +84,7 @@ const OF_STUCK: Figures<{ readonly found: readonly StuckWebhook[]; readonly nowM
 };
 const OF_FOLLOWER: Figures<FollowerFigures> = {
   fuel_follower_lag_seconds: [
-    'age of the oldest event that a follower (transactions, deliveries, notices) has not processed.',
+    'age of the oldest event that a follower (accounts, transactions, deliveries, notices) has not processed.',
     (of) => of.lag,
   ],
   fuel_follower_position: [

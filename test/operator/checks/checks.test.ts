@@ -168,7 +168,7 @@ describe('what the overview says', () => {
   });
 
   test('is only the cause while the disk is full or an engine is unavailable, and otherwise everything that is wrong', async () => {
-    const checks = { known_to_others: false, event_store_heard: false };
+    const checks = { accounts_up_to_date: false, subscription_connected: false };
     const servers = ['eventstoredb', 'mongodb'];
     const down = {
       readiness: ready(checks),
