@@ -26,7 +26,7 @@ export interface KnownMembers {
 }
 
 /** What a request reads of the accounts. It is read for each request, so that a change counts at once. */
-export interface AccessDirectory {
+export interface AccessRows {
   key(prefix: string): Promise<KnownKey | undefined>;
   members(accountId: number, named: NamedMembers): Promise<KnownMembers>;
 }
@@ -53,17 +53,17 @@ export function presentedCaller(presented: string | undefined): Caller {
 
 /**
  * Looks up the presented `X-API-Key`. The form of the secret is not checked, since allow-list and rate limit need only
- * the prefix: a wrong secret of any form is just not proven. Rejects as the directory does.
+ * the prefix: a wrong secret of any form is just not proven. Rejects as the rows do.
  */
 export async function identifyCaller(
   presented: string | undefined,
-  deployment: { readonly directory: Pick<AccessDirectory, 'key'>; readonly environment: Environment },
+  deployment: { readonly accounts: Pick<AccessRows, 'key'>; readonly environment: Environment },
 ): Promise<Caller> {
   const [, form, prefix, secret] = PRESENTED.exec(presented ?? '') ?? [];
   const unknown = presentedCaller(presented);
   if (presented === undefined || prefix === undefined || secret === undefined) return unknown;
   const environment: Environment = form === 'live' ? 'production' : 'staging';
-  const found = environment === deployment.environment ? await deployment.directory.key(prefix) : undefined;
+  const found = environment === deployment.environment ? await deployment.accounts.key(prefix) : undefined;
   if (found?.key.environment !== environment) return unknown;
   return {
     prefix,

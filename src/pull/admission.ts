@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { type AccessDirectory, type Caller, identifyCaller, presentedCaller } from '../accounts/caller.ts';
+import { type AccessRows, type Caller, identifyCaller, presentedCaller } from '../accounts/caller.ts';
 import type { IpAddress } from '../base/config/ip-address.ts';
 import type { Log } from '../base/log.ts';
 import { world } from '../base/world.ts';
@@ -67,7 +67,7 @@ export const present: Step = async (ctx, next) => {
 };
 
 /** Looks up the caller without refusing anybody. */
-export function identify(deployment: { directory: AccessDirectory; environment: Environment }): Step {
+export function identify(deployment: { accounts: AccessRows; environment: Environment }): Step {
   return async (ctx, next) => {
     const identified = () => identifyCaller(ctx.get('X-API-Key'), deployment);
     ctx.state.caller = await tracedStep(ctx, 'key', identified);

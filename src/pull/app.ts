@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import Koa from 'koa';
-import type { AccessDirectory } from '../accounts/caller.ts';
+import type { AccessRows } from '../accounts/caller.ts';
 import type { Environment } from '../domain/account-events.ts';
 import {
   type EdgeOptions,
@@ -23,7 +23,7 @@ export const BASE_PATH = '/api/v1/integration';
 
 export interface ApiOptions extends TransactionsOptions, RequestLogOptions {
   readonly environment: Environment;
-  readonly directory: AccessDirectory;
+  readonly accounts: AccessRows;
   /** `ready` while the rows of accounts are fresh enough to judge access. */
   readonly availability: () => 'ready' | 'unavailable';
   readonly edge: EdgeOptions;

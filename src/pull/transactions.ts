@@ -1,5 +1,5 @@
 import { type RecordTerms, recordText } from '../../projections/record.ts';
-import type { AccessDirectory, Caller } from '../accounts/caller.ts';
+import type { AccessRows, Caller } from '../accounts/caller.ts';
 import type { Clock } from '../base/clock.ts';
 import { type AccountKey, accessOf } from '../domain/account.ts';
 import { formatDateTime } from '../domain/values/date-time.ts';
@@ -14,7 +14,7 @@ import type { PageRow, TransactionsView, ViewPage } from './view/transactions-vi
 const IMAGES_VALID_FOR_SECONDS = 60 * 60;
 
 export interface TransactionsOptions {
-  readonly directory: Pick<AccessDirectory, 'members'>;
+  readonly accounts: Pick<AccessRows, 'members'>;
   readonly view: Pick<TransactionsView, 'page'>;
   readonly presigner: Presigner;
   readonly cursors: Cursors;
@@ -31,7 +31,7 @@ interface Access {
 
 /** The endpoint: checks 3 to 5, then the parameters, then the corporates that they name, then one page. */
 export function listTransactions(options: TransactionsOptions): Step {
-  const { directory, view, cursors, clock, metrics } = options;
+  const { accounts, view, cursors, clock, metrics } = options;
   return async (ctx) => {
     const access = checkAccess(ctx.state.caller, clock.now());
     if (access !== 'INVALID_API_KEY') ctx.state.keyAccepted?.();
@@ -42,7 +42,7 @@ export function listTransactions(options: TransactionsOptions): Step {
     );
     if (!parameters.ok) return refuse(ctx, { code: 'VALIDATION_FAILED', fields: parameters.fields });
     ctx.state.query = parameters.query;
-    const foreign = await findForeign(parameters.query, accountId, directory);
+    const foreign = await findForeign(parameters.query, accountId, accounts);
     if (foreign !== undefined) return refuse(ctx, { code: foreign });
 
     const { query } = parameters;
@@ -69,12 +69,12 @@ function checkAccess(caller: Caller | undefined, nowMs: number): Access | Refusa
 async function findForeign(
   query: ListQuery,
   accountId: number,
-  directory: Pick<AccessDirectory, 'members'>,
+  accounts: Pick<AccessRows, 'members'>,
 ): Promise<RefusalCode | undefined> {
   const { corporate_group_id: groupId, corporate_id: corporateIds = [] } = query.references;
   if (groupId === undefined && corporateIds.length === 0) return undefined;
   const named = { groups: groupId === undefined ? [] : [groupId], corporates: corporateIds };
-  const { groups, corporates } = await directory.members(accountId, named);
+  const { groups, corporates } = await accounts.members(accountId, named);
   if (groupId !== undefined && !groups.has(groupId)) return 'CORPORATE_GROUP_NOT_FOUND';
   const own = corporateIds.every((id) => {
     const group = corporates.get(id);

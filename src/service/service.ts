@@ -179,8 +179,8 @@ interface Starting {
 
 /**
  * Starts the parts, each after those that it uses, so that they stop in the opposite order: the process report, the
- * directory, the figures, the role `projector`, the operator's side, `notices`, `webhooks`, and last the public
- * listener, which needs a directory that has caught up. Returns the URL of that listener.
+ * follower of accounts, the figures, the role `projector`, the operator's side, `notices`, `webhooks`, and last the public
+ * listener, which needs rows of accounts that have caught up. Returns the URL of that listener.
  */
 async function startParts(
   options: ServiceOptions & { readonly signal: AbortSignal },
@@ -231,7 +231,7 @@ async function startParts(
   const answering = {
     config,
     engines,
-    directory: engines.access(),
+    accounts: engines.access(),
     metrics,
     log,
     clock,

@@ -10,7 +10,7 @@ import { keyIssued, opened } from '../support/accounts/account-samples.ts';
 const staging = generateKey('staging');
 const production = generateKey('production');
 
-function directory(): AccountModel {
+function accounts(): AccountModel {
   const events = [opened(), ...[staging, production].map(issued)];
   const found = new AccountModel();
   for (const [revision, event] of events.entries()) {
@@ -26,7 +26,7 @@ function issued({ key, prefix, secretSha256 }: typeof staging) {
 }
 
 const identify = (presented: string | undefined, environment: Environment = 'staging') =>
-  identifyCaller(presented, { directory: accessOf(directory()), environment });
+  identifyCaller(presented, { accounts: accessOf(accounts()), environment });
 
 describe('a caller', () => {
   test.each([

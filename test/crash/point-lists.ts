@@ -36,8 +36,10 @@ const SERVE: readonly Drawn[] = [
   ...bothSides('change-deliveries', 4),
   ...bothSides('apply', 5),
   ...bothSides('acquire-lease', 3),
-  ...bothSides('save-directory', 3),
-  ['after', 'mac-rows', 2],
+  ...bothSides('make-accounts', 3),
+  ...bothSides('write-accounts', 3),
+  ...bothSides('apply-ends', 3),
+  ...bothSides('move-follower', 5),
 ];
 /** The points of an import: its start, and a plan before each append of transactions. */
 const IMPORT = bothSides('append', 7);

@@ -64,7 +64,6 @@ const ADAPTERS: readonly CrashSite[] = [
       ['switch-view', 'serveBuild'],
     ] as const
   ).map(([name, called]) => method(name, 'src/pull/view/view.ts', 'TablesView', called)),
-  made('save-directory', 'src/accounts/directory/rows/stored-rows.ts', 'openDirectoryRows', 'save'),
   made('acquire-lease', 'src/base/coordination/stored-coordination.ts', 'openCoordination', 'acquire'),
   made('move-follower', 'src/base/coordination/stored-coordination.ts', 'openCoordination', 'moveCheckpoint'),
 ];
@@ -74,8 +73,11 @@ export const CRASH_SITES: readonly CrashSite[] = [
   made('send', 'src/push/sender/sender.ts', 'createSender', 'send'),
   /** The write transaction of an embedded file. The point before the commit is after its work. */
   method('commit', 'src/engines/sqlite/driver/database.ts', 'Database', 'write'),
-  /** The MAC of the stored directory is computed, after it was read or before a commit of rows. */
-  method('mac-rows', 'src/accounts/directory/rows/stored-directory.ts', 'RowsMacs', 'hex'),
+  /** A batch of account events: its rows are made, then written with the checkpoint. */
+  fn('make-accounts', 'src/accounts/rows/writes-of.ts', 'writesOf'),
+  method('write-accounts', 'src/accounts/rows/follower.ts', 'RowsWriter', 'write'),
+  /** A batch of account events ends deliveries, before the checkpoint of `ends` moves. */
+  fn('apply-ends', 'src/push/ends.ts', 'applyEnds'),
   /** A rebuild: a new generation, the switch to it, the removal of former ones, indexes at the end. */
   method('serve-build', 'src/pull/view/generations.ts', 'Generations', 'serveBuilt'),
   method('new-generation', 'src/pull/view/generations.ts', 'Generations', 'buildNew'),

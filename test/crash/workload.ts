@@ -155,7 +155,7 @@ export class Workload {
     }
   }
 
-  /** Opens large accounts, each with enough events for the directory to be saved. */
+  /** Opens large accounts, each with enough events for several batches of the followers. */
   async #open(random: Random, signal: AbortSignal): Promise<void> {
     for (let account = LARGE_ACCOUNTS; !signal.aborted; account++) {
       await this.#change(account, largeAccount(account));

@@ -19,16 +19,7 @@ vi.setConfig({ testTimeout: 1_200_000 });
 
 const TABLE = new URL('../../docs/operations/disks.md', import.meta.url);
 const FILES = [
-  ...[
-    'events',
-    'transactions',
-    'deliveries',
-    'subscriptions',
-    'control',
-    'directory',
-    'accounts',
-    'requests',
-  ],
+  ...['events', 'transactions', 'deliveries', 'subscriptions', 'control', 'accounts', 'requests'],
 ];
 /** `older` is the same file in an older copy of the folder; `grown` is that copy's file after it has recorded more. */
 const DAMAGES: Readonly<Record<string, (path: string, older: string, grown: string) => void>> = {

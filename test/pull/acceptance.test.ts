@@ -98,7 +98,7 @@ describe('the acceptance of a request', () => {
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
   });
 
-  test('everything is answered 503 while the directory is not ready, unknown paths too', async () => {
+  test('everything is answered 503 while the rows of accounts are not ready, unknown paths too', async () => {
     let state: 'ready' | 'unavailable' = 'unavailable';
     const api = await startTestApi({ availability: () => state });
     for (const path of [RANGE, '/nowhere']) expect((await api.get(path, { key: null })).status).toBe(503);

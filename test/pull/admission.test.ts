@@ -63,7 +63,7 @@ describe('a request', () => {
   });
 });
 
-test('while the directory is not ready, neither an address nor a rate is judged by it', async () => {
+test('while the rows of accounts are not ready, neither an address nor a rate is judged by it', async () => {
   let state: 'ready' | 'unavailable' = 'unavailable';
   const api = await startTestApi({
     environment: 'production',

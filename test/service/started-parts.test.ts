@@ -26,30 +26,30 @@ function refuse(why: string): () => never {
 
 test('parts are stopped in the reverse order of their start, once', async () => {
   const { started, add, stopped } = parts();
-  for (const name of ['stores', 'directory', 'API']) add(name);
+  for (const name of ['stores', 'accounts', 'API']) add(name);
   await started.stop();
   await started.stop();
-  expect(stopped).toEqual(['API', 'directory', 'stores']);
+  expect(stopped).toEqual(['API', 'accounts', 'stores']);
 });
 
 test('one that does not stop keeps none of the others from it, and every failure is reported', async () => {
   const { started, add, stopped, lines } = parts();
   add('stores', refuse('locked'));
-  add('directory');
+  add('accounts');
   add('API', refuse('in use'));
   const failure = await started.stop().catch((error: unknown) => error);
-  expect(stopped).toEqual(['directory']);
+  expect(stopped).toEqual(['accounts']);
   expect(failure).toMatchObject({ error: new Error('locked'), suppressed: new Error('in use') });
   expect(lines.map(({ part, level }) => [part, level])).toEqual([
     ['API', 50],
-    ['directory', 20],
+    ['accounts', 20],
     ['stores', 50],
   ]);
 });
 
 test('a part that failed while the others were still starting is reported to a later caller', async () => {
   const { started } = parts();
-  started.add('directory', { stop: () => undefined, failed: Promise.reject(new Error('first')) });
+  started.add('accounts', { stop: () => undefined, failed: Promise.reject(new Error('first')) });
   await nextTurn(); // an unhandled rejection would end the test run here
   started.add('API', { stop: () => undefined, failed: Promise.reject(new Error('second')) });
   await nextTurn();

@@ -1,10 +1,10 @@
 import type { Tables } from '../../tables/tables.ts';
-import type { AccessDirectory } from '../caller.ts';
+import type { AccessRows } from '../caller.ts';
 import { accessIn, keyIn } from './rows-of.ts';
 import { KEYS, MEMBERS, type MemberKind, memberId } from './tables.ts';
 
 /** Reads what a request needs: the row of its key, and the rows of the corporates and groups that it names. */
-export function accessRows(tables: Pick<Tables, 'get'>): AccessDirectory {
+export function accessRows(tables: Pick<Tables, 'get'>): AccessRows {
   return {
     async key(prefix) {
       const [row] = await tables.get(KEYS, [prefix], ['account_id', 'settings', 'access', 'unreadable']);

@@ -1,4 +1,4 @@
-import type { AccessDirectory } from '../../accounts/caller.ts';
+import type { AccessRows } from '../../accounts/caller.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Config } from '../../base/config/config.ts';
 import type { Coordination } from '../../base/coordination/coordination.ts';
@@ -71,7 +71,7 @@ export interface Engines {
   /** The rows of accounts and keys. */
   accounts(): Tables;
   /** What requests read of them. */
-  access(): AccessDirectory;
+  access(): AccessRows;
   requests(): RequestJournal;
   /** The rate windows of keys, either of this process alone or shared by all processes on a server. */
   rateWindows(): RateWindows;

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import type { AccessDirectory } from '../../accounts/caller.ts';
+import type { AccessRows } from '../../accounts/caller.ts';
 import { openMasterKeys } from '../../accounts/master-key.ts';
 import type { Clock } from '../../base/clock.ts';
 import { certificateEnd, readCertificate, watchCertificate } from '../../base/config/certificate-files.ts';
@@ -29,7 +29,7 @@ const CURSOR_PURPOSE = 'cursors';
 export interface ApiParts {
   readonly config: Config;
   readonly engines: Engines;
-  readonly directory: AccessDirectory;
+  readonly accounts: AccessRows;
   readonly availability: () => 'ready' | 'unavailable';
   readonly metrics: Metrics;
   readonly log: Log;

@@ -73,7 +73,7 @@ describe('a file', () => {
   });
 });
 
-const DELETED = 'transactions.db transactions-2.db subscriptions.db control.db directory.db requests.db';
+const DELETED = 'transactions.db transactions-2.db subscriptions.db control.db accounts.db requests.db';
 
 describe('the error of a damaged file', () => {
   const toldOf = (name: string) => damagedFile(join(dirname(path), name), 'why').message;

@@ -50,7 +50,7 @@ async function dataDir() {
   onTestFinished(() => view.close());
   const { generation } = await view.reset('store-1', 0);
   await view.apply([], { generation, position: 1 });
-  for (const name of ['subscriptions.db', 'deliveries.db', 'directory.db', 'control.db']) {
+  for (const name of ['subscriptions.db', 'deliveries.db', 'accounts.db', 'control.db']) {
     database(folder, name);
   }
   for (const name of ['master.key', 'tls-cert.pem', 'tls-key.pem']) {

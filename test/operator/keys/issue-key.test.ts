@@ -41,14 +41,14 @@ describe('an issued key', () => {
     const { key, prefix, webhookSecret, warning } = await issue(wished);
     expect(parseKey(key)).toMatchObject({ environment: wished.environment, prefix });
     expect([webhookSecret, warning]).toEqual([null, null]);
-    const directory = await modelOf(store);
+    const accounts = await modelOf(store);
     const { webhook: _, accountId, ...rest } = wished;
-    expect(directory.key(prefix)).toMatchObject({
+    expect(accounts.key(prefix)).toMatchObject({
       entry: { id: accountId },
       key: { ...rest, active: true, webhook: null },
     });
     const { environment } = wished;
-    const caller = await identifyCaller(key, { directory: accessOf(directory), environment });
+    const caller = await identifyCaller(key, { accounts: accessOf(accounts), environment });
     expect(caller).toMatchObject({ prefix, proven: true });
   });
 

@@ -32,16 +32,16 @@ test('/healthz says that the process lives', async () => {
 });
 
 test('/readyz shows the conditions of readiness, and is 503 until all hold', async () => {
-  let directory = false;
-  const { get } = await start(() => ({ ready: directory, checks: { directory } }));
+  let accounts = false;
+  const { get } = await start(() => ({ ready: accounts, checks: { accounts } }));
   expect(await get('/readyz')).toMatchObject({
     status: 503,
-    text: '{"ready":false,"checks":{"directory":false}}',
+    text: '{"ready":false,"checks":{"accounts":false}}',
   });
-  directory = true;
+  accounts = true;
   expect(await get('/readyz')).toMatchObject({
     status: 200,
-    text: '{"ready":true,"checks":{"directory":true}}',
+    text: '{"ready":true,"checks":{"accounts":true}}',
   });
 });
 

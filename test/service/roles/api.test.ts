@@ -26,7 +26,7 @@ async function started(listenOn = '127.0.0.1:0') {
   const lines: Record<string, unknown>[] = [];
   const metrics = createMetrics();
   const api = await startApi({
-    ...{ config, engines, metrics, directory: engines.access() },
+    ...{ config, engines, metrics, accounts: engines.access() },
     ...{ log: memoryLog(lines), clock: systemClock, availability: () => 'unavailable' },
   });
   onTestFinished(() => api.stop());

@@ -1,4 +1,4 @@
-import type { AccessDirectory } from '../../../src/accounts/caller.ts';
+import type { AccessRows } from '../../../src/accounts/caller.ts';
 import type { AccountModel } from './account-model.ts';
 
 const NO_ACCESS = {
@@ -7,11 +7,11 @@ const NO_ACCESS = {
   profileChangedAtMs: null,
 };
 
-/** What a request would read if the rows said what this directory says. */
-export function accessOf(directory: AccountModel): AccessDirectory {
+/** What a request would read if the rows said what this model says. */
+export function accessOf(accounts: AccountModel): AccessRows {
   return {
     async key(prefix) {
-      const found = directory.key(prefix);
+      const found = accounts.key(prefix);
       if (found === undefined) return undefined;
       const { id: accountId, account, unreadable } = found.entry;
       return {
@@ -22,7 +22,7 @@ export function accessOf(directory: AccountModel): AccessDirectory {
       };
     },
     async members(accountId, named) {
-      const account = directory.account(accountId)?.account;
+      const account = accounts.account(accountId)?.account;
       const corporates = named.corporates.flatMap((id) => {
         const corporate = account?.corporates.get(id);
         return corporate === undefined ? [] : [[id, corporate.groupId] as const];

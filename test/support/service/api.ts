@@ -31,7 +31,7 @@ export const NOW = Date.parse('2026-09-15T12:00:00.500Z');
 
 export interface TestApi {
   readonly address: AddressInfo;
-  readonly directory: AccountModel;
+  readonly accounts: AccountModel;
   readonly logLines: Record<string, unknown>[];
   /** Applies further events of the account. */
   apply(...events: readonly AccountEvent[]): void;
@@ -92,7 +92,7 @@ export function testCertificate(): Promise<TestCertificate> {
   return certificate;
 }
 
-/** Starts the pull API on a real socket, with a view in a temporary folder and a directory folded from events. */
+/** Starts the pull API on a real socket, with a view in a temporary folder and accounts folded from events. */
 export async function startTestApi(
   overrides: Partial<ApiOptions> & {
     readonly events?: readonly AccountEvent[];
@@ -101,10 +101,10 @@ export async function startTestApi(
   } = {},
 ): Promise<TestApi> {
   const environment = overrides.environment ?? 'staging';
-  const directory = new AccountModel();
+  const accounts = new AccountModel();
   let revision = 0;
   const apply = (decoded: Parameters<AccountModel['apply']>[0]['decoded']): void => {
-    directory.apply({ position: revision + 1, stream: `account-${ACCOUNT}`, revision: revision++, decoded });
+    accounts.apply({ position: revision + 1, stream: `account-${ACCOUNT}`, revision: revision++, decoded });
   };
   const applyAll = (...events: readonly AccountEvent[]): void => {
     for (const event of events) apply({ ok: true, event, atMs: NOW });
@@ -120,7 +120,7 @@ export async function startTestApi(
   const connections = new ServerConnections();
   const handler = createApi({
     ...{ environment, connections },
-    directory: accessOf(directory),
+    accounts: accessOf(accounts),
     availability: () => 'ready',
     edge: {
       kind: 'embedded',
@@ -155,7 +155,7 @@ export async function startTestApi(
   const origin = `${pem === undefined ? 'http' : 'https'}://127.0.0.1:${address.port}`;
   return {
     address,
-    directory,
+    accounts,
     logLines,
     apply: applyAll,
     spoil: () => apply({ ok: false, reason: 'unknown event type' }),
