@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { readAccount, readKeys } from '../../src/accounts/rows/stored-account.ts';
 import { ACCOUNTS, KEYS, PROGRESS } from '../../src/accounts/rows/tables.ts';
 import { FuelError } from '../../src/base/errors.ts';
-import { aborted } from '../../src/base/pause.ts';
+import { aborted, pause } from '../../src/base/pause.ts';
 import { storeIdentity } from '../../src/event-store/store-identity.ts';
 import { skipEvent } from '../../src/operator/parked/skip-event.ts';
 import { drop, put, type Tables, type Write } from '../../src/tables/tables.ts';
@@ -38,6 +38,12 @@ function cutAfter(tables: Tables, done: number): { readonly tables: Tables; read
     throw unavailable();
   };
   return { tables: replacing(tables, { write }), length: () => length };
+}
+
+/** A subscription that yields nothing. */
+// biome-ignore lint/correctness/useYield: there is nothing to yield
+async function* untilEnd(signal: AbortSignal): AsyncGenerator<never, void> {
+  await aborted(signal);
 }
 
 /** The contract of the rows of accounts. `empty` returns tables without any. */
@@ -266,6 +272,27 @@ export function accountRowsContract(empty: () => EmptyStores): void {
       expect(position).toBeGreaterThanOrEqual(end);
       expect(complete_at).toBeGreaterThanOrEqual(before - 1);
       expect(complete_at).toBeLessThanOrEqual(await tables.now());
+    });
+
+    test('say how far the log was read beyond their checkpoint, on which a follower that begins does not rely', async () => {
+      const { account, store, clock, start, progress } = followingAccounts(empty());
+      await storeIdentity(store, clock);
+      const end = await account(...OPENED);
+      const beyond = end + 1_000;
+      const readBeyond = replacing(store, {
+        async *subscribe({ signal }) {
+          const events = await store.readStream('account-7');
+          yield { events, position: end, checkpoint: end, caughtUp: true };
+          for (; !signal.aborted; await pause(20, signal))
+            yield { events: [], position: beyond, checkpoint: end, caughtUp: true };
+        },
+      });
+      const first = start({ store: readBeyond });
+      await until(async () => (await progress())?.reached === beyond);
+      expect(await progress()).toMatchObject({ position: end });
+      await first.stop();
+      start({ holder: 'two', store: replacing(store, { subscribe: ({ signal }) => untilEnd(signal) }) });
+      await until(async () => (await progress())?.reached === end);
     });
 
     test('that are gone are made again by the next event of their account', async () => {

@@ -11,7 +11,7 @@ import { until } from '../support/waiting.ts';
 const PROBE = join(import.meta.dirname, '../support/reading/probe.ts');
 /** The number of rounds. Sources that timers run now and then ran in one round, not in each. */
 const ROUNDS = 4;
-const THREADS = 2;
+const THREADS = 3;
 
 /** Starts a service with these roles whose threads report which sources ran. */
 async function start(...roles: readonly string[]) {

@@ -19,6 +19,8 @@ const LEASE_MS = 3_000;
 const BATCH_SIZE = 2_000;
 /** A batch that brings nothing is a heartbeat. The store yields one about every second, and more often after other events. */
 const HEARTBEATS_EVERY_MS = 500;
+/** How often it is written how far the log was read, while others record and no checkpoint moves. */
+const REACHES_EVERY_MS = 100;
 
 export interface AccountsFollowerOptions {
   readonly store: EventStore;
@@ -82,9 +84,10 @@ class RowsWriter {
   async write(batch: SubscriptionBatch): Promise<'next' | Restart> {
     const arrivedAtMs = world.steadyMs();
     const { tables, store, log } = this.#options;
-    const { events, checkpoint } = batch;
+    const { events, checkpoint, position } = batch;
     const isIdle = events.length === 0 && checkpoint <= this.#progress.position;
-    if (isIdle && arrivedAtMs - this.#writtenAtMs < HEARTBEATS_EVERY_MS) return 'next';
+    const everyMs = position > this.#progress.reached ? REACHES_EVERY_MS : HEARTBEATS_EVERY_MS;
+    if (isIdle && arrivedAtMs - this.#writtenAtMs < everyMs) return 'next';
     if (events.some((event) => skippedBy(event) !== undefined)) this.#skipped = await readSkipped(store);
     const changed = changedBy(events);
     const place = { store, tables, skipped: this.#skipped };
@@ -93,6 +96,7 @@ class RowsWriter {
     const progress: ProgressRow = {
       ...this.#progress,
       position: Math.max(this.#progress.position, checkpoint),
+      reached: Math.max(this.#progress.reached, position),
       anchor: anchor === undefined ? this.#progress.anchor : JSON.stringify(anchor),
       complete_at: (await this.#completeAt(batch, arrivedAtMs)) ?? this.#progress.complete_at,
     };

@@ -12,7 +12,9 @@ const NAME = 'accounts';
 const ROWS_A_COMMIT = 500;
 const LATER_READ = 100;
 /** The progress of rows that are being removed. They belong to no store, and nobody is served by them. */
-const EMPTYING: ProgressRow = { name: NAME, store_id: '', position: 0, anchor: null, complete_at: null };
+const EMPTYING: ProgressRow = {
+  ...{ name: NAME, store_id: '', position: 0, reached: 0, anchor: null, complete_at: null },
+};
 
 export async function readProgress(tables: Pick<Tables, 'get'>): Promise<ProgressRow | undefined> {
   const [progress] = await tables.get(PROGRESS, [NAME]);
@@ -57,7 +59,14 @@ export async function beginRows({ store, tables, clock, log }: RowsBeginning): P
   for (;;) {
     const found = await readProgress(tables);
     const mismatch = found && (await mismatchOf(madeFrom(found), { store, storeId }));
-    if (found !== undefined && mismatch === undefined) return found;
+    if (found !== undefined && mismatch === undefined) {
+      if (found.reached === found.position) return found;
+      // If the log was restored, it may have other events after the checkpoint.
+      const begun = { ...found, reached: found.position };
+      const [isBegun] = await tables.write([put(PROGRESS, begun, { as: found })]);
+      if (isBegun === true) return begun;
+      continue;
+    }
     if (mismatch !== undefined && found?.store_id !== EMPTYING.store_id)
       log.warn(
         { reason: mismatch },

@@ -25,7 +25,7 @@ export type ReachedRows = (place: {
  */
 export async function readReached(tables: RowReads, accountIds: readonly number[]): Promise<ReachedRows> {
   // The progress is read first and written last, so the rows have at least everything up to it.
-  const reached = (await readProgress(tables))?.position ?? 0;
+  const reached = (await readProgress(tables))?.reached ?? 0;
   const accounts = await tables.get(ACCOUNTS, accountIds, ['id', 'position', 'unreadable']);
   const keys = await tables.find(KEYS, {
     ...{ index: 'by_account', equals: { account_id: accountIds }, limit: MAX_KEYS },

@@ -32,7 +32,7 @@ export const KEYS = tablePlan({
   },
   indexes: {
     ...{ by_account: ['account_id'], by_master_key: ['master_key'] },
-    ...{ by_webhook: ['webhook', 'account_id'], by_disabled: ['disabled_at'] },
+    ...{ by_webhook: ['webhook', 'account_id'], by_disabled: ['disabled_at'], by_position: ['position'] },
   },
 });
 
@@ -48,13 +48,17 @@ export const MEMBERS = tablePlan({
 });
 
 /**
- * One row: the position up to which the rows have every event, and the moment, by the clock of the tables, up to which they
- * have everything that was recorded.
+ * One row: the checkpoint, and the moment, by the clock of the tables, up to which the rows have everything that was recorded.
+ * `reached` is at least the checkpoint: the rows have every event up to it, but it may be the position of a record that reads
+ * don't show, so nothing continues from it.
  */
 export const PROGRESS = tablePlan({
   name: 'accounts_progress',
   key: 'name',
-  columns: { name: 'text', store_id: 'text', position: 'integer', anchor: 'text?', complete_at: 'time?' },
+  columns: {
+    ...{ name: 'text', store_id: 'text', position: 'integer', reached: 'integer' },
+    ...{ anchor: 'text?', complete_at: 'time?' },
+  },
   indexes: {},
 });
 

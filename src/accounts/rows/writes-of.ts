@@ -8,6 +8,7 @@ import { put, type Tables, type Write } from '../../tables/tables.ts';
 import { readAccountEvent } from '../read-account-event.ts';
 import { type FoldedAccount, foldAccount, hiddenAccount } from './fold-account.ts';
 import { accountRow, keyRow, memberRows } from './rows-of.ts';
+import { everyKey } from './stored-account.ts';
 import { ACCOUNTS, KEYS, type KeyRow, MEMBERS, memberId } from './tables.ts';
 
 /** The streams that decide about accounts: their own, those with the settings by which a server hides their events, and skips. */
@@ -18,7 +19,6 @@ export const ACCOUNT_HISTORY: readonly string[] = [
 ];
 
 const ACCOUNT_STREAM = new RegExp(`^${ACCOUNT_STREAMS}(0|[1-9][0-9]*)$`);
-const MAX_KEYS = 10_000;
 
 /** An account that events change, and the events of its stream. */
 export interface ChangedAccount {
@@ -161,7 +161,7 @@ async function keyRowsOf(
   const rows = [...folded.keys.values()].map((key) => keyRow(folded, key, position));
   if (unreadable === undefined) return rows;
   // The stream may no longer show the events of some keys.
-  const known = await tables.find(KEYS, { index: 'by_account', equals: { account_id: id }, limit: MAX_KEYS });
+  const known = await Array.fromAsync(everyKey(tables, id));
   const lost = known.filter(({ prefix }) => !folded.keys.has(prefix));
   const closed = { position, unreadable: unreadable.reason, webhook: null, disabled_at: null };
   return [...rows, ...lost.map((row) => ({ ...row, ...closed }))];

@@ -33,7 +33,7 @@ interface Started {
 interface DispatcherOptions extends AttemptTerms {
   readonly queue: Pick<DeliveryQueue, 'changed' | 'enqueue' | 'heads' | 'lease' | 'report' | 'change'>;
   /** The rows of accounts. */
-  readonly rows: Pick<Tables, 'get' | 'changed'>;
+  readonly rows: Pick<Tables, 'get' | 'find' | 'changed'>;
   readonly appendHealthEvent: AppendHealthEvent;
   /** The longest time that an attempt may have to wait. */
   readonly longestWaitMs: number;
@@ -64,7 +64,7 @@ export class Dispatcher {
   /** The part of it after which a report is made. */
   readonly #unreported = new Set<Promise<unknown>>();
   readonly #listener = { notify: (): void => this.#wake() };
-  readonly #ofRows = { notify: (): void => void (this.#lanes.changed() && this.#wake()) };
+  readonly #ofRows = { notify: (): void => void this.#beforeStop(this.#rowsChanged()) };
   #started = false;
   #working: Promise<void> | undefined;
   #notified = false;
@@ -126,6 +126,10 @@ export class Dispatcher {
     await Promise.all(this.#unreported);
     await this.#reports.close();
     await Promise.all(this.#deliveries);
+  }
+
+  async #rowsChanged(): Promise<void> {
+    if (await this.#lanes.changed().catch(this.#fail)) this.#wake();
   }
 
   #wake(): void {

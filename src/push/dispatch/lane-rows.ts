@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { keyIneligibleReason } from '../../../projections/deliveries.ts';
 import { readKeys, type StoredKey } from '../../accounts/rows/stored-account.ts';
+import { KEYS } from '../../accounts/rows/tables.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isUnavailable, reasonOf } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
@@ -17,6 +18,8 @@ const MAX_REMEMBERED = 100_000;
 const MAX_READ = 250;
 /** A lane is read again after this time, for what a notification or an attempt has not shown. */
 const REMEMBERED_MS = 5_000;
+/** Changed keys in one look. If there are more, every lane that is not open is read again. */
+const MAX_CHANGED = 1_000;
 /** How long a lane rests whose key could not be read. */
 const REST_MS = 1_000;
 
@@ -46,7 +49,7 @@ interface Remembered {
 
 interface LaneRowsOptions {
   /** The rows of accounts. */
-  readonly rows: Pick<Tables, 'get'>;
+  readonly rows: Pick<Tables, 'get' | 'find'>;
   readonly queue: Pick<DeliveryQueue, 'change'>;
   readonly environment: Environment;
   readonly clock: Clock;
@@ -62,6 +65,8 @@ export class LaneRows {
   readonly #states = new LRUCache<string, Remembered>({ max: MAX_REMEMBERED });
   /** The remembered lanes that are not open. */
   readonly #shut = new Set<string>();
+  /** The position of the newest change of a key that was looked at. */
+  #seen: Position | undefined;
 
   constructor(options: LaneRowsOptions) {
     this.#options = options;
@@ -121,17 +126,43 @@ export class LaneRows {
     }
   }
 
-  /** Treats the lane as closed until the rows have changed. */
+  /** Treats the lane as closed until the row of its key has changed. */
   close(prefix: string): void {
     this.#remember(prefix, { kind: 'closed', opensAtMs: undefined });
   }
 
-  /** Forgets the lanes that are not open, since the rows have changed. Returns whether there were any. */
-  changed(): boolean {
-    const had = this.#shut.size > 0;
-    for (const prefix of this.#shut) this.#states.delete(prefix);
-    this.#shut.clear();
-    return had;
+  /**
+   * Looks for keys that have changed, since some rows have, and forgets the lanes of these that are not open. Returns whether there
+   * were any. While the store is unavailable it finds none: lanes are read again after a while in any case.
+   */
+  async changed(): Promise<boolean> {
+    if (this.#shut.size === 0) return false;
+    try {
+      const changed = await this.#changedKeys();
+      const forgotten = [...(changed ?? this.#shut)].filter((prefix) => this.#shut.delete(prefix));
+      for (const prefix of forgotten) this.#states.delete(prefix);
+      return forgotten.length > 0;
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      return false;
+    }
+  }
+
+  /** Returns the keys whose rows have changed since the last look; `undefined` at the first look, and if there are many. */
+  async #changedKeys(): Promise<string[] | undefined> {
+    const { rows } = this.#options;
+    const since = this.#seen;
+    const newest = {
+      index: 'by_position',
+      descending: true,
+      limit: since === undefined ? 1 : MAX_CHANGED,
+    } as const;
+    const range = { from: (since ?? 0) + 1 };
+    const found = await rows.find(KEYS, { ...newest, range, columns: ['prefix', 'position'] });
+    this.#seen = found[0]?.position ?? since ?? 0;
+    return since === undefined || found.length === MAX_CHANGED
+      ? undefined
+      : found.map(({ prefix }) => prefix);
   }
 
   async #read(prefixes: readonly string[]): Promise<Map<string, StoredKey>> {

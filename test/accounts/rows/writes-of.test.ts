@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ACCOUNTS_STORE } from '../../../src/accounts/rows/tables.ts';
+import { ACCOUNTS_STORE, KEYS } from '../../../src/accounts/rows/tables.ts';
 import { changedBy, writesOf } from '../../../src/accounts/rows/writes-of.ts';
 import { newEvent } from '../../../src/event-store/new-event.ts';
 import type { RecordedEvent } from '../../../src/event-store/recorded-event.ts';
 import { NONE_SKIPPED } from '../../../src/event-store/skipped-events.ts';
+import { put } from '../../../src/tables/tables.ts';
 import { accountLogs } from '../../support/accounts/account-logs.ts';
 import { AccountModel, type ModelEvent } from '../../support/accounts/account-model.ts';
 import { allRows, rowsDiffer } from '../../support/accounts/rows-agree.ts';
@@ -38,12 +39,12 @@ async function applied(events: readonly ModelEvent[], ends: readonly number[], t
 
 const splits = fc.array(fc.nat(250), { maxLength: 12 });
 
-test('rows agree with the directory, however the log is cut into batches', async () => {
+test('rows agree with the model, however the log is cut into batches', async () => {
   await fc.assert(
     fc.asyncProperty(accountLogs, splits, async (events, ends) => {
-      const directory = new AccountModel();
-      for (const event of events) directory.apply(event);
-      expect([...rowsDiffer(await applied(events, ends), directory)]).toEqual([]);
+      const model = new AccountModel();
+      for (const event of events) model.apply(event);
+      expect([...rowsDiffer(await applied(events, ends), model)]).toEqual([]);
     }),
     { numRuns: 60 },
   );
@@ -57,4 +58,20 @@ test('rows that are made a second time stay as they are, and so do the rows of a
     }),
     { numRuns: 20 },
   );
+});
+
+test('an account that cannot be read closes all of its keys, also many that its stream no longer shows', async () => {
+  const tables = new MemoryStores().open(ACCOUNTS_STORE, new FakeClock());
+  const issued = { account_id: 7, settings: '{}', access: '{}', unreadable: null, webhook: 'active' };
+  const none = { ended_at: null, ended_reason: null, enabled_at: null, master_key: null, disabled_at: null };
+  const keys = Array.from({ length: 10_001 }, (_, index) => ({
+    ...{ ...issued, ...none },
+    ...{ prefix: `k${String(index).padStart(9, '0')}`, position: 1 },
+  }));
+  await tables.write(keys.map((row) => put(KEYS, row)));
+  const unknown = { type: 'Foo', data: {}, metadata: {}, id: 'x', recordedAtMs: 0 };
+  const event = { ...unknown, stream: 'account-7', revision: 0, position: 2 } as RecordedEvent;
+  const place = { store: { readStreams: async () => [] }, tables, skipped: NONE_SKIPPED };
+  await tables.write((await writesOf(changedBy([event]), place)).writes);
+  expect(await tables.count(KEYS, { index: 'by_webhook' }, 20_000)).toBe(0);
 });

@@ -57,7 +57,7 @@ describe('--wait', () => {
         const rows = {
           name: 'accounts',
           store_id: 's',
-          position,
+          ...{ position, reached: position },
           anchor: null,
           complete_at: 0,
         };

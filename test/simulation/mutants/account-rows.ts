@@ -16,7 +16,7 @@ export const ACCOUNT_ROWS: readonly Mutant[] = [
   {
     name: 'a heartbeat of the accounts that is lost',
     file: 'src/accounts/rows/follower.ts',
-    from: 'if (isIdle && arrivedAtMs - this.#writtenAtMs < HEARTBEATS_EVERY_MS)',
+    from: 'if (isIdle && arrivedAtMs - this.#writtenAtMs < everyMs)',
     to: 'if (events.length === 0)',
   },
   {

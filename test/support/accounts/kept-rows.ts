@@ -29,7 +29,8 @@ export class KeptRows {
     for await (const { events, position } of readToEnd(this.#store, { prefixes: ACCOUNT_HISTORY, after })) {
       const place = { store: this.#store, tables: this.tables, skipped: await readSkipped(this.#store) };
       const { writes } = await writesOf(changedBy(events), place);
-      const progress = { name: 'accounts', store_id: 'test', position, anchor: null, complete_at: 0 };
+      const upTo = { position, reached: position, anchor: null };
+      const progress = { name: 'accounts', store_id: 'test', ...upTo, complete_at: 0 };
       await this.#writing.write([...writes, put(PROGRESS, progress)]);
     }
   }
