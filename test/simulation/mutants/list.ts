@@ -222,7 +222,7 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'return { accountId, position: firstPosition(event) + 40 };',
   },
   {
-    name: 'a wait that ends before all processes have applied',
+    name: 'a wait that ends before the rows have what was recorded',
     file: 'src/operator/serve/wait-applied.ts',
     from: "if (behind.length === 0) return 'applied';",
     to: "return 'applied';",
