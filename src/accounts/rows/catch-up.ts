@@ -35,9 +35,9 @@ async function reached(end: number, options: CatchUpOptions): Promise<void> {
   let before: number | undefined;
   for (let stillMs = 0; stillMs < MAX_STILL_MS; stillMs += LOOKS_EVERY_MS) {
     const progress = await readProgress(tables);
-    if (progress !== undefined && progress.position >= end && (await isAtEnd(progress, options))) return;
-    if (progress?.position !== before) stillMs = 0;
-    before = progress?.position;
+    if (progress !== undefined && progress.reached >= end && (await isAtEnd(progress, options))) return;
+    if (progress?.reached !== before) stillMs = 0;
+    before = progress?.reached;
     onProgress?.(`applying account events: at position ${before ?? 0} of ${end}`);
     await world.sleep(LOOKS_EVERY_MS);
   }

@@ -73,7 +73,7 @@ async function behindOf(
   processes: readonly LiveProcess[],
   { view, accounts, position }: Pick<WaitOptions, 'view' | 'accounts' | 'position'>,
 ): Promise<Behind[]> {
-  const accountsAt = (await readProgress(accounts))?.position;
+  const accountsAt = (await readProgress(accounts))?.reached;
   const all: Behind[] = [{ name: 'the rows of accounts', position: accountsAt }];
   if (processes.some(({ roles }) => roles.includes('projector'))) {
     all.push({ name: 'the projector', position: (await view.checkpoint())?.position });

@@ -20,7 +20,7 @@ function stores() {
   const coordination = fileCoordination(join(folder, 'control.db'), machine);
   const view = viewInFolder(folder, clock);
   let reached = POSITION;
-  const accounts = { get: async () => [{ position: reached }] } as never;
+  const accounts = { get: async () => [{ reached }] } as never;
   const reach = (position: number): void => {
     reached = position;
   };

@@ -27,7 +27,7 @@ export async function allRows(tables: Pick<Tables, 'find'>): Promise<AllRows> {
   return { accounts, keys: await tables.find(KEYS, ALL), members: await tables.find(MEMBERS, ALL) };
 }
 
-/** Yields what the rows have otherwise than a directory that was folded from the same events. */
+/** Yields what the rows have otherwise than a model that was folded from the same events. */
 export function* rowsDiffer(rows: AllRows, directory: AccountModel): Generator<string, void> {
   const ids = new Set(rows.accounts.map(({ id }) => id));
   for (const { id } of directory.accounts()) if (!ids.has(id)) yield `account ${id} has no row`;

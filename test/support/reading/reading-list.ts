@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { blocksOf, ROOT, readDocument } from '../documents.ts';
 
 /**
- * Files that a path runs through but is not about: tools, the process and its listener, the adapters behind the ports, and
- * spans, which are made only where there is a collector.
+ * Files that a path runs through but is not about: tools, the process and its listener, the adapters behind the ports,
+ * encryption, and spans, which are made only where there is a collector.
  */
 const BENEATH =
-  /^src\/(?:(?:base|tables|domain\/values|pull\/server|service|engines|push\/log|operator\/cli)\/|.*-spans\.ts$)/;
+  /^src\/(?:(?:base|tables|domain\/values|pull\/server|service|engines|push\/log|operator\/cli)\/|.*(?:-spans|\/master-key)\.ts$)/;
 
 /** Returns the files that docs/reading-lists.md names below this heading, in the order in which to read them. */
 export function readingList(heading: string): string[] {
