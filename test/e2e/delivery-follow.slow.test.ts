@@ -1,14 +1,18 @@
 import { expect, it } from 'vitest';
+import { opened, profileSet } from '../support/accounts/account-samples.ts';
 import { newDelivery } from '../support/deliveries/deliveries.ts';
 import { onServers } from '../support/engines/test-engines.ts';
 import { commandLine } from '../support/service/command-line.ts';
 import { startFuel } from '../support/service/commands.ts';
 import { until } from '../support/waiting.ts';
 
+const ENABLED = { type: 'IntegrationEnabled', data: { account_id: 7 } } as const;
+
 it.skipIf(onServers)(
   'fuel delivery list --follow prints what is new and what has changed, until it is interrupted',
   async () => {
-    const { withEngines } = commandLine();
+    const { withEngines, account } = commandLine();
+    await account(opened(), ENABLED, profileSet('2026-01-01T00:00:00.000Z', null));
     await withEngines((engines) => engines.queue().enqueue([newDelivery(1), newDelivery(2)]));
     const args = ['delivery', 'list', '--transaction', '1', '--follow', '--json'];
     const following = startFuel(args, { dataDir: process.env.FUEL_DATA_DIR ?? '' });
