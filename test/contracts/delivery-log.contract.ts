@@ -254,7 +254,6 @@ export function deliveryLogContract(open: () => Promise<QueueUnderTest>): void {
       (closed) => closed.change({ kind: 'erase', transactionId: 1 }, 1_000),
       (closed) => closed.change({ kind: 'redact', transactionId: 1 }, 1_000),
       (closed) => closed.redeliver(one, { force: true, dueAtMs: 1_000 }),
-      (closed) => closed.releaseHeld(1_000),
       (closed) => closed.pendingLanes(),
       (closed) => closed.countIn([one.prefix], { nowMs: 1_000, limit: 1 }),
       (closed) => closed.change({ kind: 'purge', retentionMs: 1, limit: 1 }, 1_000),

@@ -80,21 +80,6 @@ function isAffected({ position, cycle }: DeliveryRow, change: OpenChange): boole
   return position < before && (redelivered === undefined || redelivered === cycle > 1);
 }
 
-/** Implements `DeliveryQueue.releaseHeld`. */
-export async function releaseHeld(tables: Tables, nowMs: number): Promise<number> {
-  let count = 0;
-  const held = { index: 'by_state', equals: { sought_state: 'held' } } as const;
-  for await (const block of blocksOf(tables, held)) {
-    const which = { table: DELIVERIES, keys: keysOf(block) };
-    const due = { state: 'pending', sought_state: null, due_at: nowMs };
-    const changed = await changeEach<DeliveryRow>(tables, which, ({ state }) =>
-      state === 'held' ? due : undefined,
-    );
-    count += changed.length;
-  }
-  return count;
-}
-
 /** Changes the records of a transaction's deliveries, and removes the receivers' words, which may repeat the record. */
 async function rewriteRecords(
   tables: Tables,

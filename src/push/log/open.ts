@@ -3,7 +3,7 @@ import { SerialWork } from '../../base/serial-work.ts';
 
 import type { Tables } from '../../tables/tables.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
-import { applyChange, redeliver, releaseHeld } from './apply-change.ts';
+import { applyChange, redeliver } from './apply-change.ts';
 import { laneHeads, leaseChosen, readHeads } from './claim.ts';
 import { DueFloor } from './due-floor.ts';
 import { storeNew } from './enqueue.ts';
@@ -56,11 +56,6 @@ export function openDeliveryLog(tables: Tables, clock: Clock): DeliveryQueue {
       return health;
     },
     change: (change, nowMs) => applyChange(tables, change, nowMs),
-    async releaseHeld(nowMs) {
-      const count = await releaseHeld(tables, nowMs);
-      if (count > 0) floor.madeDue([nowMs]);
-      return count;
-    },
     async redeliver(delivery, options) {
       const answer = await redeliver(tables, delivery, options);
       if (answer === 'due') floor.madeDue([options.dueAtMs]);

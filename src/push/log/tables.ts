@@ -186,7 +186,6 @@ export function attemptsOf({ attempts }: Pick<StoredRow, 'attempts'>): Attempt[]
 
 /** Reads the state. A state that this version does not know must not be taken for another. */
 export function stateOf({ state }: Pick<DeliveryRow, 'state'>): DeliveryState {
-  if (state === 'held') return 'pending'; // by an earlier version, until `releaseHeld`
   const known = DELIVERY_STATES.find((each) => each === state);
   if (known === undefined) throw new Error(`a delivery is stored in the unknown state ${state}`);
   return known;

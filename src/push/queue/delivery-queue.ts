@@ -183,8 +183,6 @@ export interface DeliveryQueue {
     delivery: OwedKey,
     options: { readonly force: boolean; readonly dueAtMs: number },
   ): Promise<'due' | 'not known' | 'withdrawn' | 'delivered' | 'pending'>;
-  /** Makes the deliveries due that an earlier version of this program has stored as held. Returns how many there were. */
-  releaseHeld(nowMs: number): Promise<number>;
   /** The name of the log: a random UUID. */
   logId(): Promise<{ readonly id: string; readonly startedAtMs: number }>;
   find(id: string): Promise<Delivery | undefined>;

@@ -43,8 +43,6 @@ export const webhooks: Job<undefined> = async (run) => {
     // Once before a clock that jumps can have recorded anything.
     const agesNow = () => timeForAges(store, systemClock);
     await retryWhileUnavailable(agesNow, { log, signal: until, component: 'webhooks' });
-    const release = () => queue.releaseHeld(systemClock.now());
-    await retryWhileUnavailable(release, { log, signal: until, component: 'webhooks' });
     dispatcher.start();
     const kept = { retentionMs: retentionMs(config), signal: until };
     startRetention({ ...kept, store, queue, clock: systemClock, log });
