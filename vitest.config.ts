@@ -35,25 +35,37 @@ const DOUBLES = fileURLToPath(new URL('test/support/engines/double-engines.ts', 
 /** The projects, one for each script in package.json. The environment says how long the endless ones run. */
 export const projects: readonly Project[] = [
   {
-    ...{ name: 'quick', include: ['test/**/*.test.ts'], exclude: NOT_QUICK },
-    ...{ globalSetup: [], maxWorkers: 4 }, // without MongoDB; some wait more than they work
+    name: 'quick',
+    include: ['test/**/*.test.ts'],
+    exclude: NOT_QUICK,
+    globalSetup: [],
+    maxWorkers: 4, // without MongoDB; some wait more than they work
   },
   { name: 'all', include: ['test/**/*.test.ts'], exclude: OWN_SCRIPT, maxWorkers: 3 },
   {
-    ...{ name: 'engines', include: ['test/{e2e,e2e-long}/**/*.test.ts'], maxWorkers: 1 },
+    name: 'engines',
+    include: ['test/{e2e,e2e-long}/**/*.test.ts'],
+    maxWorkers: 1,
     // The servers are those of the named program, or else doubles of EventStoreDB and one MongoDB.
     env: { FUEL_TEST_ENGINES: env.FUEL_TEST_ENGINES || DOUBLES },
   },
   {
-    ...{ name: 'crash', include: ['test/crash/**/*.test.ts'], maxWorkers: 1 },
+    name: 'crash',
+    include: ['test/crash/**/*.test.ts'],
+    maxWorkers: 1,
     env: { FUEL_CRASH_SECONDS: env.FUEL_CRASH_SECONDS ?? '600' },
   },
   {
-    ...{ name: 'disks', include: ['test/disks/**/*.test.ts'], maxWorkers: 2 },
+    name: 'disks',
+    include: ['test/disks/**/*.test.ts'],
+    maxWorkers: 2,
     env: { FUEL_DISKS_SECONDS: env.FUEL_DISKS_SECONDS ?? '1800' },
   },
   {
-    ...{ name: 'fuzz', include: ['test/fuzz/**/*.test.ts'], maxWorkers: 2, execArgv: ['--expose-gc'] },
+    name: 'fuzz',
+    include: ['test/fuzz/**/*.test.ts'],
+    maxWorkers: 2,
+    execArgv: ['--expose-gc'],
     env: { FUEL_FUZZ_SECONDS: env.FUEL_FUZZ_CASES ? '0' : (env.FUEL_FUZZ_SECONDS ?? '200') },
   },
   { name: 'soak', include: ['test/soak/soak.test.ts'], maxWorkers: 1 },

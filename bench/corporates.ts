@@ -148,8 +148,12 @@ async function keepsLoopFree(view: TransactionsView): Promise<boolean> {
     let turnAtMs = performance.now();
     const reading = view
       .page({
-        ...{ accountId: ACCOUNTS.sparse, fromMs: toMs - DAYS_31_MS, toMs, limit: 50 },
-        ...{ references: { corporate_id: spread(CORPORATES) }, statuses: ['CONFIRMED', 'EXTERNAL'] },
+        accountId: ACCOUNTS.sparse,
+        fromMs: toMs - DAYS_31_MS,
+        toMs,
+        limit: 50,
+        references: { corporate_id: spread(CORPORATES) },
+        statuses: ['CONFIRMED', 'EXTERNAL'],
       })
       .finally(() => {
         isReading = false;

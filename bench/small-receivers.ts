@@ -29,7 +29,9 @@ const serial = (workMs: number): SmallReceiver => ({
 
 const workers = (count: number, workMs: number, more: Partial<SmallReceiver> = {}): SmallReceiver => ({
   name: `${count} at once, ${workMs} ms`,
-  ...{ workers: count, workMs, perSecond: (1000 * count) / workMs },
+  workers: count,
+  workMs,
+  perSecond: (1000 * count) / workMs,
   ...more,
 });
 

@@ -281,9 +281,7 @@ function circlesOf(place: (path: string) => string): string[] {
   return [...imported.keys()];
 }
 
-function isOurs(name: string): boolean {
-  return /^(?:src|projections|tools|examples)\//.test(name);
-}
+const isOurs = (name: string): boolean => /^(?:src|projections|tools|examples)\//.test(name);
 
 /** Returns the folder below `src`, or the top folder, or a deeper one if that is a layer. */
 function topOf(path: string): string {
@@ -294,10 +292,7 @@ function topOf(path: string): string {
 
 /** Returns `@scope/name` for `@scope/name/part`. */
 function packageOf(name: string): string {
-  return name
-    .split('/')
-    .slice(0, name.startsWith('@') ? 2 : 1)
-    .join('/');
+  return /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name;
 }
 
 function withoutComments(text: string): string {

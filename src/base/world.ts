@@ -30,7 +30,9 @@ export const world = {
   get clearInterval() {
     return clearInterval;
   },
-  ...{ setImmediate, sleep, nextTurn },
+  setImmediate,
+  sleep,
+  nextTurn,
   timeoutSignal: (ms: number): AbortSignal => AbortSignal.timeout(ms),
   /** The only one of its kind in this thread. */
   single<T>(Kind: new () => T): T {
@@ -38,7 +40,9 @@ export const world = {
     return singles.get(Kind) as T;
   },
   random: (): number => Math.random(),
-  ...{ randomBytes, randomInt, randomUUID },
+  randomBytes,
+  randomInt,
+  randomUUID,
   /** The process id and the name of the machine. */
   self: (): { readonly pid: number; readonly host: string } => ({ pid: process.pid, host: hostname() }),
   thread: (entry: URL, options: WorkerOptions): RunningThread => new Worker(entry, options),

@@ -113,7 +113,8 @@ export function accessOf(account: AccessTerms | undefined, nowMs: number): Acces
   if (profile.active)
     return { open: true, sinceMs: Math.max(sinceMs, profile.sinceMs), endsAtMs: profile.endsAtMs };
   return {
-    ...{ open: false, code: 'NO_ACTIVE_CHARGING_PROFILE' },
+    open: false,
+    code: 'NO_ACTIVE_CHARGING_PROFILE',
     sinceMs: Math.max(sinceMs, profile.sinceMs ?? sinceMs),
     opensAtMs: profile.startsAtMs,
   };

@@ -64,9 +64,14 @@ function requestSpans(
   };
   const children = steps.map(
     ({ name, ...step }, index): EndedSpan => ({
-      ...{ traceId, spanId: spanId(index + 1), parentId: root.spanId },
-      ...{ name, kind: 'internal', attributes: {} },
-      ...{ startedAtMs: atMs(step.startMs), endedAtMs: atMs(step.endMs) },
+      traceId,
+      spanId: spanId(index + 1),
+      parentId: root.spanId,
+      name,
+      kind: 'internal',
+      attributes: {},
+      startedAtMs: atMs(step.startMs),
+      endedAtMs: atMs(step.endMs),
     }),
   );
   return [server, ...children];

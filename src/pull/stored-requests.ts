@@ -7,14 +7,24 @@ const REQUESTS = tablePlan({
   name: 'requests',
   key: 'id',
   columns: {
-    ...{ id: 'text', prefix: 'text', at: 'time', address: 'text?', status: 'integer', code: 'text?' },
-    ...{ count: 'integer', rows: 'integer?' },
+    id: 'text',
+    prefix: 'text',
+    at: 'time',
+    address: 'text?',
+    status: 'integer',
+    code: 'text?',
+    count: 'integer',
+    rows: 'integer?',
     query: 'text?', // JSON
   },
   indexes: { by_key: ['prefix', 'at'], by_time: ['at'] },
 });
 export const REQUESTS_STORE: StorePlan = {
-  ...{ name: 'requests', version: 1, tables: [REQUESTS], durability: 'normal', withinMs: 10_000 },
+  name: 'requests',
+  version: 1,
+  tables: [REQUESTS],
+  durability: 'normal',
+  withinMs: 10_000,
 };
 const PAGE = 1_000;
 /** More ids than a process makes in a millisecond. */

@@ -48,7 +48,11 @@ export async function followEnds(options: EndsOptions): Promise<void> {
   const { store, coordination, holder, log, signal } = options;
   const follower = new Ends(options);
   await follow({
-    ...{ component: ENDS, store, streams: [ACCOUNT_STREAMS], log, signal },
+    component: ENDS,
+    store,
+    streams: [ACCOUNT_STREAMS],
+    log,
+    signal,
     lease: { coordination, lease: ENDS, holder, ttlMs: LEASE_MS },
     checkpoint: () => follower.begin(),
     async handle(batch, until) {

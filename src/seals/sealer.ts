@@ -45,7 +45,12 @@ export async function runSealer(options: SealerOptions): Promise<void> {
   const { store, coordination, holder, log, signal } = options;
   let sealer: Sealer | undefined;
   await follow({
-    ...{ component: 'sealer', store, streams: [], unparsed: true, log, signal },
+    component: 'sealer',
+    store,
+    streams: [],
+    unparsed: true,
+    log,
+    signal,
     lease: { coordination, lease: SEALER_LEASE, holder, ttlMs: LEASE_MS },
     async checkpoint() {
       sealer = new Sealer(options);
@@ -110,7 +115,10 @@ class Sealer {
     const { stream, revision } = last;
     const { size, root } = edge;
     const data = {
-      ...{ size, root, checkpoint: signer.sign(edge), last: { stream, revision } },
+      size,
+      root,
+      checkpoint: signer.sign(edge),
+      last: { stream, revision },
       edge: [...edge.roots],
       leaves: packPrints(
         leaves.filter(({ index }) => index >= this.#sealedSize).map((leaf) => printOf(leaf)),

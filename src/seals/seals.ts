@@ -63,7 +63,12 @@ export function sealOf(recorded: RecordedEvent): Seal | undefined {
   if (operation?.type !== 'LogSealed') return undefined;
   const { size, root, checkpoint: note, edge, last, leaves } = operation.data;
   return {
-    ...{ size, root, note, last, edge, recorded },
+    size,
+    root,
+    note,
+    last,
+    edge,
+    recorded,
     checkpoint: readCheckpoint(note),
     prints: () => unpackPrints(leaves),
   };

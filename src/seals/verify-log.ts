@@ -234,7 +234,8 @@ class Verification {
     this.#isCompared = true;
     if (this.#edge.root !== checkpoint.root)
       this.found({
-        ...{ kind: 'checkpoint', size: checkpoint.size },
+        kind: 'checkpoint',
+        size: checkpoint.size,
         reason: 'the log was different then, and its seals were replaced',
       });
   }

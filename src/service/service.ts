@@ -1,4 +1,5 @@
 import type Koa from 'koa';
+import type { RowsFreshness } from '../accounts/rows/freshness.ts';
 import { type Clock, steadyClock } from '../base/clock.ts';
 import type { Config } from '../base/config/config.ts';
 import type { Role } from '../base/config/settings.ts';
@@ -22,7 +23,7 @@ import { addDiskMetrics, addReadiness, createMetrics, type Metrics } from './ops
 import { createOpsServer, type Readiness } from './ops/ops-server.ts';
 import { readiness, readinessOf } from './ops/readiness.ts';
 import { ProcessReport } from './process-report.ts';
-import { startApi, type WrapListener } from './roles/api.ts';
+import { type RunningApi, startApi, type WrapListener } from './roles/api.ts';
 import { startAccounts } from './start-accounts.ts';
 import { running, StartedParts } from './started-parts.ts';
 import { assertNotMoved } from './stores/moved-store.ts';
@@ -209,15 +210,19 @@ async function startParts(
   startThread('accounts', { memory: ofBatches });
   const rows = await startAccounts({ config, engines, clock, parts, signal });
   const figures = {
-    ...{ store, coordination, view: engines.view(), subscriptions: engines.subscriptions() },
-    ...{ queue: engines.queue(), accounts: engines.accounts() },
-    ...{ environment: config.FUEL_ENVIRONMENT, clock, log },
+    store,
+    coordination,
+    view: engines.view(),
+    subscriptions: engines.subscriptions(),
+    queue: engines.queue(),
+    accounts: engines.accounts(),
+    environment: config.FUEL_ENVIRONMENT,
+    clock,
+    log,
     isBackedUp: engines.embedded.includes('store'),
   };
-  parts.add(
-    'figures',
-    running((stopping) => metrics.shared.run(figures, stopping)),
-  );
+  const runFigures = (stopping: AbortSignal) => metrics.shared.run(figures, stopping);
+  parts.add('figures', running(runFigures));
   parts.add('loop delay', watchLoopDelay(metrics.loopDelay, 'main'));
   if (has('projector')) startThread('projector', { memory: ofBatches });
   const known = { config, log, clock, holder, roles, startedAtMs, engines, metrics, disk };
@@ -228,20 +233,8 @@ async function startParts(
         memory: { youngMb: youngMb(engines, YOUNG_WEBHOOKS_MB), oldMb: OLD_WEBHOOKS_MB },
       })
     : undefined;
-  const answering = {
-    config,
-    engines,
-    accounts: engines.access(),
-    metrics,
-    log,
-    clock,
-    wrap: options.wrapApi,
-  };
   const api = has('api')
-    ? parts.add(
-        'API',
-        await startApi({ ...answering, availability: () => (rows.isFresh ? 'ready' : 'unavailable') }),
-      )
+    ? parts.add('API', await startAnswering(options, { engines, metrics, rows }))
     : undefined;
   let isStopping = false;
   parts.add('readiness', {
@@ -252,11 +245,38 @@ async function startParts(
   report.ready();
   operations.readiness = () =>
     readiness({
-      ...{ rows, isStopping, engines: health, disk, subscription: webhooks },
+      rows,
+      isStopping,
+      engines: health,
+      disk,
+      subscription: webhooks,
       writes: roles.some((role) => role !== 'api'),
     });
   log.info({ roles, api: api?.url, ops: operations.url, environment: config.FUEL_ENVIRONMENT }, 'listening');
   return api?.url;
+}
+
+interface Answering {
+  readonly engines: Engines;
+  readonly metrics: Metrics;
+  readonly rows: RowsFreshness;
+}
+
+/** Starts the role `api`, which answers while the rows of accounts are fresh. */
+function startAnswering(
+  { config, log, clock, wrapApi }: ServiceOptions,
+  { engines, metrics, rows }: Answering,
+): Promise<RunningApi> {
+  return startApi({
+    config,
+    engines,
+    accounts: engines.access(),
+    metrics,
+    log,
+    clock,
+    wrap: wrapApi,
+    availability: () => (rows.isFresh ? 'ready' : 'unavailable'),
+  });
 }
 
 /** This role waits for the mail server most of the time, so it needs no thread. */

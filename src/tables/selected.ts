@@ -45,7 +45,13 @@ export function selected(table: TablePlan, selection: AnySelection): Selected {
   const { after: place } = selection;
   const after = place && order.map((name) => placeIn(place, name));
   return {
-    ...{ index, equals, order, after, descending, from: range.from, to: range.to },
+    index,
+    equals,
+    order,
+    after,
+    descending,
+    from: range.from,
+    to: range.to,
     present: columns.filter((name) => isNullable(table, name)),
     isOneRun: order.length === 0 || equals.every(([, list]) => list.length === 1),
     isNone: equals.some(([, list]) => list.length === 0),

@@ -7,7 +7,9 @@ const range = (first: number, last: number) =>
 const STEERING = [
   ...range(0x00, 0x1f),
   ...range(0x7f, 0x9f),
-  ...['\u061c', '\u200e', '\u200f'],
+  '\u061c',
+  '\u200e',
+  '\u200f',
   ...range(0x202a, 0x202e),
   ...range(0x2066, 0x2069),
 ].filter((character) => character !== '\n');

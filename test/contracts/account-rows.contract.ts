@@ -17,7 +17,7 @@ import {
   profileSet,
   webhookSet,
 } from '../support/accounts/account-samples.ts';
-import { followingAccounts } from '../support/accounts/following-accounts.ts';
+import { cutAfter, followingAccounts } from '../support/accounts/following-accounts.ts';
 import { allRows, rowsDiffer } from '../support/accounts/rows-agree.ts';
 import type { EmptyStores } from '../support/engines/each-tables.ts';
 import { replacing } from '../support/interposed.ts';
@@ -27,18 +27,6 @@ const OPENED = [opened(), groupAdded(), corporateAdded(3), keyIssued(), webhookS
 const INVALID = { type: 'AccountRenamedTwice', data: { account_id: 7 } };
 const ENABLED = { type: 'IntegrationEnabled', data: { account_id: 7 } } as const;
 const unavailable = () => new FuelError('STORE_UNAVAILABLE', 'cut off');
-
-/** Tables whose next list of writes that puts an account ends after its first `done` writes, as on a server. */
-function cutAfter(tables: Tables, done: number): { readonly tables: Tables; readonly length: () => number } {
-  let length = 0;
-  const write: Tables['write'] = async (writes, options) => {
-    if (length > 0 || !writes.some(({ table }) => table === ACCOUNTS)) return tables.write(writes, options);
-    length = writes.length;
-    for (const each of writes.slice(0, done)) await tables.write([each]);
-    throw unavailable();
-  };
-  return { tables: replacing(tables, { write }), length: () => length };
-}
 
 /** A subscription that yields nothing. */
 // biome-ignore lint/correctness/useYield: there is nothing to yield
@@ -61,7 +49,9 @@ export function accountRowsContract(empty: () => EmptyStores): void {
       await agree();
       const key = (await readKeys(tables, [PREFIX, 'unknown'])).get(PREFIX);
       expect(key).toMatchObject({
-        ...{ accountId: 7, unreadable: null, access: { integration: { enabled: true } } },
+        accountId: 7,
+        unreadable: null,
+        access: { integration: { enabled: true } },
         ended: { position: offAt, reason: 'the key was switched off' },
       });
       await account(onKey('KeySwitchedOn'));

@@ -19,7 +19,8 @@ export function eventStoreChangesContract(opened: () => Promise<EventStore>): vo
       const after = await store.readStream('transaction-1');
       expect(after.map(nameOf)).toEqual(["a'", "b'"]);
       expect((await store.readStreams(['transaction-1', 'transaction-2'])).flat().map(nameOf)).toEqual([
-        ...["a'", "b'"],
+        "a'",
+        "b'",
         'c',
       ]);
       expect(after.map(({ type }) => type)).toEqual(before.map(({ type }) => type));

@@ -62,10 +62,10 @@ export function requestJournalContract(open: () => Promise<readonly [RequestJour
     test('is one row for the refused requests of a key, code, address and minute, which a later count replaces', async () => {
       const { journal, other } = await opened();
       const refused = (atMs: number, overrides: Partial<RequestRow> = {}) =>
-        requestRow(atMs, { ...{ status: 429, code: 'RATE_LIMITED', rows: null, query: null }, ...overrides });
+        requestRow(atMs, { status: 429, code: 'RATE_LIMITED', rows: null, query: null, ...overrides });
       const others = [
         refused(11, { address: '203.0.113.8' }),
-        refused(12, { ...{ status: 403, code: 'IP_NOT_ALLOWED' } }),
+        refused(12, { status: 403, code: 'IP_NOT_ALLOWED' }),
         refused(60_001),
       ];
       await journal.append([refused(10), ...others]);

@@ -10,9 +10,7 @@ import { until } from '../support/waiting.ts';
 import { allowed, rateWindowsContract } from './rate-windows.contract.ts';
 
 const ITEMS = tablePlan({ name: 'items', key: 'id', columns: { id: 'integer' }, indexes: {} });
-const PLAN: StorePlan = {
-  ...{ name: 'items', version: 2, tables: [ITEMS], durability: 'full', withinMs: 5_000 },
-};
+const PLAN: StorePlan = { name: 'items', version: 2, tables: [ITEMS], durability: 'full', withinMs: 5_000 };
 const UNAVAILABLE = { code: 'STORE_UNAVAILABLE' };
 const CLOSED = { code: 'STORE_CLOSED' };
 
@@ -115,7 +113,8 @@ export function tableServerContract<C extends ServerConnection>(server: TableSer
     test('of an older version get what is missing, and those of a newer one are refused', async () => {
       const connection = connected();
       await openTables({ ...PLAN, tables: [], version: 1 }, { connection }).find(ITEMS, {
-        ...{ index: 'key', limit: 1 },
+        index: 'key',
+        limit: 1,
       });
       expect(await insert(openTables(PLAN, { connection }))).toEqual([true]);
       for (let times = 0; times < 2; times++)

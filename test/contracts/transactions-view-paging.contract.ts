@@ -27,14 +27,21 @@ export function transactionsViewPagingContract(open: () => Promise<TransactionsV
     const samples = Array.from({ length: 60 }, (_, n): SampleRow => {
       const isAsked = n < 9 || n % 13 === 0;
       return {
-        ...{ id: n, accountId: 7, status: n % 3 === 0 ? 'EXTERNAL' : 'CONFIRMED', corporateGroupId: null },
-        ...{ createdAtMs: 1 + Math.floor(n / 4), corporateId: isAsked ? 1 + (n % 20) : 200 },
+        id: n,
+        accountId: 7,
+        status: n % 3 === 0 ? 'EXTERNAL' : 'CONFIRMED',
+        corporateGroupId: null,
+        createdAtMs: 1 + Math.floor(n / 4),
+        corporateId: isAsked ? 1 + (n % 20) : 200,
       };
     });
     const corporates = Array.from({ length: 120 }, (_, n) => n + 1);
     for (const limit of [1, 2, 5]) {
       const filter: Filter = {
-        ...{ fromMs: 1, toMs: 14, statuses: ['CONFIRMED', 'EXTERNAL'], limit },
+        fromMs: 1,
+        toMs: 14,
+        statuses: ['CONFIRMED', 'EXTERNAL'],
+        limit,
         references: { corporate_id: corporates, corporate_group_id: undefined },
       };
       await agreesWithModel({ ...opened, run: limit }, { samples, filter, steps: [] });

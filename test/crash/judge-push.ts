@@ -28,7 +28,12 @@ export function judgePush(stage: Stage, { workload, model, deliveries }: Parts):
   });
   const nowMs = Date.now();
   const judged: Judged = {
-    ...{ model, seen, nowMs, wellSinceMs: nowMs, wrongTimes: [], delaysMs: RETRY_DELAYS_MS },
+    model,
+    seen,
+    nowMs,
+    wellSinceMs: nowMs,
+    wrongTimes: [],
+    delaysMs: RETRY_DELAYS_MS,
     deliveries: new Map(entries.map((entry) => [entry.owed.id, entry])),
     retentionMs: RETENTION_MS,
     faultsAtMs: stage.kills.flatMap(timesOf),

@@ -18,9 +18,7 @@ import { copyOf, done, imported, preparedFolder, served } from './data-folder.ts
 vi.setConfig({ testTimeout: 1_200_000 });
 
 const TABLE = new URL('../../docs/operations/disks.md', import.meta.url);
-const FILES = [
-  ...['events', 'transactions', 'deliveries', 'subscriptions', 'control', 'accounts', 'requests'],
-];
+const FILES = ['events', 'transactions', 'deliveries', 'subscriptions', 'control', 'accounts', 'requests'];
 /** `older` is the same file in an older copy of the folder; `grown` is that copy's file after it has recorded more. */
 const DAMAGES: Readonly<Record<string, (path: string, older: string, grown: string) => void>> = {
   'begins with zeros': (path) => overwrite(path, 0, 100),

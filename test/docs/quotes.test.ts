@@ -6,7 +6,8 @@ import { errorCodes } from '../../src/base/errors.ts';
 import { showConfig, unknownSettings } from '../../src/engines/engines.ts';
 import { type RefusalCode, refusalAnswer, refusals } from '../../src/pull/answers.ts';
 import { readParameters } from '../../src/pull/parameters.ts';
-import type { DeliveryState, FailureKind } from '../../src/push/queue/delivery.ts';
+import type { ShownState } from '../../src/push/held.ts';
+import type { FailureKind } from '../../src/push/queue/delivery.ts';
 import { addDiskMetrics, addReadiness, createMetrics } from '../../src/service/ops/metrics.ts';
 import { documents, inlineCodeOf, readDocument, readOperations, sectionOf } from '../support/documents.ts';
 
@@ -19,11 +20,23 @@ const OPERATIONS = readOperations();
 
 // These are records, so that the compiler names a missing member.
 const KINDS: Record<FailureKind, true> = {
-  ...{ dns: true, forbidden: true, connect: true, tls: true },
-  ...{ timeout: true, protocol: true, status: true, cut: true, proxy: true, fault: true },
+  dns: true,
+  forbidden: true,
+  connect: true,
+  tls: true,
+  timeout: true,
+  protocol: true,
+  status: true,
+  cut: true,
+  proxy: true,
+  fault: true,
 };
-const STATES: Record<DeliveryState, true> = {
-  ...{ pending: true, held: true, delivered: true, failed: true, withdrawn: true },
+const STATES: Record<ShownState, true> = {
+  pending: true,
+  held: true,
+  delivered: true,
+  failed: true,
+  withdrawn: true,
 };
 
 describe('docs/guide/errors.md', () => {
@@ -148,9 +161,18 @@ function fieldTexts(): Set<string> {
     'from=x&to=y',
     'from=2026-09-02T00:00:00Z&to=2026-09-01T00:00:00Z',
     'from=2026-09-02T00:00:00Z&to=2026-12-01T00:00:00Z',
-    ...['corporate_group_id=x', 'corporate_id=x', `corporate_id=${ids}`, 'status=x'],
-    ...['limit=x', 'limit=0', 'limit=101', 'cursor=malformed', 'cursor=other'],
-    ...['x=1', 'limit=1&limit=1', 'limit='],
+    'corporate_group_id=x',
+    'corporate_id=x',
+    `corporate_id=${ids}`,
+    'status=x',
+    'limit=x',
+    'limit=0',
+    'limit=101',
+    'cursor=malformed',
+    'cursor=other',
+    'x=1',
+    'limit=1&limit=1',
+    'limit=',
   ].map((query, index) => (index < 4 ? query : `${range}&${query}`));
   const found = queries.flatMap((query) => {
     const reading = readParameters(query, (text) => (text === 'other' ? 'other filters' : 'malformed'));

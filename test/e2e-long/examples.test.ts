@@ -90,13 +90,19 @@ describe.skipIf(onServers)('a month of both channels, with the examples killed a
     const [pulledFile, pushedFile] = [join(cwd, 'pulled.db'), join(cwd, 'pushed.db')];
     const receiver = () =>
       new ExampleProcess('receiver/receiver.ts', {
-        ...{ WEBHOOK_SECRET: issued.webhookSecret ?? '', TLS_CERT: certFile, TLS_KEY: keyFile },
-        ...{ PORT: `${port}`, DATABASE: pushedFile },
+        WEBHOOK_SECRET: issued.webhookSecret ?? '',
+        TLS_CERT: certFile,
+        TLS_KEY: keyFile,
+        PORT: `${port}`,
+        DATABASE: pushedFile,
       });
     const syncClient = (file: string, fromMs = startMs) =>
       new ExampleProcess('sync-client/sync-client.ts', {
-        ...{ BASE_URL: service.url, API_KEY: issued.key, FROM: new Date(fromMs).toISOString() },
-        ...{ NODE_EXTRA_CA_CERTS: join(service.dataDir, 'tls-cert.pem'), DATABASE: file },
+        BASE_URL: service.url,
+        API_KEY: issued.key,
+        FROM: new Date(fromMs).toISOString(),
+        NODE_EXTRA_CA_CERTS: join(service.dataDir, 'tls-cert.pem'),
+        DATABASE: file,
         OVERLAP_DAYS: `${DAYS + 1}`, // the whole range, each time
       });
 
@@ -200,7 +206,11 @@ async function issueLongAgo({ operator }: ServiceProcess, url: string, atMs: num
     const writer = { store: engines.store(), clock, author: { actor: 'test', command: 'test' } };
     await changeAccount(writer, ACCOUNT, openForUse(ACCOUNT));
     return issueKey(writer, {
-      ...{ accountId: ACCOUNT, environment: 'staging', label: null, allowList: [], rateLimit: 100_000 },
+      accountId: ACCOUNT,
+      environment: 'staging',
+      label: null,
+      allowList: [],
+      rateLimit: 100_000,
       driverMobile: true,
       webhook: webhookOptions(operator.config, url),
     });

@@ -83,7 +83,10 @@ describe('fuel serve', () => {
     const name = '𝐍'.repeat(1_000);
     const named = { id: 1, name };
     const large = {
-      ...{ corporate: named, corporate_group: named, driver: named, station: { ...named, provider: named } },
+      corporate: named,
+      corporate_group: named,
+      driver: named,
+      station: { ...named, provider: named },
       fuel: { type: named, liters: '1.00', price_per_liter: '1.00', amount: '1.00' },
       vehicle: {
         ...{

@@ -60,7 +60,9 @@ describe.each(TABLES)(
           expect((await service.fuel(['verify', '--json'], { env })).code).toBe(0);
           expect(receiver.deliveriesTo(path).size).toBe(3);
           expect(await copy()).toMatchObject({
-            ...{ code: 0, json, stderr: expect.stringContaining('copied before') },
+            code: 0,
+            json,
+            stderr: expect.stringContaining('copied before'),
           });
           expect(await service.stop()).toBe(0);
         } finally {

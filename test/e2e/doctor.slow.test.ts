@@ -9,9 +9,22 @@ import { closedPort } from '../support/tcp-server.ts';
 import { confirmed, importEvents, openAccount } from '../support/transactions/e2e-samples.ts';
 
 const CHECKS = [
-  ...['configuration', 'data-directory', 'disk-space', 'certificate', 'mail-server'],
-  ...['store', 'proof', 'master-keys', 'parked-events', 'consumers', 'lag', 'former-views'],
-  ...['contacts', 'webhooks', 'overdue', 'accounts'],
+  'configuration',
+  'data-directory',
+  'disk-space',
+  'certificate',
+  'mail-server',
+  'store',
+  'proof',
+  'master-keys',
+  'parked-events',
+  'consumers',
+  'lag',
+  'former-views',
+  'contacts',
+  'webhooks',
+  'overdue',
+  'accounts',
 ];
 
 const CHECK_OF: Readonly<Record<string, string>> = { EVENTSTORE_URL: 'event-store', MONGODB_URL: 'mongodb' };

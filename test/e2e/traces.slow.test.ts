@@ -35,7 +35,9 @@ test('a delivery with a retry is one trace, with what delivery show says of its 
   const [{ id }] = await push.list('--key', prefix);
   const shown = await push.show(id);
   expect(root).toMatchObject({
-    ...{ traceId: traceIdOf(id), parentId: '', name: `deliver ${shown.type}` },
+    traceId: traceIdOf(id),
+    parentId: '',
+    name: `deliver ${shown.type}`,
     attributes: { 'fuel.delivery.state': 'delivered', 'fuel.delivery.attempts': shown.attempts.length },
   });
   expect(root?.links).toHaveLength(1);
@@ -43,7 +45,8 @@ test('a delivery with a retry is one trace, with what delivery show says of its 
   expect(spans).toHaveLength(shown.attempts.length);
   for (const [index, attempt] of shown.attempts.entries()) {
     expect(spans[index]).toMatchObject({
-      ...{ parentId: root?.spanId, isError: attempt.status !== 200 },
+      parentId: root?.spanId,
+      isError: attempt.status !== 200,
       attributes: { 'http.response.status_code': attempt.status, 'network.peer.address': '127.0.0.1' },
     });
     expect(spans[index]?.startMs).toBeCloseTo(Date.parse(attempt.at), 0);

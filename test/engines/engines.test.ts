@@ -54,7 +54,9 @@ function withToy(env: Readonly<Record<string, string>> = { TOY_URL: URL }, serve
   const environment = { FUEL_DATA_DIR: dataDir, ...env };
   return {
     ...others,
-    ...{ dataDir, environment, load: () => loadConfig(environment, 'command') },
+    dataDir,
+    environment,
+    load: () => loadConfig(environment, 'command'),
     async open() {
       const engines = await openEngines(loadConfig(environment, 'command'), systemClock);
       onTestFinished(() => engines.close());

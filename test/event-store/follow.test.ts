@@ -25,7 +25,12 @@ function start() {
   const lease = { coordination, lease: 'part', holder: 'a', ttlMs: 60_000 };
   const following = (handle: FollowOptions['handle'], changed: Partial<FollowOptions> = {}) =>
     follow({
-      ...{ component: 'part', store, streams: ['account-'], log, signal: stopping.signal, handle },
+      component: 'part',
+      store,
+      streams: ['account-'],
+      log,
+      signal: stopping.signal,
+      handle,
       checkpoint: async () => 0,
       ...changed,
     });

@@ -12,7 +12,10 @@ const at = (revision: number) => DAY + revision * 1_000;
 function recorded(...events: readonly OperationsEvent[]): RecordedEvent[] {
   return events.map((event, revision) => ({
     ...newEvent(event, { actor: 'ann', command: 'test' }, at(revision)),
-    ...{ stream: 'operations', revision, position: revision * 10, recordedAtMs: at(revision) },
+    stream: 'operations',
+    revision,
+    position: revision * 10,
+    recordedAtMs: at(revision),
   }));
 }
 

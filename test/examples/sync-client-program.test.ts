@@ -18,7 +18,8 @@ describe('the example sync client as a program', () => {
 
   test('says that a file is no ledger, without a stack', () => {
     const { status, stderr } = runExample('sync-client/sync-client.ts', {
-      ...{ ...settings, DATABASE: import.meta.filename },
+      ...settings,
+      DATABASE: import.meta.filename,
     });
     expect([status, stderr]).toEqual([1, 'sync-client: file is not a database\n']);
   });

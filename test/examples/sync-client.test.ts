@@ -10,6 +10,7 @@ import { printedRecord } from '../support/transactions/printed-record.ts';
 import { hiding, showingRecord } from '../support/transactions/records.ts';
 import { at, DAY_MS, FakeService, START } from './fake-service.ts';
 
+const NOTHING = { pages: 1, transactions: 0, added: 0, changed: 0, removed: 0, accessEnds: null };
 const idsIn = (ledger: Ledger): number[] => [...ledger.records()].map((text) => JSON.parse(text).id);
 const pushed = (id: number, day: number): Transaction =>
   parseExactly(printedRecord(id, { created_at: at(day) })) as Transaction;
@@ -54,9 +55,8 @@ describe('a sync', () => {
   test('follows the cursor with everything else unchanged, and stores exact amounts', async () => {
     const service = new FakeService().has([1, 1], [2, 2], [3, 3]);
     const ledger = openLedger();
-    expect(await service.sync(ledger, { from: 0, to: 5 })).toEqual({
-      ...{ pages: 2, transactions: 3, added: 3, changed: 0, removed: 0, accessEnds: null },
-    });
+    const counted = await service.sync(ledger, { from: 0, to: 5 });
+    expect(counted).toEqual({ ...NOTHING, pages: 2, transactions: 3, added: 3 });
     expect(`${service.urls[1]}`).toBe(`${service.urls[0]}&cursor=2`);
     expect(idsIn(ledger)).toEqual([3, 2, 1]);
     expect([...ledger.records()][0]).toContain('"total_amount":"100.270000"');
@@ -268,9 +268,8 @@ describe('a sync', () => {
 
   test.each([400, 401, 403, 404])('does not repeat what is answered %s, and says why', async (status) => {
     const service = new FakeService();
-    service.failures.push(
-      refusal(status, { code: 'A_CODE', message: 'M.', request_id: 'r', fields: { to: 'x' } }),
-    );
+    const error = { code: 'A_CODE', message: 'M.', request_id: 'r', fields: { to: 'x' } };
+    service.failures.push(refusal(status, error));
     const failed = service.sync(openLedger(), { from: 0, to: 5 });
     await expect(failed).rejects.toThrow(`${status} A_CODE M.; to: x (request r)`);
     expect(service.waitsMs).toEqual([]);
@@ -287,7 +286,9 @@ describe('a sync', () => {
     };
     const options: SyncOptions = {
       baseUrl: 'https://ignored/api/v1/integration',
-      ...{ apiKey: KEY, ledger, fetch: fetchFromApi as typeof fetch },
+      apiKey: KEY,
+      ledger,
+      fetch: fetchFromApi as typeof fetch,
       fromMs: Date.parse('2026-09-01T00:00:00Z'),
       toMs: Date.parse('2026-09-30T00:00:00Z'),
     };

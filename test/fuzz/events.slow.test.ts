@@ -139,7 +139,10 @@ test('what another writer stores is taken or parked with a reason, and never in 
         throw new Error(`the account is read in two ways: ${what()}`);
       const accepted: unknown[] = [];
       const fanOut = new FanOut({
-        ...{ store, clock, environment: 'staging', retentionMs: 864_000_000 },
+        store,
+        clock,
+        environment: 'staging',
+        retentionMs: 864_000_000,
         queue: { change: async () => 0 },
         history: new AccountHistory({ store }),
         accept: async (deliveries) => void accepted.push(...deliveries),

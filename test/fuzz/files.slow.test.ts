@@ -99,7 +99,10 @@ test('each line of an import is recorded as it can be read, or refused with a re
       recorded += await judgeFile(
         (store, reasons) =>
           importTransactions({
-            ...{ store, clock, author: AUTHOR, input: fileOf(chance, transactionLine) },
+            store,
+            clock,
+            author: AUTHOR,
+            input: fileOf(chance, transactionLine),
             onRefused: (_line, reason) => void reasons.push(reason),
             onProgress: () => undefined,
             signal: new AbortController().signal,

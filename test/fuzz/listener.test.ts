@@ -45,7 +45,9 @@ function requestOf(chance: Chance): Buffer {
   const method = chance.pick(['GET', 'GET', 'GET', 'GET', 'HEAD', 'POST', 'OPTIONS', 'TRACE', 'BREW']);
   const path = chance.is(0.8) ? '/transactions' : chance.pick([`/${text()}`, '//', '', '/transactions/']);
   const headers = [
-    ...['host: localhost', 'x-forwarded-for: 203.0.113.9', 'x-forwarded-proto: https'],
+    'host: localhost',
+    'x-forwarded-for: 203.0.113.9',
+    'x-forwarded-proto: https',
     `x-api-key: ${chance.is(0.7) ? KEY : chance.pick(['svc_test_x', text(), ''])}`,
   ];
   if (chance.is(0.2)) headers.push(`${chance.pick(HEADERS)}: ${text()}`);

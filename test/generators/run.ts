@@ -34,9 +34,12 @@ const folder = mkdtempSync(join(tmpdir(), 'fuel-generators-'));
 cpSync(join(import.meta.dirname, 'csharp'), folder, { recursive: true });
 const settings = {
   ...process.env,
-  ...{ DOTNET_CLI_TELEMETRY_OPTOUT: '1', DOTNET_NOLOGO: '1', KIOTA_TELEMETRY_OPTOUT: '1' },
+  DOTNET_CLI_TELEMETRY_OPTOUT: '1',
+  DOTNET_NOLOGO: '1',
+  KIOTA_TELEMETRY_OPTOUT: '1',
   DOTNET_ROLL_FORWARD: 'Major', // to the runtime that is installed
-  ...{ MSBUILDDISABLENODEREUSE: '1', DOTNET_CLI_USE_MSBUILD_SERVER: '0' }, // no process of the build stays
+  MSBUILDDISABLENODEREUSE: '1',
+  DOTNET_CLI_USE_MSBUILD_SERVER: '0', // no process of the build stays
 };
 
 interface Ended {
@@ -46,8 +49,12 @@ interface Ended {
 
 function dotnet(args: readonly string[], { timeoutMs = DONE_WITHIN_MS, env = {} } = {}): Ended {
   const { status, stdout, stderr, error } = spawnSync('dotnet', args, {
-    ...{ cwd: folder, env: { ...settings, ...env }, encoding: 'utf8' },
-    ...{ timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: 2 ** 26 },
+    cwd: folder,
+    env: { ...settings, ...env },
+    encoding: 'utf8',
+    timeout: timeoutMs,
+    killSignal: 'SIGKILL',
+    maxBuffer: 2 ** 26,
   });
   return { ok: status === 0, output: `${stdout ?? ''}${stderr ?? ''}${error?.message ?? ''}`.trim() };
 }
@@ -103,7 +110,11 @@ async function compare(): Promise<void> {
     const from = new Date(Date.parse(to) - WEEK_MS).toISOString();
     const lines = await pulledLines({ baseUrl, ca: readFileSync(caFile, 'utf8'), key, from, to });
     const printed = required(['run', '--no-build'], {
-      ...{ BASE_URL: baseUrl, API_KEY: key, FROM: from, TO: to, SSL_CERT_FILE: caFile },
+      BASE_URL: baseUrl,
+      API_KEY: key,
+      FROM: from,
+      TO: to,
+      SSL_CERT_FILE: caFile,
     });
     deepStrictEqual(
       printed.split('\n'),

@@ -14,8 +14,13 @@ const run = promisify(execFile);
 const ORIGIN = 'https://fuel.example';
 const CLAIMS = join(ROOT, 'test/openapi/client/claims.ts');
 const COMPILER = {
-  ...{ strict: true, noEmit: true, target: 'esnext', module: 'nodenext', allowImportingTsExtensions: true },
-  ...{ lib: ['esnext', 'dom', 'dom.iterable'], types: [] },
+  strict: true,
+  noEmit: true,
+  target: 'esnext',
+  module: 'nodenext',
+  allowImportingTsExtensions: true,
+  lib: ['esnext', 'dom', 'dom.iterable'],
+  types: [],
 };
 const RANGE = { from: '2026-09-01T00:00:00Z', to: '2026-09-30T00:00:00Z' };
 

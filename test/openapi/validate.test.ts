@@ -139,8 +139,13 @@ function examplesOf(content: Content) {
 function pageText(): string {
   const [page] = examplesOf(operation.responses[200]?.content ?? {});
   const decimals: Readonly<Record<string, number>> = {
-    ...{ liters: 2, price_per_liter: 2, amount: 2, fuel_consumption: 2 },
-    ...{ total_fees: 2, total_vat: 2, total_amount: 6 },
+    liters: 2,
+    price_per_liter: 2,
+    amount: 2,
+    fuel_consumption: 2,
+    total_fees: 2,
+    total_vat: 2,
+    total_amount: 6,
   };
   return JSON.stringify(page?.example).replace(/"(\w+)":(-?[\d.]+)/g, (text, name: string, number: string) =>
     decimals[name] === undefined ? text : `"${name}":${Number(number).toFixed(decimals[name])}`,

@@ -106,7 +106,12 @@ test('a notice has all that its event and the present account say', () => {
   const changed = { now, atEvent: account.now };
   const [third] = noticesFor({ event: onKey('WebhookEnabled'), atMs: NOW }, changed, options);
   expect(third).toMatchObject({
-    ...{ kind: 'enabled', keyLabel: null, url: 'https://example.com/hook', reason: null },
-    ...{ failedInARow: 0, failingSince: null, lastAnswers: [] },
+    kind: 'enabled',
+    keyLabel: null,
+    url: 'https://example.com/hook',
+    reason: null,
+    failedInARow: 0,
+    failingSince: null,
+    lastAnswers: [],
   });
 });

@@ -23,12 +23,19 @@ test('a request is a server span with the steps that take time', async () => {
   const requestId = String(headers['x-request-id']);
   const [server, ...steps] = await spans();
   expect(server).toMatchObject({
-    ...{ traceId: requestId.replaceAll('-', ''), parentId: '', name: 'GET /transactions', kind: 2 },
+    traceId: requestId.replaceAll('-', ''),
+    parentId: '',
+    name: 'GET /transactions',
+    kind: 2,
     attributes: {
-      ...{ 'http.request.method': 'GET', 'http.route': '/transactions', 'http.response.status_code': 200 },
-      ...{ 'fuel.key.prefix': PREFIX, 'fuel.page.rows': 0 },
+      'http.request.method': 'GET',
+      'http.route': '/transactions',
+      'http.response.status_code': 200,
+      'fuel.key.prefix': PREFIX,
+      'fuel.page.rows': 0,
     },
-    ...{ links: [], isError: false },
+    links: [],
+    isError: false,
   });
   expect(steps.map(({ name }) => name)).toEqual(['key', 'rate window', 'page']);
   for (const step of steps) {

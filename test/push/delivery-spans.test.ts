@@ -19,7 +19,12 @@ function outcomeOf(report: Partial<DeliveryReport> & Pick<DeliveryReport, 'kind'
 }
 
 const attempt = (number: number, outcome: AttemptOutcome, cycle = 1) => ({
-  ...{ cycle, number, startedAtMs: 2_000 * number, durationMs: 500, othersUnderWay: 0, outcome },
+  cycle,
+  number,
+  startedAtMs: 2_000 * number,
+  durationMs: 500,
+  othersUnderWay: 0,
+  outcome,
 });
 
 const spansOf = (
@@ -38,8 +43,12 @@ describe('a delivery', () => {
     expect(others).toEqual([]);
     const [second, root] = spansOf('delivered', 2, SUCCESS);
     expect(root).toMatchObject({
-      ...{ traceId, name: 'deliver transaction.confirmed', kind: 'internal', isError: false },
-      ...{ startedAtMs: 1_000, endedAtMs: 4_500 },
+      traceId,
+      name: 'deliver transaction.confirmed',
+      kind: 'internal',
+      isError: false,
+      startedAtMs: 1_000,
+      endedAtMs: 4_500,
       attributes: { 'fuel.delivery.id': id, 'fuel.delivery.state': 'delivered', 'fuel.delivery.attempts': 2 },
       links: [{ traceId: COMMAND.replaceAll('-', '') }],
     });
@@ -47,10 +56,16 @@ describe('a delivery', () => {
     for (const span of [first, second])
       expect(span).toMatchObject({ traceId, parentId: root?.spanId, name: 'POST', kind: 'client' });
     expect(first).toMatchObject({
-      ...{ startedAtMs: 2_000, endedAtMs: 2_500, isError: true },
+      startedAtMs: 2_000,
+      endedAtMs: 2_500,
+      isError: true,
       attributes: {
-        ...{ 'http.request.method': 'POST', 'server.address': 'hook.example', 'server.port': 443 },
-        ...{ 'http.response.status_code': 503, 'error.type': '503', 'network.peer.address': '192.0.2.1' },
+        'http.request.method': 'POST',
+        'server.address': 'hook.example',
+        'server.port': 443,
+        'http.response.status_code': 503,
+        'error.type': '503',
+        'network.peer.address': '192.0.2.1',
       },
     });
     expect(first?.attributes).not.toHaveProperty('http.request.resend_count');

@@ -103,8 +103,12 @@ test('a clock that is far ahead at the hour of the removal removes nothing, also
     return done;
   };
   startRetention({
-    ...{ store, clock, queue: { change }, retentionMs: 90 * DAY_MS },
-    ...{ log: silentLog, signal: stopping.signal },
+    store,
+    clock,
+    queue: { change },
+    retentionMs: 90 * DAY_MS,
+    log: silentLog,
+    signal: stopping.signal,
   });
   await vi.advanceTimersByTimeAsync(HOUR_MS);
   await record(store, 'account-1', 'at that time');

@@ -30,7 +30,9 @@ describe('what an event does to the view', () => {
   test('that stands for an erasure is an erasure of the stream’s transaction', () => {
     const erasure = { type: STREAM_ERASED, revision: ERASED_REVISION, metadata: null };
     expect(projectEvent(recorded(erasure))).toEqual({
-      ...{ position: 12, stream: 'transaction-5', type: STREAM_ERASED },
+      position: 12,
+      stream: 'transaction-5',
+      type: STREAM_ERASED,
       change: { kind: 'erase', revision: ERASED_REVISION, id: 5 },
     });
     expect(projectEvent(recorded({ ...erasure, stream: 'transaction-x' }))).toMatchObject({

@@ -26,7 +26,11 @@ function start(env: Record<string, string> = {}, on = (store: EventStore) => sto
   const lines: Record<string, unknown>[] = [];
   const stopping = new AbortController();
   const running = sealLog({
-    ...{ config, store: on(store), holder: 'this', clock: new FakeClock(), log: memoryLog(lines) },
+    config,
+    store: on(store),
+    holder: 'this',
+    clock: new FakeClock(),
+    log: memoryLog(lines),
     coordination: { acquire: async () => true, release: async () => undefined },
     limits: { withinMs: 0 },
     signal: stopping.signal,

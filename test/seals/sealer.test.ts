@@ -20,7 +20,13 @@ const sizesIn = async (store: EventStore) =>
 function run(store: EventStore, limits: { leaves?: number; withinMs?: number }) {
   const stopping = new AbortController();
   const running = runSealer({
-    ...{ store, signer, coordination, holder: 'this', clock: new FakeClock(), log: silentLog, limits },
+    store,
+    signer,
+    coordination,
+    holder: 'this',
+    clock: new FakeClock(),
+    log: silentLog,
+    limits,
     signal: stopping.signal,
   });
   return async () => {

@@ -37,7 +37,10 @@ async function started(change: (coordination: Coordination) => Partial<Coordinat
   const logLines: Record<string, unknown>[] = [];
   const report = new ProcessReport({
     coordination: { ...coordination, ...change(coordination) },
-    ...{ clock: systemClock, log: memoryLog(logLines), id: 'this', roles: ['api', 'webhooks'] },
+    clock: systemClock,
+    log: memoryLog(logLines),
+    id: 'this',
+    roles: ['api', 'webhooks'],
   });
   onTestFinished(async () => {
     await report.stop();

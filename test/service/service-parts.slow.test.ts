@@ -44,7 +44,11 @@ async function machine() {
     { clock = systemClock, signal }: { clock?: Clock; signal?: AbortSignal } = {},
   ): Promise<Service> => {
     const service = await startProcess({
-      ...{ config: configWith(other), roles, log: memoryLog(lines), clock, ...(signal && { signal }) },
+      config: configWith(other),
+      roles,
+      log: memoryLog(lines),
+      clock,
+      ...(signal && { signal }),
     });
     onTestFinished(() => service.stop().catch(() => undefined));
     return service;

@@ -27,6 +27,9 @@ export type FaultKind = (typeof FAULT_KINDS)[number];
 
 /** The plan of the tests: two processes with every kind of fault. */
 export const PLAN: Omit<Plan, 'seed'> = {
-  ...{ days: 10, processes: 2, accounts: 4, perDay: 20 },
+  days: 10,
+  processes: 2,
+  accounts: 4,
+  perDay: 20,
   faults: FAULT_KINDS,
 };

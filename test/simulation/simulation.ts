@@ -21,7 +21,7 @@ import { SimulatedProcess } from './parts/process.ts';
 import { Receivers } from './parts/receivers.ts';
 import { loadJobs } from './parts/thread.ts';
 import type { FaultKind, Plan } from './plan.ts';
-import { type FaultRates, gateOf, NO_FAULTS } from './stores/gate.ts';
+import { type FaultRates, gateOf, NO_FAULTS, STORM } from './stores/gate.ts';
 import { type StoreName, Stores } from './stores/stores.ts';
 import { Witness } from './witness.ts';
 import { Workload } from './workload.ts';
@@ -35,17 +35,13 @@ const EXPLAINED_WITHIN_MS = 40_000;
 const MAX_RESTART_MS = 20_000;
 /** The time to stop: for an attempt, a mail, and a store that is slow or can't be reached. */
 const MAX_STOP_MS = 60_000;
+
 export interface Result {
   readonly plan: Plan;
   readonly violations: readonly string[];
   readonly history: History;
   readonly figures: Readonly<Record<string, number>>;
 }
-
-/** The fault rates in a storm, for the kinds that may happen. */
-const STORM: FaultRates = {
-  ...{ ends: 0.004, slow: 0.02, stalls: 0.02, unanswered: 0.01, refused: 0.01, pauses: 0.003 },
-};
 
 /** One run of the whole service. */
 export class Simulation {

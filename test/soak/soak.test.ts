@@ -49,7 +49,7 @@ test(
     const env = { FUEL_WEBHOOK_ALLOW_PRIVATE: 'true', FUEL_WEBHOOK_CA: ca };
     const faults: string[] = [];
     const onFault = (fault: string): void => void faults.push(fault);
-    const member = new Member({ ...{ name: 'serve', dataDir, env, onFault }, onKilled: () => undefined });
+    const member = new Member({ name: 'serve', dataDir, env, onFault, onKilled: () => undefined });
     onTestFinished(() => member.abandon());
     const probe = new Probe(member, dataDir);
     const operator = new Operator({ ...env, FUEL_DATA_DIR: dataDir });

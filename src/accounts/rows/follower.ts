@@ -42,7 +42,12 @@ export async function runAccountsFollower(options: AccountsFollowerOptions): Pro
   const { store, coordination, holder, log, signal } = options;
   let batches: RowsWriter | undefined;
   await follow({
-    ...{ component: 'accounts', streams: ACCOUNT_HISTORY, batchSize: BATCH_SIZE, store, log, signal },
+    component: 'accounts',
+    streams: ACCOUNT_HISTORY,
+    batchSize: BATCH_SIZE,
+    store,
+    log,
+    signal,
     lease: { coordination, lease: ACCOUNTS_LEASE, holder, ttlMs: LEASE_MS },
     async checkpoint() {
       const progress = await beginRows(options);

@@ -30,7 +30,10 @@ function accountBy(
   if (last === undefined) return undefined;
   const { account, keys, unreadable = null } = foldAccount(id, events, { skipped, ownerOf: () => undefined });
   return {
-    ...{ id, revision: last.revision, position: last.position, unreadable },
+    id,
+    revision: last.revision,
+    position: last.position,
+    unreadable,
     account: unreadable === null ? account : undefined,
     keys: new Map([...keys].map(([prefix, { key }]) => [prefix, key])),
   };

@@ -13,7 +13,12 @@ const ROWS_A_COMMIT = 500;
 const LATER_READ = 100;
 /** The progress of rows that are being removed. They belong to no store, and nobody is served by them. */
 const EMPTYING: ProgressRow = {
-  ...{ name: NAME, store_id: '', position: 0, reached: 0, anchor: null, complete_at: null },
+  name: NAME,
+  store_id: '',
+  position: 0,
+  reached: 0,
+  anchor: null,
+  complete_at: null,
 };
 
 export async function readProgress(tables: Pick<Tables, 'get'>): Promise<ProgressRow | undefined> {

@@ -28,7 +28,9 @@ export async function readReached(tables: RowReads, accountIds: readonly number[
   const reached = (await readProgress(tables))?.reached ?? 0;
   const accounts = await tables.get(ACCOUNTS, accountIds, ['id', 'position', 'unreadable']);
   const keys = await tables.find(KEYS, {
-    ...{ index: 'by_account', equals: { account_id: accountIds }, limit: MAX_KEYS },
+    index: 'by_account',
+    equals: { account_id: accountIds },
+    limit: MAX_KEYS,
     columns: ['account_id', 'prefix', 'position', 'settings'],
   });
   if (keys.length === MAX_KEYS) return () => undefined;

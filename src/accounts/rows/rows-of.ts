@@ -25,7 +25,10 @@ export function accountRow(
 ): AccountRow {
   const isReadable = unreadable === undefined && account !== undefined;
   return {
-    ...{ id, position, revision, name: account?.name ?? null },
+    id,
+    position,
+    revision,
+    name: account?.name ?? null,
     details: isReadable ? detailsText(account) : null,
     unreadable: unreadable?.reason ?? null,
     unreadable_at: unreadable?.position ?? null,
@@ -40,7 +43,10 @@ export function keyRow(
   const { prefix, active, webhook, webhookSecret } = key;
   const isOn = active && webhook !== null && unreadable === undefined;
   return {
-    ...{ prefix, account_id: id, position, unreadable: unreadable?.reason ?? null },
+    prefix,
+    account_id: id,
+    position,
+    unreadable: unreadable?.reason ?? null,
     settings: JSON.stringify(key),
     access: accessText(account ?? NO_ACCESS),
     ended_at: ended?.position ?? null,
@@ -59,7 +65,13 @@ export function* memberRows(
   named?: ReadonlySet<string>,
 ): Generator<MemberRow, void> {
   const rowOf = (kind: MemberKind, number: number, name: string, groupId: number | null): MemberRow => ({
-    ...{ id: memberId(id, kind, number), account_id: id, kind, number, position, name, group_id: groupId },
+    id: memberId(id, kind, number),
+    account_id: id,
+    kind,
+    number,
+    position,
+    name,
+    group_id: groupId,
   });
   const isNamed = (kind: MemberKind, number: number) => named?.has(memberId(id, kind, number)) ?? true;
   for (const [number, { name }] of account?.groups ?? [])

@@ -8,8 +8,13 @@ export const ACCOUNTS = tablePlan({
   name: 'accounts',
   key: 'id',
   columns: {
-    ...{ id: 'integer', position: 'integer', revision: 'integer', name: 'text?', details: 'text?' },
-    ...{ unreadable: 'text?', unreadable_at: 'integer?' },
+    id: 'integer',
+    position: 'integer',
+    revision: 'integer',
+    name: 'text?',
+    details: 'text?',
+    unreadable: 'text?',
+    unreadable_at: 'integer?',
   },
   indexes: { by_name: ['name'], by_unreadable: ['unreadable_at'] },
 });
@@ -23,16 +28,27 @@ export const KEYS = tablePlan({
   name: 'account_keys',
   key: 'prefix',
   columns: {
-    ...{ prefix: 'text', account_id: 'integer', position: 'integer', settings: 'text', access: 'text' },
-    ...{ unreadable: 'text?', ended_at: 'integer?', ended_reason: 'text?', enabled_at: 'time?' },
+    prefix: 'text',
+    account_id: 'integer',
+    position: 'integer',
+    settings: 'text',
+    access: 'text',
+    unreadable: 'text?',
+    ended_at: 'integer?',
+    ended_reason: 'text?',
+    enabled_at: 'time?',
     /** The master key that encrypts the secret of its webhook. */
     master_key: 'text?',
     /** The webhook of an active key of an account that can be read: `active` or `disabled`, and since when it is disabled. */
-    ...{ webhook: 'text?', disabled_at: 'time?' },
+    webhook: 'text?',
+    disabled_at: 'time?',
   },
   indexes: {
-    ...{ by_account: ['account_id'], by_master_key: ['master_key'] },
-    ...{ by_webhook: ['webhook', 'account_id'], by_disabled: ['disabled_at'], by_position: ['position'] },
+    by_account: ['account_id'],
+    by_master_key: ['master_key'],
+    by_webhook: ['webhook', 'account_id'],
+    by_disabled: ['disabled_at'],
+    by_position: ['position'],
   },
 });
 
@@ -41,8 +57,13 @@ export const MEMBERS = tablePlan({
   name: 'account_members',
   key: 'id',
   columns: {
-    ...{ id: 'text', account_id: 'integer', kind: 'text', number: 'integer', position: 'integer' },
-    ...{ name: 'text', group_id: 'integer?' },
+    id: 'text',
+    account_id: 'integer',
+    kind: 'text',
+    number: 'integer',
+    position: 'integer',
+    name: 'text',
+    group_id: 'integer?',
   },
   indexes: { by_account: ['account_id', 'kind', 'number'] },
 });
@@ -56,14 +77,20 @@ export const PROGRESS = tablePlan({
   name: 'accounts_progress',
   key: 'name',
   columns: {
-    ...{ name: 'text', store_id: 'text', position: 'integer', reached: 'integer' },
-    ...{ anchor: 'text?', complete_at: 'time?' },
+    name: 'text',
+    store_id: 'text',
+    position: 'integer',
+    reached: 'integer',
+    anchor: 'text?',
+    complete_at: 'time?',
   },
   indexes: {},
 });
 
 export const ACCOUNTS_STORE: StorePlan = {
-  ...{ name: 'accounts', version: 1, tables: [ACCOUNTS, KEYS, MEMBERS, PROGRESS] },
+  name: 'accounts',
+  version: 1,
+  tables: [ACCOUNTS, KEYS, MEMBERS, PROGRESS],
   durability: 'normal', // a power cut takes the last rows together with their checkpoint
   withinMs: 10_000,
 };

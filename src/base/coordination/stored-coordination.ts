@@ -27,13 +27,21 @@ const PROCESSES = tablePlan({
   name: 'live_processes',
   key: 'id',
   columns: {
-    ...{ id: 'text', pid: 'integer', host: 'text', roles: 'text', started_at: 'time', seen_at: 'time' },
+    id: 'text',
+    pid: 'integer',
+    host: 'text',
+    roles: 'text',
+    started_at: 'time',
+    seen_at: 'time',
     ready: 'integer', // 1 once it is
   },
   indexes: { by_seen: ['seen_at'] },
 });
 export const CONTROL_STORE: StorePlan = {
-  ...{ name: 'control', version: 2, tables: [LEASES, CHECKPOINTS, PROCESSES], durability: 'normal' },
+  name: 'control',
+  version: 2,
+  tables: [LEASES, CHECKPOINTS, PROCESSES],
+  durability: 'normal',
   withinMs: 2_000, // leases last for seconds: a later answer would be useless
 };
 
@@ -154,14 +162,24 @@ function toCheckpoint({ store_id, position, anchor }: RowOf<typeof CHECKPOINTS>)
 
 function toRow({ id, pid, host, roles, ...process }: LiveProcess, nowMs: number): ProcessRow {
   return {
-    ...{ id, pid, host, roles: JSON.stringify(roles), started_at: process.startedAtMs, seen_at: nowMs },
+    id,
+    pid,
+    host,
+    roles: JSON.stringify(roles),
+    started_at: process.startedAtMs,
+    seen_at: nowMs,
     ready: process.isReady ? 1 : 0,
   };
 }
 
 function toProcess({ id, pid, host, roles, ...row }: ProcessRow): LiveProcess {
   return {
-    ...{ id, pid, host, roles: JSON.parse(roles) as string[] },
-    ...{ startedAtMs: row.started_at, seenAtMs: row.seen_at, isReady: row.ready === 1 },
+    id,
+    pid,
+    host,
+    roles: JSON.parse(roles) as string[],
+    startedAtMs: row.started_at,
+    seenAtMs: row.seen_at,
+    isReady: row.ready === 1,
   };
 }

@@ -67,7 +67,10 @@ function readable(span: EndedSpan, resource: Resource): ReadableSpan {
   });
   const own = context(spanId);
   return {
-    ...{ name: span.name, kind: KINDS[span.kind], attributes: span.attributes, resource },
+    name: span.name,
+    kind: KINDS[span.kind],
+    attributes: span.attributes,
+    resource,
     spanContext: () => own,
     ...(parentId === undefined ? {} : { parentSpanContext: context(parentId) }),
     startTime: highResolution(startedAtMs),
@@ -75,8 +78,12 @@ function readable(span: EndedSpan, resource: Resource): ReadableSpan {
     duration: highResolution(Math.max(0, endedAtMs - startedAtMs)),
     status: { code: span.isError === true ? SpanStatusCode.ERROR : SpanStatusCode.UNSET },
     links: links.map((link) => ({ context: context(link.spanId, link.traceId) })),
-    ...{ events: [], ended: true, instrumentationScope: { name: SCOPE } },
-    ...{ droppedAttributesCount: 0, droppedEventsCount: 0, droppedLinksCount: 0 },
+    events: [],
+    ended: true,
+    instrumentationScope: { name: SCOPE },
+    droppedAttributesCount: 0,
+    droppedEventsCount: 0,
+    droppedLinksCount: 0,
   };
 }
 

@@ -39,7 +39,10 @@ export async function startMock({ seed, toMs, port }: MockOptions) {
     const config = loadConfig(settings, 'serve');
     const faults: Fault[] = [];
     const service = await startProcess({
-      ...{ config, roles: ['api', 'projector'], log: silentLog, clock: systemClock },
+      config,
+      roles: ['api', 'projector'],
+      log: silentLog,
+      clock: systemClock,
       wrapApi: (listener) => failing(listener, faults),
     });
     parts.defer(() => service.stop());

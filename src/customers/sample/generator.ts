@@ -147,7 +147,9 @@ function repeated<R extends Recorded>(original: R, { id, createdMs }: Moment): R
       transaction_id: id,
       created_at: formatDateTime(createdMs),
       confirmed_at: original.data.confirmed_at && formatDateTime(createdMs + RECORDED_AFTER_MS),
-      ...{ odometer_reading: null, distance_traveled: null, fuel_consumption: null },
+      odometer_reading: null,
+      distance_traveled: null,
+      fuel_consumption: null,
       images: { pump: null, odometer: null },
     },
   };

@@ -20,7 +20,11 @@ export interface AccountFigures {
 }
 
 export const NO_ACCOUNTS: AccountFigures = {
-  ...{ accounts: 0, unreadable: [], webhooks: 0, disabledWebhooks: 0, disabled: [] },
+  accounts: 0,
+  unreadable: [],
+  webhooks: 0,
+  disabledWebhooks: 0,
+  disabled: [],
 };
 
 export async function accountFigures(tables: Pick<Tables, 'find' | 'count'>): Promise<AccountFigures> {
@@ -32,7 +36,9 @@ export async function accountFigures(tables: Pick<Tables, 'find' | 'count'>): Pr
     tables.find(KEYS, { index: 'by_disabled', descending: true, limit: MAX_LISTED, columns: ['prefix'] }),
   ]);
   return {
-    ...{ accounts, webhooks, disabledWebhooks },
+    accounts,
+    webhooks,
+    disabledWebhooks,
     unreadable: unreadable.map(({ id, unreadable: reason }) => ({ id, reason: reason ?? '' })),
     disabled: disabled.map(({ prefix }) => prefix),
   };

@@ -76,7 +76,10 @@ export async function statusOf(
   const { name, prefixes } = follower;
   const { position, parked } = await progressOf(parts, follower);
   return {
-    ...{ name, position, ...(await lagOf(parts, { prefixes, after: position })), parked },
+    name,
+    position,
+    ...(await lagOf(parts, { prefixes, after: position })),
+    parked,
     holder: await holderOf(parts, follower),
     ...(name === VIEW_NAME && (await rebuildProgress(parts))),
   };

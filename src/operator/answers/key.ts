@@ -48,7 +48,8 @@ export function requestAnswer({ atMs, count, address, status, code, rows, query 
     from: timeOf(query?.fromMs),
     to: timeOf(query?.toMs),
     statuses: query?.statuses ?? null,
-    ...{ corporate_group_id, corporate_id },
+    corporate_group_id,
+    corporate_id,
     /** How many ids there were, if they were too many to keep. */
     corporate_ids: query?.corporateIds ?? null,
     limit: query?.limit ?? null,

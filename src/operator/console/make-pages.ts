@@ -63,7 +63,9 @@ export function makePages({ environment, clock, readiness, parts }: PageOptions)
     const atMs = now();
     return {
       outcome: page.outcome ?? 'ok',
-      ...{ type: 'text/html', etag: etagOf(page.title + main), atMs },
+      type: 'text/html',
+      etag: etagOf(page.title + main),
+      atMs,
       body: document(main, page, { path, environment, asOfMs: atMs, sections: SECTIONS }),
     };
   }

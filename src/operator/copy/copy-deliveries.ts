@@ -73,7 +73,9 @@ export async function relocated(
     positions.set(stream, events.find(({ type }) => isRecordingType(type))?.position);
   }
   return rows.map((row) => ({
-    ...{ ...row, lease: null, claimed: 0 },
+    ...row,
+    lease: null,
+    claimed: 0,
     position: positions.get(transactionStream(row.transaction_id)) ?? NOWHERE,
   }));
 }

@@ -95,7 +95,8 @@ async function copyAll(options: CopyStoreOptions, storeId: string): Promise<Copy
   const sourceEnd = await source.store.head();
   let copied = 0;
   await copyEvents({
-    ...{ source: source.store, target: target.store },
+    source: source.store,
+    target: target.store,
     onCopied(events) {
       copied += events;
       onProgress({ step: 'events copied', done: copied });
@@ -125,7 +126,9 @@ async function prove({
 }: CopyStoreOptions): Promise<{ readonly events: number; readonly fault: LogFault | undefined }> {
   const checkpoint = await treeOf(source.store);
   const { fault } = await verifyLog({
-    ...{ store: target.store, key, checkpoint },
+    store: target.store,
+    key,
+    checkpoint,
     onProgress: (done) => onProgress({ step: 'events proven', done }),
   });
   return { events: checkpoint.size, fault };

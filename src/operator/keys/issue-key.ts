@@ -31,7 +31,9 @@ export async function issueKey(
   const issue: IssueKey = { type: 'IssueKey', ...request, prefix, secretSha256 };
   const { account } = await changeAccount(writer, accountId, plan ? [issue, plan.command] : [issue]);
   return {
-    ...{ key, prefix, account },
+    key,
+    prefix,
+    account,
     webhookSecret: plan?.newSecretOf(account) ?? null,
     warning: plan?.warning ?? null,
   };

@@ -23,7 +23,10 @@ export function operatorSide(config: Config, clock: Clock, schedule?: Schedule):
       const { engines, holder, log, metrics } = running;
       if (!running.roles.includes('projector')) return;
       const nightly = startNightly({
-        ...{ coordination: engines.coordination(), holder, log, schedule },
+        coordination: engines.coordination(),
+        holder,
+        log,
+        schedule,
         verify: (signal) => verifyNight(running, signal),
         onRepaired(repaired) {
           lastProof = { atMs: clock.now(), ...repaired };

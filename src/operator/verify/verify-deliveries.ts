@@ -163,7 +163,9 @@ export class DeliverySide implements Side {
     if ('unreadable' in decision) return 'unreadable';
     const owed = decision.owed.map(({ prefix }) => ({
       id: deliveryId(prefix, row.id),
-      ...{ prefix, transactionId: row.id, accountId: row.accountId },
+      prefix,
+      transactionId: row.id,
+      accountId: row.accountId,
     }));
     return { owed, notSent: decision.notSent };
   }

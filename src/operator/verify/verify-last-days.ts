@@ -49,8 +49,11 @@ export async function verifyLastDays({
   const after = await positionBefore(store, sinceMs - CLOCK_SKEW_MS, signal);
   const { damage, view, deliveries, isLogLost } = await verify({
     ...options,
-    ...{ sides: ['view', 'deliveries'], scope: { sinceMs }, part: { after, accountIds } },
-    ...{ repair: true, lostLog: 'leave out' },
+    sides: ['view', 'deliveries'],
+    scope: { sinceMs },
+    part: { after, accountIds },
+    repair: true,
+    lostLog: 'leave out',
   });
   for (const each of damage) log.error({ ...each }, `damaged: ${describeDamage(each)}; ${RESTORE_EVENTS}`);
   if (isLogLost)

@@ -27,9 +27,7 @@ export async function readProgress(
   made: Made,
   withinMs?: number,
 ): Promise<Progress> {
-  const [stored] = await tables.find(progress, {
-    ...{ index: 'key', equals: { name: NAME }, limit: 1, withinMs },
-  });
+  const [stored] = await tables.find(progress, { index: 'key', equals: { name: NAME }, limit: 1, withinMs });
   return { checkpoint: checkpointIn(stored, made), stored };
 }
 

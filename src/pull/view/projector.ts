@@ -53,7 +53,11 @@ export async function runProjector(options: ProjectorOptions): Promise<void> {
   const { store, view, coordination, holder, log, signal, gatherMs = 0, onOlderRendering } = options;
   let generation = 0;
   await follow({
-    ...{ ...FOLLOWED, component: 'projector', store, log, signal },
+    ...FOLLOWED,
+    component: 'projector',
+    store,
+    log,
+    signal,
     lease: { coordination, lease: PROJECTOR_LEASE, holder, ttlMs: LEASE_MS },
     async checkpoint() {
       const checkpoint = await prepareView(options);

@@ -106,7 +106,8 @@ export async function attempt(
   else
     report = {
       kind: 'failed',
-      ...{ ...recorded, accessSinceMs },
+      ...recorded,
+      accessSinceMs,
       reason: `attempt ${number}, the last, failed: ${answerOf(outcome)}`,
     };
   log.info(

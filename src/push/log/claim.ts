@@ -115,7 +115,8 @@ function dueDelivery(row: { readonly transaction_id: number; prefix: string; ver
 /** The delivery that is due first, of each lane with something pending or of these lanes. */
 export async function laneHeads(tables: Tables, values?: readonly string[]) {
   const heads = await tables.firsts(DELIVERIES, {
-    ...{ index: 'due_in_lane', of: 'prefix' },
+    index: 'due_in_lane',
+    of: 'prefix',
     ...(values && { values }),
   });
   return heads.map(({ prefix = '', owed = '', due_at }) => ({ prefix, owed, dueAtMs: due_at ?? 0 }));

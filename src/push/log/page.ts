@@ -29,7 +29,10 @@ export async function readPage(
     const block = Math.min(left, MAX_BLOCK, Math.max(limit + 1, 100));
     const range = { from: filter.sinceMs, to: filter.untilMs };
     const rows = await tables.find(DELIVERIES, {
-      ...{ ...part, range, descending: true, limit: block },
+      ...part,
+      range,
+      descending: true,
+      limit: block,
       after: place && { created_at: place.createdAtMs, owed: owedOf(place) },
     });
     for (const row of rows) if (matches(row)) found.push(row);

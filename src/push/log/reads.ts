@@ -67,15 +67,20 @@ export async function dueLanes(
   { nowMs, limit, after, prefixes = [] }: Parameters<DeliveryQueue['dueLanes']>[0],
 ): Promise<DueLanes> {
   const due = await tables.find(DELIVERIES, {
-    ...{ index: 'due', equals: { claimed: [0, 1] }, range: { to: nowMs } },
-    ...{ limit, columns: ['prefix', 'transaction_id', 'due_at'] },
+    index: 'due',
+    equals: { claimed: [0, 1] },
+    range: { to: nowMs },
+    limit,
+    columns: ['prefix', 'transaction_id', 'due_at'],
   });
   const heads = new Map<string, DueLane>();
   for (const { prefix, transaction_id: transactionId, due_at } of due)
     if (!heads.has(prefix)) heads.set(prefix, { prefix, transactionId, dueAtMs: due_at ?? 0 });
   if (due.length < limit) return { lanes: [...heads.values()], isAll: true, next: undefined };
   const others = await tables.find(LANES, {
-    ...{ index: 'of_account', limit, columns: ['account_id', 'prefix'] },
+    index: 'of_account',
+    limit,
+    columns: ['account_id', 'prefix'],
     after: after && { account_id: after.accountId, prefix: after.prefix },
   });
   const asked = new Set(
@@ -95,9 +100,12 @@ export async function askedToWaitUntil(
   nowMs: number,
 ): Promise<number | undefined> {
   const later = await tables.find(DELIVERIES, {
-    ...{ index: 'due_in_lane', equals: { prefix }, descending: true },
+    index: 'due_in_lane',
+    equals: { prefix },
+    descending: true,
     range: { from: nowMs + 1, to: nowMs + MAX_RETRY_WAIT_MS },
-    ...{ limit: RETRIES.searched, columns: ['owed', 'attempts_in_cycle'] },
+    limit: RETRIES.searched,
+    columns: ['owed', 'attempts_in_cycle'],
   });
   const retries = later.filter((row) => row.attempts_in_cycle > 0).slice(0, RETRIES.read);
   const rows = await tables.get(

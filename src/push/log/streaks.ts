@@ -69,7 +69,8 @@ export function newLane(prefix: string, accountId: number) {
 
 function streakColumns({ enabledAt, timedFrom, failures }: FailureStreak) {
   return {
-    ...{ enabled_at: enabledAt, timed_from: timedFrom },
+    enabled_at: enabledAt,
+    timed_from: timedFrom,
     failed_in_a_row: failures.length === 0 ? null : failures.length,
     failures: JSON.stringify(failures),
   };

@@ -23,10 +23,20 @@ export const DELIVERIES = tablePlan({
   key: 'owed',
   columns: {
     owed: 'text', // the transaction and the webhook, as `owedOf` joins them
-    ...{ id: 'text', id_part: 'integer' },
-    ...{ prefix: 'text', account_id: 'integer', transaction_id: 'integer', type: 'text' },
-    ...{ created_at: 'time', position: 'integer', recorded_at: 'time' },
-    ...{ state: 'text', reason: 'text?', ended_at: 'time?', cycle: 'integer', attempts_in_cycle: 'integer' },
+    id: 'text',
+    id_part: 'integer',
+    prefix: 'text',
+    account_id: 'integer',
+    transaction_id: 'integer',
+    type: 'text',
+    created_at: 'time',
+    position: 'integer',
+    recorded_at: 'time',
+    state: 'text',
+    reason: 'text?',
+    ended_at: 'time?',
+    cycle: 'integer',
+    attempts_in_cycle: 'integer',
     due_at: 'time?', // when the next attempt is due, or the lease ends
     lease: 'text?',
     claimed: 'integer', // 1 while there is a lease
@@ -54,7 +64,9 @@ export const LANES = tablePlan({
   name: 'lanes',
   key: 'prefix',
   columns: {
-    ...{ prefix: 'text', account_id: 'integer', version: 'integer' },
+    prefix: 'text',
+    account_id: 'integer',
+    version: 'integer',
     enabled_at: 'time', // earlier failures do not count
     timed_from: 'time', // the streak's time begins with the first failure after this
     failed_in_a_row: 'integer?',
@@ -80,7 +92,9 @@ export const LOG = tablePlan({
 });
 
 export const DELIVERY_STORE: StorePlan = {
-  ...{ name: 'deliveries', version: 2, tables: [DELIVERIES, LANES, WITHDRAWALS, LOG] },
+  name: 'deliveries',
+  version: 2,
+  tables: [DELIVERIES, LANES, WITHDRAWALS, LOG],
   durability: 'full',
   withinMs: 5_000, // as long as a lease: a later answer would be useless
   pageBytes: 4096, // a delivery changes a little in many places, and each page is written whole
@@ -103,12 +117,21 @@ export function newRow(delivery: NewDelivery, progress: DeliveryProgress, part: 
   const { id, prefix, accountId, transactionId, type, createdAtMs, position, occurredAtMs, record } =
     delivery;
   return {
-    ...{ owed: owedOf(delivery), id, id_part: part },
-    ...{ prefix, account_id: accountId, transaction_id: transactionId, type, position },
-    ...{ created_at: createdAtMs, recorded_at: occurredAtMs },
+    owed: owedOf(delivery),
+    id,
+    id_part: part,
+    prefix,
+    account_id: accountId,
+    transaction_id: transactionId,
+    type,
+    position,
+    created_at: createdAtMs,
+    recorded_at: occurredAtMs,
     ...toColumns(progress),
-    ...{ erased: record === NO_RECORD ? 1 : 0, version: 1 },
-    ...{ record, attempts: null },
+    erased: record === NO_RECORD ? 1 : 0,
+    version: 1,
+    record,
+    attempts: null,
   };
 }
 
@@ -134,8 +157,14 @@ export function partsOf(clock: Clock): (deliveries: number) => number {
 export function toColumns(progress: DeliveryProgress) {
   const { state, reason, endedAtMs, cycle, attemptsInCycle, dueAtMs, leaseToken } = progress;
   return {
-    ...{ state, reason, ended_at: endedAtMs, cycle, attempts_in_cycle: attemptsInCycle },
-    ...{ due_at: dueAtMs, lease: leaseToken, claimed: leaseToken === null ? 0 : 1 },
+    state,
+    reason,
+    ended_at: endedAtMs,
+    cycle,
+    attempts_in_cycle: attemptsInCycle,
+    due_at: dueAtMs,
+    lease: leaseToken,
+    claimed: leaseToken === null ? 0 : 1,
     sought_state: SOUGHT_STATES.includes(state) ? state : null,
   };
 }
@@ -194,7 +223,13 @@ export function stateOf({ state }: Pick<DeliveryRow, 'state'>): DeliveryState {
 function identityOf(row: DeliveryRow) {
   const { id, prefix, account_id, transaction_id, type, created_at, position, recorded_at } = row;
   return {
-    ...{ id, prefix, accountId: account_id, transactionId: transaction_id },
-    ...{ type: type as TransactionWebhookType, createdAtMs: created_at, position, occurredAtMs: recorded_at },
+    id,
+    prefix,
+    accountId: account_id,
+    transactionId: transaction_id,
+    type: type as TransactionWebhookType,
+    createdAtMs: created_at,
+    position,
+    occurredAtMs: recorded_at,
   };
 }

@@ -63,7 +63,11 @@ export async function runNotifier(options: NotifierOptions): Promise<void> {
   const { store, coordination, holder, log, signal } = options;
   const notifier = new Notifier(options);
   await follow({
-    ...{ component: 'notices', store, streams: [ACCOUNT_STREAMS], log, signal },
+    component: 'notices',
+    store,
+    streams: [ACCOUNT_STREAMS],
+    log,
+    signal,
     lease: { coordination, lease: NOTICES, holder, ttlMs: LEASE_MS },
     checkpoint: () => notifier.begin(),
     async handle(batch, until) {

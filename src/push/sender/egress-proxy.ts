@@ -96,7 +96,10 @@ export class EgressProxy {
       ...(authorization === undefined ? {} : { 'proxy-authorization': authorization }),
     };
     const asked = request({
-      ...{ method: 'CONNECT', path: authority, headers, signal },
+      method: 'CONNECT',
+      path: authority,
+      headers,
+      signal,
       createConnection: () => dialed,
     });
     let answer: IncomingMessage;

@@ -7,6 +7,11 @@ import type { Job } from '../threads/job.ts';
  */
 export const accounts: Job<undefined> = ({ engines, clock, log, holder, signal }) =>
   runAccountsFollower({
-    ...{ store: engines.store(), tables: engines.accounts(), coordination: engines.coordination() },
-    ...{ clock, log, holder, signal },
+    store: engines.store(),
+    tables: engines.accounts(),
+    coordination: engines.coordination(),
+    clock,
+    log,
+    holder,
+    signal,
   });

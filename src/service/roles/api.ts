@@ -63,7 +63,8 @@ export async function startApi(parts: ApiParts): Promise<RunningApi> {
   const { wrap = (listener) => listener } = parts;
   const api = createApi({
     ...parts,
-    ...{ requests, connections },
+    requests,
+    connections,
     environment: config.FUEL_ENVIRONMENT,
     edge: edgeOptions(config, engines),
     proxies,

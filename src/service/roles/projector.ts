@@ -36,7 +36,10 @@ export const projector: Job<undefined> = async (context) => {
       store: engines.store(),
       view: engines.view(),
       coordination: engines.coordination(),
-      ...{ clock, log, holder, signal },
+      clock,
+      log,
+      holder,
+      signal,
       gatherMs: engines.embedded.includes('view') ? 0 : GATHER_MS,
       onOlderRendering: rebuild,
     });

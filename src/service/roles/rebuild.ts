@@ -9,8 +9,14 @@ export const rebuild: Job<undefined> = async ({ engines, clock, log, holder, sig
   log.info(`${REASON}: a new view is built while the present one keeps serving`);
   const author = { actor: 'system', command: 'fuel serve' };
   const parts = {
-    ...{ store: engines.store(), view: engines.view(), coordination: engines.coordination() },
-    ...{ clock, log, holder: `${holder}-rebuild`, signal, author },
+    store: engines.store(),
+    view: engines.view(),
+    coordination: engines.coordination(),
+    clock,
+    log,
+    holder: `${holder}-rebuild`,
+    signal,
+    author,
     reason: REASON,
   };
   const retry = { log, signal, component: 'rebuild' };

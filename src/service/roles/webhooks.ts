@@ -49,8 +49,15 @@ export const webhooks: Job<undefined> = async (run) => {
     const subscriptions = engines.subscriptions();
     const fanningOut = runFanOut({ subscriptions, fanOut, log, signal: until, onState });
     const ending = followEnds({
-      ...{ store, queue, rows: engines.accounts(), coordination: engines.coordination() },
-      ...{ environment: config.FUEL_ENVIRONMENT, holder, clock: systemClock, log, signal: until },
+      store,
+      queue,
+      rows: engines.accounts(),
+      coordination: engines.coordination(),
+      environment: config.FUEL_ENVIRONMENT,
+      holder,
+      clock: systemClock,
+      log,
+      signal: until,
     });
     try {
       await Promise.race([fanningOut, ending, dispatcher.failed]);
@@ -71,7 +78,12 @@ function createParts(run: Context, sender: Sender) {
   const [store, queue, tables] = [engines.store(), engines.queue(), engines.accounts()];
   const environment = config.FUEL_ENVIRONMENT;
   const dispatcher = new Dispatcher({
-    ...{ queue, rows: tables, environment, sender, log, holder },
+    queue,
+    rows: tables,
+    environment,
+    sender,
+    log,
+    holder,
     requestFor: createRequests(masterKeys, configuredPresigner(config)),
     metrics: run.metrics.deliveries,
     longestWaitMs: longestWaitMs(config.FUEL_WEBHOOK_RETRY_DELAYS),
@@ -82,7 +94,11 @@ function createParts(run: Context, sender: Sender) {
     steady: steadyClock,
   });
   const fanOut = new FanOut({
-    ...{ store, queue, environment, clock: systemClock, retentionMs: retentionMs(config) },
+    store,
+    queue,
+    environment,
+    clock: systemClock,
+    retentionMs: retentionMs(config),
     history: new AccountHistory({ store, rows: tables }),
     accept: (deliveries) => dispatcher.accept(deliveries),
   });

@@ -91,8 +91,15 @@ export async function runJob(
   const signal = stopping.signal;
   try {
     const context: JobContext = {
-      ...{ ...host, config, entry: new URL(host.entry) },
-      ...{ engines, clock: systemClock, log, metrics, signal, report },
+      ...host,
+      config,
+      entry: new URL(host.entry),
+      engines,
+      clock: systemClock,
+      log,
+      metrics,
+      signal,
+      report,
     };
     await run(context, data as never);
   } finally {

@@ -36,7 +36,11 @@ export function startJob({ entry, config, holder }: ThreadHost, options: JobOpti
   const isCounted = onMetrics !== undefined;
   const started: JobData = { host: { entry: entry.href, config, holder }, job, log, isCounted, data };
   const thread = startThread<FromThread>({
-    ...{ name: `the thread ${job}`, entry, data: started, memory, signal },
+    name: `the thread ${job}`,
+    entry,
+    data: started,
+    memory,
+    signal,
     onMessage(message) {
       if (message.kind === 'ready') {
         missing = message.missing;

@@ -16,7 +16,12 @@ async function looking({ onThisMachine = false } = {}) {
   const storeId = await storeIdentity(store, clock);
   const steady = new FakeClock();
   const progress: { -readonly [K in keyof ProgressRow]: ProgressRow[K] } = {
-    ...{ name: 'accounts', store_id: storeId, position: 0, reached: 0, anchor: null, complete_at: null },
+    name: 'accounts',
+    store_id: storeId,
+    position: 0,
+    reached: 0,
+    anchor: null,
+    complete_at: null,
   };
   const server = { nowMs: 1_000_000, isUnavailable: false, looks: 0 };
   const tables = {

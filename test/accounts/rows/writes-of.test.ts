@@ -65,8 +65,10 @@ test('an account that cannot be read closes all of its keys, also many that its 
   const issued = { account_id: 7, settings: '{}', access: '{}', unreadable: null, webhook: 'active' };
   const none = { ended_at: null, ended_reason: null, enabled_at: null, master_key: null, disabled_at: null };
   const keys = Array.from({ length: 10_001 }, (_, index) => ({
-    ...{ ...issued, ...none },
-    ...{ prefix: `k${String(index).padStart(9, '0')}`, position: 1 },
+    ...issued,
+    ...none,
+    prefix: `k${String(index).padStart(9, '0')}`,
+    position: 1,
   }));
   await tables.write(keys.map((row) => put(KEYS, row)));
   const unknown = { type: 'Foo', data: {}, metadata: {}, id: 'x', recordedAtMs: 0 };

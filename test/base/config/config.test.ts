@@ -34,7 +34,11 @@ test('with nothing set, every setting has its documented default', () => {
   const { settings, faults } = showConfig({});
   expect(faults).toEqual([]);
   expect(settings.filter(({ source }) => source === 'unset').map(({ name }) => name)).toEqual([
-    ...['FUEL_TLS_CERT', 'FUEL_TLS_KEY', 'FUEL_OPS_HOSTS', 'FUEL_EDGE_TOKEN', 'FUEL_TRUSTED_PROXIES'],
+    'FUEL_TLS_CERT',
+    'FUEL_TLS_KEY',
+    'FUEL_OPS_HOSTS',
+    'FUEL_EDGE_TOKEN',
+    'FUEL_TRUSTED_PROXIES',
     ...[
       'FUEL_MASTER_KEY',
       'FUEL_SEAL_KEY',
@@ -43,11 +47,17 @@ test('with nothing set, every setting has its documented default', () => {
       'FUEL_OPERATOR_EMAIL',
       'FUEL_OPERATOR_LOGIN',
       'FUEL_WEBHOOK_CA',
-      ...['FUEL_WEBHOOK_CLIENT_CERT', 'FUEL_WEBHOOK_CLIENT_KEY', 'FUEL_WEBHOOK_PROXY'],
+      'FUEL_WEBHOOK_CLIENT_CERT',
+      'FUEL_WEBHOOK_CLIENT_KEY',
+      'FUEL_WEBHOOK_PROXY',
     ],
-    ...['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_SERVICE_NAME'],
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    'OTEL_EXPORTER_OTLP_HEADERS',
+    'OTEL_SERVICE_NAME',
     'OTEL_RESOURCE_ATTRIBUTES',
-    ...['EVENTSTORE_URL', 'MONGODB_URL', 'POSTGRES_URL'],
+    'EVENTSTORE_URL',
+    'MONGODB_URL',
+    'POSTGRES_URL',
   ]);
 });
 

@@ -26,7 +26,9 @@ function start() {
       acquire: (...given: Parameters<typeof coordination.acquire>) => coordination.acquire(...given),
       release: (lease: string, holder: string) => coordination.release(lease, holder),
     },
-    ...{ lease: 'projector', holder: 'a', ttlMs: TTL_MS },
+    lease: 'projector',
+    holder: 'a',
+    ttlMs: TTL_MS,
   };
   const work = { component: 'projector', log, signal: stopping.signal };
   return { clock, coordination, stopping, terms, work, said };

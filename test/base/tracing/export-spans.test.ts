@@ -11,8 +11,13 @@ import { until } from '../../support/waiting.ts';
 const UUID = (n: number) => `0000000${n}-2fda-5d37-a08c-be18c88805e6`;
 
 const spanOf = (n: number, more: Partial<EndedSpan> = {}): EndedSpan => ({
-  ...{ traceId: traceIdOf(UUID(n)), spanId: spanIdOf(n), name: `span ${n}`, kind: 'internal' },
-  ...{ startedAtMs: 1_788_423_362_000.25, endedAtMs: 1_788_423_362_500.5, attributes: {} },
+  traceId: traceIdOf(UUID(n)),
+  spanId: spanIdOf(n),
+  name: `span ${n}`,
+  kind: 'internal',
+  startedAtMs: 1_788_423_362_000.25,
+  endedAtMs: 1_788_423_362_500.5,
+  attributes: {},
   ...more,
 });
 
@@ -40,20 +45,21 @@ test('a span arrives with its ids, times, attributes and links, and with the nam
   const parent = spanOf(1, { links: [link] });
   const attributes = { 'http.request.method': 'POST', 'server.port': 443 };
   const child = spanOf(2, {
-    ...{ traceId: parent.traceId, parentId: parent.spanId, kind: 'client' },
+    traceId: parent.traceId,
+    parentId: parent.spanId,
+    kind: 'client',
     attributes,
     isError: true,
   });
   trace(() => [parent, child]);
   await stop();
   expect(receiver.spans).toMatchObject([
+    { traceId: parent.traceId, spanId: parent.spanId, parentId: '', kind: 1, links: [link], isError: false },
     {
-      ...{ traceId: parent.traceId, spanId: parent.spanId, parentId: '', kind: 1 },
-      links: [link],
-      isError: false,
-    },
-    {
-      ...{ traceId: parent.traceId, spanId: child.spanId, parentId: parent.spanId, kind: 3 },
+      traceId: parent.traceId,
+      spanId: child.spanId,
+      parentId: parent.spanId,
+      kind: 3,
       attributes,
       isError: true,
     },

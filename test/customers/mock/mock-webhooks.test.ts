@@ -11,10 +11,16 @@ import { confirmedData, externalData } from '../../support/transactions/records.
 const SECRET = 's'.repeat(43);
 const NOW = Date.parse('2026-10-05T12:00:00.250Z');
 const terms = {
-  ...{ url: 'https://erp.example.com/fuel-events', prefix: 'abcdefghij', secret: SECRET, atMs: NOW },
+  url: 'https://erp.example.com/fuel-events',
+  prefix: 'abcdefghij',
+  secret: SECRET,
+  atMs: NOW,
   presigner: createPresigner({
-    ...{ endpoint: 'https://photos.example.com', region: 'us-east-1', bucket: 'fuel-photos' },
-    ...{ accessKeyId: 'A', secretAccessKey: 'B' },
+    endpoint: 'https://photos.example.com',
+    region: 'us-east-1',
+    bucket: 'fuel-photos',
+    accessKeyId: 'A',
+    secretAccessKey: 'B',
   }),
 };
 
@@ -34,7 +40,9 @@ const planned = (kind: Kind) =>
   KINDS[kind].plan([pushed(501), pushed(502, true)].slice(0, KINDS[kind].transactions ?? 1), terms);
 const genuine = (request: ReturnType<typeof planned>[0]): boolean =>
   isGenuine({
-    ...{ header: request.headers['X-Service-Signature'] ?? '', secret: SECRET, nowMs: NOW },
+    header: request.headers['X-Service-Signature'] ?? '',
+    secret: SECRET,
+    nowMs: NOW,
     body: Buffer.from(request.body),
   });
 

@@ -63,7 +63,11 @@ function checkpointedGroup(open: OpenClient) {
     return (await checkpoint())?.position as { readonly commit: bigint; readonly prepare: bigint };
   };
   return {
-    ...{ client, stream, record, takeUntil, passed },
+    client,
+    stream,
+    record,
+    takeUntil,
+    passed,
     create: () => client.createPersistentSubscriptionToAll(name, settings),
     /** Has the node load the group again from its checkpoint, as after a restart. */
     reload: () => client.updatePersistentSubscriptionToAll(name, settings),

@@ -67,7 +67,8 @@ describeWithMongodb('tables on MongoDB', () => {
   const newest = {
     index: 'by_account',
     equals: { account: Array.from({ length: 300 }, (_, n) => n), status: [1, 2] },
-    ...{ descending: true, limit: 5 },
+    descending: true,
+    limit: 5,
   } as const;
 
   test('of many runs only the rows that are asked for are read, and of the others where they begin', async () => {

@@ -19,9 +19,7 @@ const ITEMS = tablePlan({
   columns: { id: 'text', at: 'time?' },
   indexes: {},
 });
-const PLAN: StorePlan = {
-  ...{ name: 'items', version: 2, tables: [ITEMS], durability: 'full', withinMs: 3_000 },
-};
+const PLAN: StorePlan = { name: 'items', version: 2, tables: [ITEMS], durability: 'full', withinMs: 3_000 };
 
 const SLEEP = { sql: 'SELECT pg_sleep(30)' };
 
@@ -119,8 +117,19 @@ describe('an error of PostgreSQL', () => {
   };
 
   test.each([
-    ...['08006', '53100', '53300', '57014', '57P01', '57P02', '57P03', '58030'],
-    ...['25006', '25P03', '40001', '40P01', '55P03'],
+    '08006',
+    '53100',
+    '53300',
+    '57014',
+    '57P01',
+    '57P02',
+    '57P03',
+    '58030',
+    '25006',
+    '25P03',
+    '40001',
+    '40P01',
+    '55P03',
   ])('%s is STORE_UNAVAILABLE: another server, or this one later, takes it', (state) => {
     expect(codeOf(state)).toBe('STORE_UNAVAILABLE');
   });

@@ -14,7 +14,11 @@ const ROWS = tablePlan({
 });
 const COUNTS = tablePlan({ name: 'counts', key: 'id', columns: { id: 'text', n: 'integer' }, indexes: {} });
 const PLAN: StorePlan = {
-  ...{ name: 'failover', version: 1, tables: [ROWS, COUNTS], durability: 'full', withinMs: 2_000 },
+  name: 'failover',
+  version: 1,
+  tables: [ROWS, COUNTS],
+  durability: 'full',
+  withinMs: 2_000,
 };
 const WRITERS = 4;
 const KILLS = 4;

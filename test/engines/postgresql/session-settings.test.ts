@@ -20,12 +20,12 @@ const ITEMS = tablePlan({
   indexes: { by_name: ['name'] },
   indexesLater: true,
 });
-const PLAN: StorePlan = {
-  ...{ name: 'items', version: 1, tables: [ITEMS], durability: 'full', withinMs: 20_000 },
-};
+const PLAN: StorePlan = { name: 'items', version: 1, tables: [ITEMS], durability: 'full', withinMs: 20_000 };
 /** Settings of a role that change how values look as text, how statements see each other, and where names are found. */
 const FOREIGN = [
-  ...["datestyle = 'German'", "timezone = 'Asia/Kathmandu'", "bytea_output = 'escape'"],
+  "datestyle = 'German'",
+  "timezone = 'Asia/Kathmandu'",
+  "bytea_output = 'escape'",
   ...[
     "default_transaction_isolation = 'serializable'",
     "search_path = 'nowhere'",
@@ -76,7 +76,10 @@ describeWithPostgres('a role with settings of its own', () => {
       const tables = openPostgresTables(PLAN, { connection });
       const times = [8.64e15, -1.9e14, -62_198_755_200_000, 0, 1_767_225_599_999, null];
       const rows = times.map((at, id) => ({
-        ...{ id, at, share: 2 ** 53 - 1, name: `\0${id}\u0001` },
+        id,
+        at,
+        share: 2 ** 53 - 1,
+        name: `\0${id}\u0001`,
         bytes: Uint8Array.of(0, 92, 120, 39, 255),
       }));
       await tables.write(rows.map((row) => put(ITEMS, row)));

@@ -20,7 +20,9 @@ test('accounts and the webhooks of active keys are counted, and those that are o
     ...[...account(11, onKey('WebhookRemoved')), ...account(10, OFF), ...account(12, GUESSED)],
   );
   expect(await accountFigures(rows)).toEqual({
-    ...{ accounts: 6, webhooks: 3, disabledWebhooks: 2 },
+    accounts: 6,
+    webhooks: 3,
+    disabledWebhooks: 2,
     unreadable: [{ id: 12, reason: 'unknown event type AccountGuessed' }],
     disabled: ['key10xxxxx', 'key8xxxxxx'],
   });

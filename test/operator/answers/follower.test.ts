@@ -133,7 +133,12 @@ describe('the status of a group', () => {
     };
     const status = async () => {
       const lines = await followerStatus({
-        ...{ store, view, subscriptions, coordination, accounts: noRows(clock), clock },
+        store,
+        view,
+        subscriptions,
+        coordination,
+        accounts: noRows(clock),
+        clock,
       });
       expect(lines.map(({ name }) => name)).toEqual(['accounts', 'transactions', 'deliveries', 'notices']);
       return { deliveries: lines[2], notices: lines[3] };
@@ -148,9 +153,7 @@ describe('the status of a group', () => {
     await append('transaction-2', confirmed(2));
     await append('account-7', { type: 'IntegrationEnabled', data: { account_id: 7 } });
     expect(await status()).toEqual({
-      deliveries: {
-        ...{ name: 'deliveries', position: 0, lag_seconds: 3, lag_events: 2, parked: 0, holder: null },
-      },
+      deliveries: { name: 'deliveries', position: 0, lag_seconds: 3, lag_events: 2, parked: 0, holder: null },
       notices: { name: 'notices', position: 0, lag_seconds: 0, lag_events: 1, parked: 0, holder: null },
     });
   });
@@ -194,7 +197,10 @@ test('the status of the notices is their checkpoint, and the holder of their lea
   await coordination.acquire('notices', 'this one', 1_000);
   expect(await status()).toEqual({
     ...none,
-    ...{ position, lag_seconds: 3, lag_events: 1, holder: 'this one' },
+    position,
+    lag_seconds: 3,
+    lag_events: 1,
+    holder: 'this one',
   });
 });
 

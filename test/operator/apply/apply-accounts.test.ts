@@ -56,7 +56,8 @@ describe('accounts that are applied', () => {
     expect(await typesOf(7)).toEqual(NORTH_TYPES);
     await run(off, { reason: 'unpaid', requiresReason: true });
     expect((await store.readStream('account-7')).at(-1)).toMatchObject({
-      ...{ type: 'IntegrationDisabled', data: { reason: 'unpaid' } },
+      type: 'IntegrationDisabled',
+      data: { reason: 'unpaid' },
     });
   });
 

@@ -83,7 +83,9 @@ describe('a backup', () => {
       'tls-key.pem',
     ];
     const manifest = {
-      ...{ made_at: MADE_AT, files, program: expect.stringMatching(/^\d+\.\d+\.\d+$/) },
+      made_at: MADE_AT,
+      files,
+      program: expect.stringMatching(/^\d+\.\d+\.\d+$/),
       events_up_to: 1,
     };
     expect(await backupDataDir(folder, target, MADE_AT)).toEqual(manifest);

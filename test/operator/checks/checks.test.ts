@@ -25,7 +25,12 @@ function followers(
   changes: Partial<Record<(typeof NAMES)[number], Partial<FollowerStatus>>> = {},
 ): FollowerStatus[] {
   return NAMES.map((name) => ({
-    ...{ name, position: 5, lag_seconds: 0, lag_events: 0, parked: 0, holder: 'one' },
+    name,
+    position: 5,
+    lag_seconds: 0,
+    lag_events: 0,
+    parked: 0,
+    holder: 'one',
     ...changes[name],
   }));
 }
@@ -45,7 +50,11 @@ function accountsWith({
 }
 
 const dueSince = (nextDueAtMs: number): Values['backlog'] => ({
-  ...{ pending: 1, underWay: 0, waiting: 0, held: 0, failingLanes: 0 },
+  pending: 1,
+  underWay: 0,
+  waiting: 0,
+  held: 0,
+  failingLanes: 0,
   nextDueAtMs,
 });
 const repaired = (data: object, ageMs: number): Values['operations'] => {

@@ -117,7 +117,8 @@ async function terms({ fits = true } = {}) {
   const config = {
     FUEL_TLS: 'served' as const,
     FUEL_DATA_DIR: folder,
-    ...{ FUEL_TLS_CERT: files.cert, FUEL_TLS_KEY: files.key },
+    FUEL_TLS_CERT: files.cert,
+    FUEL_TLS_KEY: files.key,
   };
   return { config, endMs: validToDate.getTime() };
 }

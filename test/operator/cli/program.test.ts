@@ -57,13 +57,19 @@ describe('--wait', () => {
         const rows = {
           name: 'accounts',
           store_id: 's',
-          ...{ position, reached: position },
+          position,
+          reached: position,
           anchor: null,
           complete_at: 0,
         };
         await engines.accounts().write([put(PROGRESS, rows)]);
         await engines.coordination().report({
-          ...{ id: 'p', host: 'here', pid: 1, roles: ['api'], startedAtMs: 0, seenAtMs: Date.now() },
+          id: 'p',
+          host: 'here',
+          pid: 1,
+          roles: ['api'],
+          startedAtMs: 0,
+          seenAtMs: Date.now(),
           isReady: true,
         });
       });

@@ -133,17 +133,29 @@ describe('the console while no store answers', () => {
     coordination: { holder: away, live: away, checkpoint: away },
     accounts: { get: away, find: away, count: away },
     queue: {
-      ...{ backlog: away, dueLanes: away, find: away, failingLanes: away, page: away },
-      ...{ pendingLanes: away, countIn: away },
+      backlog: away,
+      dueLanes: away,
+      find: away,
+      failingLanes: away,
+      page: away,
+      pendingLanes: away,
+      countIn: away,
     },
   };
   const opened = Object.entries(stores).map(([name, store]) => [name, () => store]);
   const unavailable = {
-    ...{ environment: 'staging', clock: { now: Date.now }, id: 'one', roles: ['webhooks'], ...stores },
-    ...{ attempts: new AttemptHistory(), readings: [] },
+    environment: 'staging',
+    clock: { now: Date.now },
+    id: 'one',
+    roles: ['webhooks'],
+    ...stores,
+    attempts: new AttemptHistory(),
+    readings: [],
     config: { FUEL_ENVIRONMENT: 'staging' },
     engines: {
-      ...{ remote: [{ name: 'mongodb' }], embedded: [], state: async () => 'current' },
+      remote: [{ name: 'mongodb' }],
+      embedded: [],
+      state: async () => 'current',
       ...Object.fromEntries(opened),
     },
     readiness: async () => ({ ready: false, checks: { mongodb: false } }),
@@ -184,7 +196,8 @@ test('a key is shown while what it was used for cannot be read', async () => {
   const { console, url } = await start();
   const lost = () => Promise.reject(new FuelError('STORE_UNAVAILABLE', 'the log is away'));
   console.serve({
-    ...{ environment: 'staging', clock: { now: Date.now } },
+    environment: 'staging',
+    clock: { now: Date.now },
     accounts: await rowsAfter(opened(), keyIssued()),
     store: { readStream: async () => [] },
     queue: { health: lost, backlog: lost, attempts: lost, pace: lost },

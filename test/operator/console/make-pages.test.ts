@@ -44,8 +44,12 @@ test('no page takes longer than 6 s', async () => {
 test('all pages share what was read', async () => {
   let reads = 0;
   const parts = {
-    ...{ engines: { remote: [], embedded: [] }, config: {} },
-    ...{ clock: { now: Date.now }, attempts: new AttemptHistory(), readings: [], roles: [] },
+    engines: { remote: [], embedded: [] },
+    config: {},
+    clock: { now: Date.now },
+    attempts: new AttemptHistory(),
+    readings: [],
+    roles: [],
     readiness: async () => {
       reads++;
       return NOT_READY;

@@ -127,7 +127,10 @@ async function parts(): Promise<ConsoleParts> {
   };
   const opened = Object.entries(stores).map(([name, store]) => [name, () => store]);
   const invented = {
-    ...{ environment: 'staging', clock, id: ID, roles: ['api', 'projector', 'webhooks', 'notices'] },
+    environment: 'staging',
+    clock,
+    id: ID,
+    roles: ['api', 'projector', 'webhooks', 'notices'],
     ...stores,
     engines: { remote: [], embedded: [], state: async () => 'current', ...Object.fromEntries(opened) },
     config: { FUEL_ENVIRONMENT: 'staging', FUEL_TLS: 'terminated' },

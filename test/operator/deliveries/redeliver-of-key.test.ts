@@ -92,7 +92,9 @@ describe('redelivering what failed', () => {
       await options.queue.change({ kind: 'withdraw', transactionIds: [2] }, 1);
     });
     expect(await redeliverOfKey(ofKey, { ...options, queue })).toEqual({
-      ...{ redelivered: 1, ...NONE, left_out: 1 },
+      redelivered: 1,
+      ...NONE,
+      left_out: 1,
     });
     expect(refused).toEqual([]);
   });

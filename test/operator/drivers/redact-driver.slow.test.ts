@@ -68,11 +68,8 @@ describe.each(engines)('on %s', (_, openOther) => {
     const store = other ?? rest.store;
     const queue = openQueue();
     const append = async (stream: string, events: readonly { type: string; data: unknown }[]) => {
-      const recorded = events.map((event) => ({
-        ...event,
-        id: crypto.randomUUID(),
-        metadata: METADATA as never,
-      }));
+      const own = () => ({ id: crypto.randomUUID(), metadata: METADATA as never });
+      const recorded = events.map((event) => ({ ...event, ...own() }));
       await store.append([{ stream, expected: 'any', events: recorded }]);
     };
     await append('account-7', [opened(), keyIssued(), webhookSet()]);
@@ -98,7 +95,13 @@ describe.each(engines)('on %s', (_, openOther) => {
       redactDriver(
         { accountId: 7, driverId },
         {
-          ...{ store, view, queue, coordination, clock, author, reason: 'asked for' },
+          store,
+          view,
+          queue,
+          coordination,
+          clock,
+          author,
+          reason: 'asked for',
           subscriptions: { status: async () => undefined },
           signal: new AbortController().signal,
           onProgress: () => undefined,
@@ -107,7 +110,12 @@ describe.each(engines)('on %s', (_, openOther) => {
       );
     const verify = () =>
       verifyDeliveries({
-        ...{ store, queue, clock, environment: 'staging', retentionMs: 90 * DAY_MS, settleMs: 0 },
+        store,
+        queue,
+        clock,
+        environment: 'staging',
+        retentionMs: 90 * DAY_MS,
+        settleMs: 0,
         logStartedAtMs: clock.now() - DAY_MS,
       });
     /** Everything that is kept of the driver's transactions, as text. */

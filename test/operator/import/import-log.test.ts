@@ -202,7 +202,11 @@ describe('an import that is recorded', () => {
     const { store, clock } = startImports();
     const interrupted = new AbortController();
     const { counts, importId } = await recordImport({
-      ...{ store, clock, author: IMPORT_AUTHOR, source: 'a', signal: interrupted.signal },
+      store,
+      clock,
+      author: IMPORT_AUTHOR,
+      source: 'a',
+      signal: interrupted.signal,
       input: (async function* () {
         yield Buffer.from(linesOf(minutely(1_500)));
       })(),

@@ -20,7 +20,11 @@ async function started(lines = [confirmed(1), confirmed(2), confirmed(3)]) {
   if (entry === undefined) throw new Error('there is no import');
   const voidAll = async (options: Partial<VoidImportOptions> = {}) => {
     const { pushedTo, ...counts } = await voidImport(entry, {
-      ...{ store, queue, clock, author: IMPORT_AUTHOR, reason: 'sent twice' },
+      store,
+      queue,
+      clock,
+      author: IMPORT_AUTHOR,
+      reason: 'sent twice',
       onRefused: (what) => void refused.push(what),
       onProgress: () => undefined,
       signal: new AbortController().signal,

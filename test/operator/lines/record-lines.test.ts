@@ -46,10 +46,7 @@ test('what is to follow a line that was recorded has ended before the next oneâ€
     },
   });
   expect(await recorded).toEqual({ recorded: 3, unchanged: 0, refused: 0 });
-  expect(steps).toEqual([
-    ...['append', 'after a', 'after b', 'progress 2'],
-    ...['append', 'after c', 'progress 3'],
-  ]);
+  expect(steps).toEqual(['append', 'after a', 'after b', 'progress 2', 'append', 'after c', 'progress 3']);
 });
 
 test('where that fails the work ends with its error', async () => {

@@ -45,7 +45,8 @@ describe('an account event that can never be applied', () => {
     expect((await readKeys(await rows(), [PREFIX])).get(PREFIX)?.unreadable).not.toBeNull();
     expect(await skip()).toBe(true);
     expect((await readKeys(await rows(), [PREFIX])).get(PREFIX)).toMatchObject({
-      ...{ unreadable: null, key: { active: false } },
+      unreadable: null,
+      key: { active: false },
     });
   });
 

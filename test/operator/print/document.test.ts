@@ -79,8 +79,11 @@ test('a list of unknown length has the columns of its first documents, and names
 test('columns that do not fit into a terminal are listed below each row, by name', () => {
   const list = new ListText({ id: 'account', width: 21 });
   expect(list.linesOf([ada, bee])).toEqual([
-    ...['Account  Name  Speed', '7        Ada    12.5', `  state active, left ${AT}`],
-    ...['12       –         7', '  state disabled'],
+    'Account  Name  Speed',
+    '7        Ada    12.5',
+    `  state active, left ${AT}`,
+    '12       –         7',
+    '  state disabled',
   ]);
   expect(documentText({ ships: [ada] }, { width: 4 })).toBe(
     `Ships\n  Id\n   7\n    name Ada, speed 12.5, state active, left ${AT}`,

@@ -38,7 +38,10 @@ test('what was removed behind the back of the service is there again after the n
   accounts.close();
   expect((await fuel('verify')).code).toBe(1);
   expect(await withEngines((engines) => night(engines))).toEqual({
-    ...{ accounts: 1, view: 1, deliveries: 2, damage: [] },
+    accounts: 1,
+    view: 1,
+    deliveries: 2,
+    damage: [],
   });
   expect((await fuel('verify')).code).toBe(0);
   const { lines } = await fuel('audit', '--type', 'AgreementRepaired', '--newest', '--limit', '3', '--json');

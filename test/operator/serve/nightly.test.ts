@@ -22,7 +22,10 @@ function start() {
   const destroyed: string[] = [];
   const process = (holder: string, verify: (signal: AbortSignal) => Promise<Night>) =>
     startNightly({
-      ...{ coordination, holder, log, verify },
+      coordination,
+      holder,
+      log,
+      verify,
       onRepaired: (counts) => void repaired.push(counts),
       schedule: (expression, work) => {
         expressions.push(expression);

@@ -44,7 +44,13 @@ async function start() {
   } as unknown as Log;
   const verify = (overrides: object = {}) =>
     verifyLastDays({
-      ...{ store, view: () => view, clock, author, log, accountIds: [7], environment: 'staging' },
+      store,
+      view: () => view,
+      clock,
+      author,
+      log,
+      accountIds: [7],
+      environment: 'staging',
       queue: () => queue,
       retentionMs: 90 * DAY_MS,
       signal: new AbortController().signal,
@@ -134,7 +140,8 @@ test('nothing that depends on a damaged event is repaired, and the damage is log
     },
   });
   expect(await verify({ store: damaged })).toMatchObject({
-    ...{ view: 1, deliveries: 1 },
+    view: 1,
+    deliveries: 1,
     damage: [{ event: { stream: 'transaction-3', revision: 0 }, reason: data.reason, isCertain: true }],
   });
   expect([await rowIn(view, 3), await rowIn(view, 4)]).toMatchObject([undefined, { id: 4 }]);

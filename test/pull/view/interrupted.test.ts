@@ -47,7 +47,9 @@ onEachTables((empty) => {
       return {
         rows: await Promise.all([1, 2, 3, 4, 9].map((id) => rowIn(view, id))),
         parked: await view.parked(),
-        ...{ checkpoint, build: (await view.checkpoint('built'))?.storeId, leaving: views?.leaving },
+        checkpoint,
+        build: (await view.checkpoint('built'))?.storeId,
+        leaving: views?.leaving,
       };
     };
     return { stores, view, generation, built: built.generation, content };

@@ -10,9 +10,16 @@ const HEALTH: WebhookHealth = { failedInARow: 1, failingSinceMs: 1, lastAnswers:
 const names = (count: number) => Array.from({ length: count }, (_, index) => `${index}`);
 const claim = (id: string) => ({ id, prefix: 'aaaaaaaaaa', transactionId: 1, leaseToken: 'x' });
 const failure = (id: string, outcome: AttemptOutcome | null): DeliveryReport => ({
-  ...{ kind: 'failed', ...claim(id), reason: 'y' },
+  kind: 'failed',
+  ...claim(id),
+  reason: 'y',
   attempt: outcome && {
-    ...{ cycle: 1, number: 1, startedAtMs: 1, durationMs: 2, othersUnderWay: 0, outcome },
+    cycle: 1,
+    number: 1,
+    startedAtMs: 1,
+    durationMs: 2,
+    othersUnderWay: 0,
+    outcome,
   },
 });
 
@@ -140,7 +147,9 @@ describe('while the store is unavailable', () => {
     await clock.advance(5_000);
     expect([triedAtMs.length - before, commits, clock.pending]).toEqual([1, [], []]);
     expect(lines.at(-1)).toMatchObject({
-      ...{ level: 40, outcomes: 2, reason: 'no server answers' },
+      level: 40,
+      outcomes: 2,
+      reason: 'no server answers',
       msg: 'outcomes of attempts were not recorded before the end: these attempts are repeated',
     });
   });

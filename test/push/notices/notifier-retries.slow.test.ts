@@ -111,7 +111,10 @@ describe('a notice that could not be mailed', () => {
     });
     const unknown = (await store.readStream('account-7')).at(-1);
     await skipEvent(store, unknown?.position ?? 0, {
-      ...{ author: AUTHOR, reason: 'by hand', clock, parked: unknown },
+      author: AUTHOR,
+      reason: 'by hand',
+      clock,
+      parked: unknown,
     });
     clock.advance(300 * SECOND_MS);
     await smtp.received(2);
@@ -127,7 +130,10 @@ describe('a notice that could not be mailed', () => {
       const event = (await store.readStream('account-7')).at(-1);
       if (isSkipped)
         await skipEvent(store, event?.position ?? 0, {
-          ...{ author: AUTHOR, reason: 'by hand', clock, parked: event },
+          author: AUTHOR,
+          reason: 'by hand',
+          clock,
+          parked: event,
         });
       clock.advance(isSkipped ? SECOND_MS : DAY_MS + 1);
       await vi.waitUntil(isDone, WAIT);

@@ -245,11 +245,7 @@ describe('in all', () => {
     const m = new Machine();
     m.warm('a-1', 'a-2');
     const { chosen } = m.pace.choose(
-      [3, 40].map((count, n) => ({
-        ...{ prefix: `a-${n + 1}`, count },
-        url: m.urlOf('a'),
-        perSecond: Infinity,
-      })),
+      [3, 40].map((count, n) => ({ prefix: `a-${n + 1}`, count, url: m.urlOf('a'), perSecond: Infinity })),
       m.nowMs,
     );
     expect(Object.fromEntries(chosen)).toEqual({ 'a-1': 3, 'a-2': WIDE });

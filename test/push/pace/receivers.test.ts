@@ -50,7 +50,8 @@ function judge(plan: ReceiverPlan, { count, webhooks = 1 }: Burst) {
 }
 
 const workers = (count: number, workMs: number, more: Partial<ReceiverPlan> = {}): ReceiverPlan => ({
-  ...{ workers: count, workMs },
+  workers: count,
+  workMs,
   ...more,
 });
 const bucket = (askedMs: number) => workers(4, 2, { bucket: { size: 5, perSecond: 5, askedMs } });

@@ -33,7 +33,8 @@ const cold = fc.record({ workers: ms(1, 8), workMs: ms(5, 50), coldMs: ms(100, 4
 const bucket = fc
   .record({ workMs: ms(1, 20), perSecond: ms(1, 20), windowMs: fc.constantFrom(1_000, 10_000, 60_000) })
   .map(({ workMs, perSecond, windowMs }) => ({
-    ...{ workers: 8, workMs },
+    workers: 8,
+    workMs,
     window: { size: Math.max(1, Math.min(100, (perSecond * windowMs) / 1000)), windowMs },
   }));
 const queueing = fc.record({ workers: ms(1, 4), workMs: ms(10, 60), queue: ms(4, 16) });

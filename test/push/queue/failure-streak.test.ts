@@ -72,7 +72,11 @@ describe('a failure streak', () => {
     const cut: AttemptOutcome = { ok: false, kind: 'cut', detail: 'closed', answer: SUCCESS.answer };
     const empty: AttemptOutcome = { ok: false, kind: 'status', detail: 'none', answer: null };
     expect([SUCCESS, UNAVAILABLE, TIMEOUT, cut, empty].map(answerOf)).toEqual([
-      ...['204', '503', 'timeout: no answer in 500 ms', 'cut: closed', 'status: none'],
+      '204',
+      '503',
+      'timeout: no answer in 500 ms',
+      'cut: closed',
+      'status: none',
     ]);
   });
 });

@@ -198,7 +198,9 @@ describe('with a proxy that answers as squid does', () => {
     const nowMs = { now: 0 };
     const lines: Record<string, unknown>[] = [];
     const away = sender({
-      ...{ proxy: { host: '127.0.0.1', port }, resolve, log: memoryLog(lines) },
+      proxy: { host: '127.0.0.1', port },
+      resolve,
+      log: memoryLog(lines),
       steady: { now: () => nowMs.now },
     });
     const waits: number[] = [];

@@ -127,7 +127,8 @@ describe('a connection', () => {
     const receiver = await openReceiver(certificate(), ({ socket }) => socket.write(OK));
     const kept = sender();
     expect(await kept.send({ ...sendRequest(receiver.url), maySend: () => false })).toMatchObject({
-      ...{ isWithheld: true, answerMs: null },
+      isWithheld: true,
+      answerMs: null,
     });
     expect(receiver.requests).toHaveLength(0);
     expect(await kept.send(sendRequest(receiver.url))).toMatchObject({

@@ -89,8 +89,11 @@ test('the sender of the service is the one that its settings say', async () => {
   const configured = (allowPrivate: boolean, ca: string | undefined) =>
     configuredSender(
       {
-        ...{ FUEL_WEBHOOK_ALLOW_PRIVATE: allowPrivate, FUEL_WEBHOOK_CA: ca, FUEL_WEBHOOK_PROXY: undefined },
-        ...{ FUEL_WEBHOOK_CLIENT_CERT: undefined, FUEL_WEBHOOK_CLIENT_KEY: undefined },
+        FUEL_WEBHOOK_ALLOW_PRIVATE: allowPrivate,
+        FUEL_WEBHOOK_CA: ca,
+        FUEL_WEBHOOK_PROXY: undefined,
+        FUEL_WEBHOOK_CLIENT_CERT: undefined,
+        FUEL_WEBHOOK_CLIENT_KEY: undefined,
       },
       silentLog,
     );

@@ -14,7 +14,9 @@ async function start(
   const metrics = createMetrics();
   const logLines: Record<string, unknown>[] = [];
   const server = createOpsServer({
-    ...{ readiness, metrics, log: memoryLog(logLines) },
+    readiness,
+    metrics,
+    log: memoryLog(logLines),
     ...(checkpoint && { checkpoint }),
   });
   const { port } = await server.listen({ host: '127.0.0.1', port: 0 });

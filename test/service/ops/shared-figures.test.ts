@@ -64,7 +64,8 @@ describe('the figures that are the same in every process', () => {
       'fuel_follower_lag_seconds{follower="notices"}': 2.5,
       'fuel_follower_parked_events{follower="transactions"}': 0,
       'fuel_follower_parked_events{follower="deliveries"}': 400,
-      ...{ fuel_event_store_position: 3, fuel_view_position: 0 },
+      fuel_event_store_position: 3,
+      fuel_view_position: 0,
     });
   });
 
@@ -134,7 +135,8 @@ describe('the figures that are the same in every process', () => {
     expect(await before.figures()).toMatchObject({ fuel_accounts_unreadable: 0, fuel_webhooks_disabled: 1 });
     const after = opened({ accounts: await rowsAfter(...readable, { type: 'Foo', data: {} }) });
     expect(await after.figures()).toMatchObject({
-      ...{ fuel_accounts_unreadable: 1, fuel_webhooks_disabled: 0 },
+      fuel_accounts_unreadable: 1,
+      fuel_webhooks_disabled: 0,
       'fuel_follower_parked_events{follower="accounts"}': 1,
     });
   });

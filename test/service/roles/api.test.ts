@@ -17,8 +17,10 @@ import { until } from '../../support/waiting.ts';
 /** Starts the role `api` in this process, on this address. */
 async function started(listenOn = '127.0.0.1:0') {
   const env = {
-    ...{ FUEL_DATA_DIR: temporaryFolder(), FUEL_LISTEN: listenOn },
-    ...{ FUEL_STOP_DELAY: '0s', FUEL_LOG_LEVEL: 'silent' },
+    FUEL_DATA_DIR: temporaryFolder(),
+    FUEL_LISTEN: listenOn,
+    FUEL_STOP_DELAY: '0s',
+    FUEL_LOG_LEVEL: 'silent',
   };
   const config = loadConfig(env, 'serve');
   const engines = await openEngines(config, systemClock);
@@ -26,11 +28,16 @@ async function started(listenOn = '127.0.0.1:0') {
   const lines: Record<string, unknown>[] = [];
   const metrics = createMetrics();
   const api = await startApi({
-    ...{ config, engines, metrics, accounts: engines.access() },
-    ...{ log: memoryLog(lines), clock: systemClock, availability: () => 'unavailable' },
+    config,
+    engines,
+    metrics,
+    accounts: engines.access(),
+    log: memoryLog(lines),
+    clock: systemClock,
+    availability: () => 'unavailable',
   });
   onTestFinished(() => api.stop());
-  return { ...{ api, metrics, lines }, folder: env.FUEL_DATA_DIR, port: Number(new URL(api.url).port) };
+  return { api, metrics, lines, folder: env.FUEL_DATA_DIR, port: Number(new URL(api.url).port) };
 }
 
 function fingerprintAt(port: number): Promise<string> {

@@ -33,8 +33,14 @@ async function start(operator: Operator) {
   const engines = await openEngines(operator.config, systemClock);
   const stopping = new AbortController();
   const context: JobContext = {
-    ...{ entry: THREAD_ENTRY, config: operator.config, holder: 'this', engines, clock: systemClock },
-    ...{ log: memoryLog([]), metrics: workMetrics(new Registry()), signal: stopping.signal },
+    entry: THREAD_ENTRY,
+    config: operator.config,
+    holder: 'this',
+    engines,
+    clock: systemClock,
+    log: memoryLog([]),
+    metrics: workMetrics(new Registry()),
+    signal: stopping.signal,
     report: () => undefined,
   };
   const stop = (): void => stopping.abort();

@@ -126,7 +126,9 @@ describe('the webhooks role', () => {
     const accounts = startJob(host, { job: 'accounts', log: {}, memory });
     onTestFinished(() => accounts.stop());
     const webhooks = startJob(host, {
-      ...{ job: 'webhooks', log: {}, memory },
+      job: 'webhooks',
+      log: {},
+      memory,
       onMetrics: (metrics) => {
         counted = metrics;
       },

@@ -33,7 +33,9 @@ function run(text: string, { isCounted = true } = {}) {
   const metrics: MetricsJson[] = [];
   const host = { entry: pathToFileURL(file), config: loadConfig({}, 'command'), holder: 'this' };
   const started = startJob(host, {
-    ...{ job: 'cook', log: {}, memory: { youngMb: 12, oldMb: 64 } },
+    job: 'cook',
+    log: {},
+    memory: { youngMb: 12, oldMb: 64 },
     ...(isCounted && { onMetrics: (counted: MetricsJson) => metrics.push(counted) }),
   });
   onTestFinished(() => started.stop());

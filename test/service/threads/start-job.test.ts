@@ -23,7 +23,9 @@ function thread(text: string, env: Readonly<Record<string, string>> = {}) {
   const { promise: first, resolve } = Promise.withResolvers<number>();
   const host = { entry: pathToFileURL(file), config: loadConfig(env, 'command'), holder: 'this' };
   const started = startJob(host, {
-    ...{ job: 'cook', log: {}, memory: { youngMb: 12, oldMb: 64 } },
+    job: 'cook',
+    log: {},
+    memory: { youngMb: 12, oldMb: 64 },
     onMetrics(metrics) {
       const reported = Number(metrics);
       reports.push(reported);

@@ -32,7 +32,8 @@ export function replaceWorld(timeline: Timeline, chance: Chance, replacements: R
 const MEASURES_NOTHING = {
   collectDefaultMetrics: () => undefined,
   monitorEventLoopDelay: () => ({
-    ...{ count: 0, max: 0 },
+    count: 0,
+    max: 0,
     enable: () => true,
     disable: () => true,
     reset: () => undefined,

@@ -135,8 +135,13 @@ export class Operator {
   rebuild(): Promise<Outcome<unknown>> {
     return this.#run((engines, name) =>
       rebuildTransactions({
-        ...{ store: engines.store(), view: engines.view(), coordination: engines.coordination() },
-        ...{ clock: systemClock, log: this.#options.log, holder: name, author: AUTHOR },
+        store: engines.store(),
+        view: engines.view(),
+        coordination: engines.coordination(),
+        clock: systemClock,
+        log: this.#options.log,
+        holder: name,
+        author: AUTHOR,
         signal: new AbortController().signal,
         reason: 'simulation',
       }),
@@ -147,8 +152,14 @@ export class Operator {
     const { config, log } = this.#options;
     return this.#run((engines) =>
       verifyLastDays({
-        ...{ store: engines.store(), view: () => engines.view(), queue: () => engines.queue(), accountIds },
-        ...{ clock: systemClock, environment: config.FUEL_ENVIRONMENT, author: AUTHOR, log },
+        store: engines.store(),
+        view: () => engines.view(),
+        queue: () => engines.queue(),
+        accountIds,
+        clock: systemClock,
+        environment: config.FUEL_ENVIRONMENT,
+        author: AUTHOR,
+        log,
         retentionMs: config.FUEL_DELIVERY_RETENTION_DAYS * 86_400_000,
         signal: new AbortController().signal,
       }),

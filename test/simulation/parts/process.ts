@@ -69,7 +69,10 @@ export class SimulatedProcess implements Owner {
     };
     this.#service = owners.run(this, () =>
       startService({
-        ...{ config, roles, log: this.options.log(this), clock: systemClock },
+        config,
+        roles,
+        log: this.options.log(this),
+        clock: systemClock,
         openEngines: async () => this.#openEngines(),
         entry: THREAD_ENTRY,
         operator: operatorSide(config, systemClock, everyDay(timeline)),

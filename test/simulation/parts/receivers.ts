@@ -173,7 +173,12 @@ export class Receivers implements Internet {
     const record = transactionIn(request.body);
     const { from, sentAtMs, atMs, host, address } = request;
     const seen: Seen = {
-      ...{ from, sentAtMs, atMs, host, address, asked },
+      from,
+      sentAtMs,
+      atMs,
+      host,
+      address,
+      asked,
       deliveryId: request.headers['x-service-delivery'] ?? '',
       transactionId: record,
       body: request.body,

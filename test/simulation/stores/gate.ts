@@ -24,6 +24,15 @@ export interface FaultRates {
 }
 
 export const NO_FAULTS: FaultRates = { ends: 0, slow: 0, stalls: 0, unanswered: 0, refused: 0, pauses: 0 };
+/** The fault rates in a storm, for the kinds that may happen. */
+export const STORM: FaultRates = {
+  ends: 0.004,
+  slow: 0.02,
+  stalls: 0.02,
+  unanswered: 0.01,
+  refused: 0.01,
+  pauses: 0.003,
+};
 
 const READS =
   /^(get|firsts|count|now|read|find|page|head|has|is|checkpoint|building|parked|status|next|pendingLanes|countIn|heads|health|backlog|rows|logId|dueLanes|failingLanes|asked|subscribe|consume|idsAfter|last|of|late|transactionsAfter)/;

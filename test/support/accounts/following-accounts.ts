@@ -1,11 +1,13 @@
 import { expect, onTestFinished } from 'vitest';
 import { type AccountsFollowerOptions, runAccountsFollower } from '../../../src/accounts/rows/follower.ts';
 import { readProgress } from '../../../src/accounts/rows/progress.ts';
-import { ACCOUNTS_STORE } from '../../../src/accounts/rows/tables.ts';
+import { ACCOUNTS, ACCOUNTS_STORE } from '../../../src/accounts/rows/tables.ts';
+import { FuelError } from '../../../src/base/errors.ts';
 import type { Tables } from '../../../src/tables/tables.ts';
 import { openPushStores } from '../deliveries/push-stores.ts';
 import { memoryCoordination } from '../engines/coordination.ts';
 import type { EmptyStores } from '../engines/each-tables.ts';
+import { replacing } from '../interposed.ts';
 import { memoryLog } from '../service/api.ts';
 import { until } from '../waiting.ts';
 import { modelOf } from './account-model.ts';
@@ -51,4 +53,19 @@ export function followingAccounts(empty: EmptyStores) {
     expect([...rowsDiffer(await allRows(tables), await modelOf(store))]).toEqual([]);
   };
   return { ...stores, tables, open, coordination, start, progress, reached, agree };
+}
+
+/** Tables whose next list of writes that puts an account ends after its first `done` writes, as on a server. */
+export function cutAfter(
+  tables: Tables,
+  done: number,
+): { readonly tables: Tables; readonly length: () => number } {
+  let length = 0;
+  const write: Tables['write'] = async (writes, options) => {
+    if (length > 0 || !writes.some(({ table }) => table === ACCOUNTS)) return tables.write(writes, options);
+    length = writes.length;
+    for (const each of writes.slice(0, done)) await tables.write([each]);
+    throw new FuelError('STORE_UNAVAILABLE', 'cut off');
+  };
+  return { tables: replacing(tables, { write }), length: () => length };
 }

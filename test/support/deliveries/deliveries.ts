@@ -83,7 +83,11 @@ export async function claimFrom(
 
 export function claimOptions(nowMs: number, overrides: Partial<ClaimOptions> = {}): ClaimOptions {
   const options = {
-    ...{ nowMs, holder: 'one', leaseMs: 5_000, longestWaitMs: 360_000, limit: 100 },
+    nowMs,
+    holder: 'one',
+    leaseMs: 5_000,
+    longestWaitMs: 360_000,
+    limit: 100,
     laneCapacity: () => 100,
     ...overrides,
   };

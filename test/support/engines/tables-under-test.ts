@@ -7,8 +7,14 @@ export const PARCELS = tablePlan({
   name: 'parcels',
   key: 'id',
   columns: {
-    ...{ id: 'text', lane: 'text', place: 'integer', weight: 'number', due_at: 'time?', note: 'text?' },
-    ...{ letter: 'text?', photo: 'bytes?' },
+    id: 'text',
+    lane: 'text',
+    place: 'integer',
+    weight: 'number',
+    due_at: 'time?',
+    note: 'text?',
+    letter: 'text?',
+    photo: 'bytes?',
   },
   aside: ['letter', 'photo'],
   indexes: { by_lane: ['lane', 'place'], due: ['due_at'], due_in_lane: ['lane', 'due_at'] },
@@ -59,11 +65,22 @@ export type Parcel = RowOf<typeof PARCELS>;
 export type Entry = RowOf<typeof ENTRIES>;
 
 export const parcel = (id: string, given: Partial<Parcel> = {}): Parcel => ({
-  ...{ id, lane: 'a', place: 0, weight: 1.5, due_at: null, note: null, letter: null, photo: null },
+  id,
+  lane: 'a',
+  place: 0,
+  weight: 1.5,
+  due_at: null,
+  note: null,
+  letter: null,
+  photo: null,
   ...given,
 });
 export const entry = (id: number, given: Partial<Entry> = {}): Entry => ({
-  ...{ id, account: 7, revision: 0, status: 1, made_at: 1_000 },
+  id,
+  account: 7,
+  revision: 0,
+  status: 1,
+  made_at: 1_000,
   ...given,
 });
 export const idsOf = (rows: readonly { readonly id?: unknown }[]): string =>

@@ -64,7 +64,9 @@ export async function restartableNode(kind: Kind = 'EventStoreDB'): Promise<{
     get double() {
       return double;
     },
-    ...{ store, restart, signal: ending.signal },
+    store,
+    restart,
+    signal: ending.signal,
   };
 }
 

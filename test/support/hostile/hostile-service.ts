@@ -28,7 +28,10 @@ export async function hostileService({
     bad.push((await operator.provision(100 + number, openForUse(100 + number), { rateLimit })).key);
   await operator.import(customersLines([7, ...bad.map((_, index) => 101 + index)]), { wait: true });
   return {
-    ...{ good, bad, port, url: `https://127.0.0.1:${port}${PATH}` },
+    good,
+    bad,
+    port,
+    url: `https://127.0.0.1:${port}${PATH}`,
     sockets: () => openSockets(pid),
     /** The memory of the process that is resident, in MB. */
     residentMb: () =>

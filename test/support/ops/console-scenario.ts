@@ -102,7 +102,10 @@ export async function makeTroubles(push: PushService): Promise<ConsoleScenario> 
   await push.reached(10, 'pending', 2);
   const [failedDelivery] = await push.list('--account', '8', '--state', 'failed');
   return {
-    ...{ healthy, failing, disabled, held },
+    healthy,
+    failing,
+    disabled,
+    held,
     failedDelivery: failedDelivery.id,
     transactions: { delivered: delivered + 1, voided: delivered, failed, parked, missing: 99_999 },
   };

@@ -17,7 +17,11 @@ export async function seal(store: EventStore, { leaves = 1_000, by = signer } = 
   const [newest] = (await store.readBackwards({ prefixes: [], limit: 1 })).events;
   const head = newest?.position ?? 0;
   const running = runSealer({
-    ...{ store, signer: by, holder: 'this', clock: new FakeClock(), log: silentLog },
+    store,
+    signer: by,
+    holder: 'this',
+    clock: new FakeClock(),
+    log: silentLog,
     coordination: { acquire: async () => true, release: async () => undefined },
     limits: { leaves, withinMs: 0 },
     signal: stopping.signal,

@@ -119,7 +119,8 @@ export async function startTestApi(
   const log = memoryLog(logLines);
   const connections = new ServerConnections();
   const handler = createApi({
-    ...{ environment, connections },
+    environment,
+    connections,
     accounts: accessOf(accounts),
     availability: () => 'ready',
     edge: {

@@ -80,7 +80,11 @@ export async function startNotifier({ smtpUrl }: { readonly smtpUrl?: string } =
       store: withHeartbeats((through.store ?? same)(store)),
       coordination: (through.coordination ?? same)(coordination),
       mailer: { send, close: () => undefined },
-      ...{ holder, operatorEmail: OPERATOR, clock, steady: clock, log: memoryLog(lines) },
+      holder,
+      operatorEmail: OPERATOR,
+      clock,
+      steady: clock,
+      log: memoryLog(lines),
       givenUp: { inc: () => void givenUp++ },
       signal: stopping.signal,
     });

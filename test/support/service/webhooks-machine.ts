@@ -57,7 +57,11 @@ export async function machine() {
     const { promise: connected, resolve } = Promise.withResolvers<void>();
     const registry = new Registry();
     const context = {
-      ...{ config, engines: on, log: silentLog, holder: 'this', signal: stopping.signal },
+      config,
+      engines: on,
+      log: silentLog,
+      holder: 'this',
+      signal: stopping.signal,
       metrics: workMetrics(registry),
       report(message: FromThread): void {
         if (message.kind === 'ready' && message.missing === undefined) resolve();

@@ -49,7 +49,11 @@ export function importAll({
   readonly source?: string;
 }): Promise<RecordedImport> {
   return recordImport({
-    ...{ store, clock, source, author: IMPORT_AUTHOR, input: inChunks([lines]) },
+    store,
+    clock,
+    source,
+    author: IMPORT_AUTHOR,
+    input: inChunks([lines]),
     onRefused: () => undefined,
     onProgress: () => undefined,
     signal: new AbortController().signal,

@@ -35,8 +35,13 @@ export class PostgresConnection {
   constructor({ url, schema, maxConnections = MAX_CONNECTIONS }: PostgresOptions) {
     this.schema = schema;
     this.#pool = new pg.Pool({
-      ...{ application_name: 'fuel', ...sessionConfig(url), types, keepAlive: true },
-      ...{ max: maxConnections, connectionTimeoutMillis: CONNECT_MS, idleTimeoutMillis: IDLE_MS },
+      application_name: 'fuel',
+      ...sessionConfig(url),
+      types,
+      keepAlive: true,
+      max: maxConnections,
+      connectionTimeoutMillis: CONNECT_MS,
+      idleTimeoutMillis: IDLE_MS,
     });
     this.#pool.on('error', () => undefined); // an idle connection was cut, and the next use makes another one
     this.#pool.on('connect', (client) => client.on('error', () => undefined)); // the statement rejects anyway

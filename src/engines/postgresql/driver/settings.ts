@@ -11,9 +11,12 @@ const SESSION = [
   ...['seqscan', 'bitmapscan', 'sort', 'incremental_sort', 'hashjoin', 'mergejoin'].map(
     (way) => `enable_${way}=off`,
   ),
-  ...['jit=off', 'max_parallel_workers_per_gather=0', 'client_connection_check_interval=1s'],
+  'jit=off',
+  'max_parallel_workers_per_gather=0',
+  'client_connection_check_interval=1s',
   ...['statement', 'lock', 'idle_in_transaction_session', 'idle_session'].map((each) => `${each}_timeout=0`),
-  ...['default_transaction_isolation=read\\ committed', 'search_path=pg_catalog'],
+  'default_transaction_isolation=read\\ committed',
+  'search_path=pg_catalog',
 ]
   .map((each) => `-c ${each}`)
   .join(' ');

@@ -200,7 +200,10 @@ function sessionOf(
   const author = { actor: options.actor ?? osUser, osUser, command: commandName(command) };
   let signal: AbortSignal | undefined;
   return {
-    ...{ config, engines, clock: systemClock, author },
+    config,
+    engines,
+    clock: systemClock,
+    author,
     out: new Output(options.json === true, { csv: options.csv && csv }),
     get signal() {
       signal ??= abortOnInterrupt();
@@ -250,8 +253,11 @@ export function requiresReason({ FUEL_ENVIRONMENT: environment }: Config): boole
 /** The stores and settings that decide which deliveries a transaction calls for. */
 export function deliveryContext({ config, engines, clock }: Session) {
   return {
-    ...{ store: engines.store(), queue: engines.queue(), clock },
-    ...{ environment: config.FUEL_ENVIRONMENT, retentionMs: retentionMs(config) },
+    store: engines.store(),
+    queue: engines.queue(),
+    clock,
+    environment: config.FUEL_ENVIRONMENT,
+    retentionMs: retentionMs(config),
   };
 }
 

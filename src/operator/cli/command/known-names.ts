@@ -15,7 +15,11 @@ type Reading = Pick<Session, 'engines' | 'clock' | 'out'>;
 export async function currentAccounts({ engines, clock, out }: Reading): Promise<Tables> {
   const tables = engines.accounts();
   await catchUpAccounts({
-    ...{ store: engines.store(), tables, coordination: engines.coordination(), clock, log: silentLog },
+    store: engines.store(),
+    tables,
+    coordination: engines.coordination(),
+    clock,
+    log: silentLog,
     holder: `command-${randomUUID()}`,
     onProgress: (text) => out.progress(text),
   });

@@ -16,8 +16,19 @@ import { apply, exportAccounts } from './account-file-commands.ts';
 
 /** The members of a line. */
 const ACCOUNT_COLUMNS = [
-  ...['id', 'name', 'closed', 'integration', 'charging_profile_active', 'access', 'access_until'],
-  ...['no_access_reason', 'answered', 'keys', 'webhooks', 'webhook_state', 'unreadable'],
+  'id',
+  'name',
+  'closed',
+  'integration',
+  'charging_profile_active',
+  'access',
+  'access_until',
+  'no_access_reason',
+  'answered',
+  'keys',
+  'webhooks',
+  'webhook_state',
+  'unreadable',
 ];
 
 const list = command({

@@ -48,7 +48,11 @@ export const apply = command({
       ({ onRefused, ...parts }) =>
         applyAccounts({
           store: dryRun ? storeOfDryRun(session) : engines.store(),
-          ...{ input: openInput(file, parts.signal), author, clock, dryRun, reason },
+          input: openInput(file, parts.signal),
+          author,
+          clock,
+          dryRun,
+          reason,
           requiresReason: requiresReason(config),
           ...(dryRun && { onApplied }),
           onRefused: (lineNumber, why) => onRefused(`line ${lineNumber}`, why),

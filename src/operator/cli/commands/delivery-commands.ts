@@ -29,7 +29,15 @@ const FOLLOW_MS = 500;
 
 /** The members of a line. */
 const DELIVERY_COLUMNS = [
-  ...['id', 'state', 'key', 'account', 'transaction_id', 'type', 'created_at', 'reason', 'due_at'],
+  'id',
+  'state',
+  'key',
+  'account',
+  'transaction_id',
+  'type',
+  'created_at',
+  'reason',
+  'due_at',
 ];
 
 const listSyntax = (it: Command) =>

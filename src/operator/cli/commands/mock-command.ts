@@ -67,11 +67,18 @@ function show({ data, baseUrl, caFile, controlUrl }: Mock, out: Output): void {
   const { key, webhookSecret, second, shown } = data;
   const [from, week, to] = [data.fromMs, data.toMs - WEEK_MS, data.toMs].map(formatDateTime);
   const document = {
-    ...{ base_url: baseUrl, ca_file: caFile, key, webhook_secret: webhookSecret },
-    ...{ webhook_secret_standard: standardSecret(webhookSecret), control_url: controlUrl },
-    ...{ second_key: second.key, second_webhook_secret: second.webhookSecret },
+    base_url: baseUrl,
+    ca_file: caFile,
+    key,
+    webhook_secret: webhookSecret,
+    webhook_secret_standard: standardSecret(webhookSecret),
+    control_url: controlUrl,
+    second_key: second.key,
+    second_webhook_secret: second.webhookSecret,
     second_webhook_secret_standard: standardSecret(second.webhookSecret),
-    ...{ from, to, transactions: shown.size },
+    from,
+    to,
+    transactions: shown.size,
   };
   const kinds = Object.entries(KINDS).map(([kind, { what }]) => `#   ${kind.padEnd(13)}  ${what}`);
   const text = [

@@ -21,8 +21,11 @@ const status = command({
   example: 'fuel projection status',
   async work({ engines, clock, out }) {
     const followers = await followerStatus({
-      ...{ store: engines.store(), view: engines.view(), clock },
-      ...{ subscriptions: engines.subscriptions(), coordination: engines.coordination() },
+      store: engines.store(),
+      view: engines.view(),
+      clock,
+      subscriptions: engines.subscriptions(),
+      coordination: engines.coordination(),
       accounts: engines.accounts(),
     });
     for (const status of followers) await out.row(status);
@@ -50,8 +53,14 @@ async function rebuildView(
   reason: string,
 ): Promise<number> {
   const { outcome, position } = await rebuildTransactions({
-    ...{ store: engines.store(), view: engines.view(), coordination: engines.coordination() },
-    ...{ clock, log: silentLog, author, reason, signal },
+    store: engines.store(),
+    view: engines.view(),
+    coordination: engines.coordination(),
+    clock,
+    log: silentLog,
+    author,
+    reason,
+    signal,
     holder: `rebuild-${randomUUID()}`,
     onProgress: (step) => out.progress(progressText(step)),
   });
@@ -66,7 +75,12 @@ async function rebuildAccounts(session: Session, reason: string): Promise<number
   const { engines, clock, author, out, signal } = session;
   const store = engines.store();
   const { checked, differences, remaining } = await verifyAccounts({
-    ...{ store, tables: await currentAccounts(session), clock, author, repair: true, signal },
+    store,
+    tables: await currentAccounts(session),
+    clock,
+    author,
+    repair: true,
+    signal,
     onProgress: (count) => out.progress(`${count} accounts`),
   });
   const data = { view: ACCOUNTS_NAME, reason };

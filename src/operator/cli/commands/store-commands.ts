@@ -80,7 +80,11 @@ const copy = command({
       const { copyStore } = await import('../../copy/copy-store.ts');
       const key = openSigner(await storeIdentity(store, clock), config).verifier;
       const { events, deliveries, copiedBefore, fault, late } = await copyStore({
-        ...{ source, target, key, author, clock },
+        source,
+        target,
+        key,
+        author,
+        clock,
         markMoved: () => markMoved(to, { folder: config.FUEL_DATA_DIR, store, author, clock }),
         onProgress: ({ step, done }) => out.progress(`${step}: ${done}`),
       });

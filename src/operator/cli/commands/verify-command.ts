@@ -81,8 +81,12 @@ async function verifyOnlyAccounts(session: Session, options: VerifyOptions): Pro
 async function tellAccounts(session: Session, { account: accountId, repair }: VerifyOptions) {
   const { engines, clock, author, out } = session;
   const { checked, differences, remaining, damage } = await verifyAccounts({
-    ...{ store: engines.store(), tables: await currentAccounts(session), clock, author },
-    ...{ accountId, repair: repair === true },
+    store: engines.store(),
+    tables: await currentAccounts(session),
+    clock,
+    author,
+    accountId,
+    repair: repair === true,
     onProgress: (count) => out.progress(`${count} accounts`),
   });
   for (const { accountId: id, kind } of differences) out.note(`accounts: account ${id} is ${kind}`);
@@ -100,8 +104,15 @@ async function verifySides(
   const sides = (['view', 'deliveries'] as const).filter((side) => what === undefined || what === side);
   if (sides.includes('view')) await assertViewFits(await view().checkpoint(), store, VIEW_NAME);
   return verify({
-    ...{ store, view, queue: () => engines.queue(), clock, author, sides, repair: repair === true },
-    ...{ environment: config.FUEL_ENVIRONMENT, retentionMs: retentionMs(config) },
+    store,
+    view,
+    queue: () => engines.queue(),
+    clock,
+    author,
+    sides,
+    repair: repair === true,
+    environment: config.FUEL_ENVIRONMENT,
+    retentionMs: retentionMs(config),
     scope: { accountId, sinceMs, untilMs },
     lostLog: resendUnknown ? 'rebuild' : 'refuse',
     onProgress: (events) => out.progress(`${events} events`),
@@ -145,7 +156,11 @@ function tellDeliveries({ out }: Session, { deliveries, isLogLost }: Verified, {
   if (repair && missing.length > 0) out.note(`deliveries: stored ${stored} that were missing`);
   const { delivered, pending, failed, withdrawn } = states;
   return {
-    ...{ owed, delivered, pending: pending + sent, failed, withdrawn: withdrawn + stored - sent },
+    owed,
+    delivered,
+    pending: pending + sent,
+    failed,
+    withdrawn: withdrawn + stored - sent,
     missing: missing.length - stored,
     surplus: surplus.length,
     not_judged: notJudged,

@@ -22,7 +22,10 @@ export function consoleParts(running: RunningProcess, lastProof: () => Proof | u
   const [view, queue]: [ViewReads, DeliveryReads] = [engines.view(), engines.queue()];
   return {
     ...running,
-    ...{ attempts, lastProof, view, queue },
+    attempts,
+    lastProof,
+    view,
+    queue,
     /** The shared figures as this process read them, oldest first. */
     readings: metrics.shared.readings,
     id: holder,

@@ -21,7 +21,9 @@ export interface Figures extends Reads {
 export function figuresOf({ config, clock, engines, lastProof, ...parts }: ConsoleParts): Figures {
   const { roles, readiness, disk } = parts;
   const sources: FactSources = {
-    ...{ config, clock, engines },
+    config,
+    clock,
+    engines,
     find: async (name) => engines[name]() as ReturnType<Engines[typeof name]>,
     store: async () => engines.store(),
     rows: async () => engines.accounts(),

@@ -48,7 +48,8 @@ export async function keyPage({ parts, name: prefix }: PageContext): Promise<Pag
     title: `Key ${prefix}`,
     heading: [
       ...[`Key ${prefix}`, state(key.active ? 'on' : 'off')],
-      ...['webhook', state(isFailing ? 'failing' : name)],
+      'webhook',
+      state(isFailing ? 'failing' : name),
     ],
     parts: [
       documentOf(

@@ -36,7 +36,10 @@ export async function overviewPage({ parts, figures }: PageContext): Promise<Pag
       sectionOf('Live processes', { found: processes, nowMs }, (of) =>
         of.map(({ id, host, pid, roles, startedAtMs, isReady }) => ({
           id: id === parts.id ? `${id} (this one)` : id,
-          ...{ host, pid, roles, since: formatDateTime(startedAtMs) },
+          host,
+          pid,
+          roles,
+          since: formatDateTime(startedAtMs),
           ready: isReady,
         })),
       ),
@@ -87,7 +90,8 @@ async function deliveriesAndAccounts(figures: Figures, { clock }: PageContext['p
   const ofWebhooks: Shown = [
     ...[to('/webhooks', count('webhooks')), '·'],
     to('/webhooks?state=disabled', [count('disabledWebhooks'), 'switched off']),
-    ...['·', to('/webhooks?state=failing', failed)],
+    '·',
+    to('/webhooks?state=failing', failed),
   ];
   const proven = orUnknown(operations, (list) => {
     const last = list.find(({ type }) => type === 'LogProven');

@@ -62,7 +62,8 @@ function agreement(
   const unproven: Shown = roles.includes('projector')
     ? [
         unknown('another process may have verified'),
-        ...['here: this process has not verified since it started at', time(startedAtMs)],
+        'here: this process has not verified since it started at',
+        time(startedAtMs),
       ]
     : [unknown('this process does not verify'), 'here: processes with the role projector verify'];
   const proven = ({ atMs, accounts, view, deliveries }: Proof): Shown => {

@@ -11,7 +11,9 @@ test('a rewrite that ended before it truncated the stream is completed by the sa
   await record(store, 'transaction-1', 'a', 'b');
   const before = await store.readStream('transaction-1');
   const copies = before.map((event) => ({
-    ...{ id: randomUUID(), type: event.type, data: { name: 'x' } },
+    id: randomUUID(),
+    type: event.type,
+    data: { name: 'x' },
     metadata: rewrittenMetadata(event) as unknown as EventMetadata,
   }));
   await store.append([{ stream: 'transaction-1', expected: 1, events: copies }]);

@@ -72,7 +72,9 @@ describe('fuel account apply', () => {
     const summary = 'would apply 1, unchanged 0, refused 0\n';
     expect(await fuel(...apply)).toMatchObject({ code: 0, stdout: changes + summary, stderr: '' });
     expect(await fuel(...apply, '--json')).toMatchObject({
-      ...{ code: 0, stdout: '{"applied":1,"unchanged":0,"refused":0}\n', stderr: changes },
+      code: 0,
+      stdout: '{"applied":1,"unchanged":0,"refused":0}\n',
+      stderr: changes,
     });
     expect(await eventsOf('account-8')).toEqual([]);
   });
@@ -105,7 +107,9 @@ describe('fuel account export', () => {
     const named = (await fuel('account', 'export', '10', '7', '10')).lines;
     expect(named.map((line) => line.account_id)).toEqual([7, 10]);
     expect(await fuel('account', 'export', '7', '99')).toMatchObject({
-      ...{ code: 1, stdout: '', stderr: 'fuel: No account 99. See `fuel account list`\n' },
+      code: 1,
+      stdout: '',
+      stderr: 'fuel: No account 99. See `fuel account list`\n',
     });
     expect((await fuel('account', 'export', 'seven')).code).toBe(2);
   });

@@ -14,7 +14,9 @@ import { temporaryFolder } from '../../../support/temporary-folder.ts';
 import { confirmed } from '../../../support/transactions/e2e-samples.ts';
 
 const VOIDED = {
-  ...{ transaction_id: 1, account_id: 7, voided_at: '2026-09-04T10:00:00.000Z' },
+  transaction_id: 1,
+  account_id: 7,
+  voided_at: '2026-09-04T10:00:00.000Z',
   reason: 'Sam Field left the firm',
 };
 
@@ -52,7 +54,9 @@ test('audit verify proves the log, says so on record, and takes a checkpoint fro
       seals: 1,
       proven_to: expect.any(Number),
     },
-    ...{ faults: 0, gaps: 0, erased: [] },
+    faults: 0,
+    gaps: 0,
+    erased: [],
   });
   expect(json.size).toBeGreaterThan(json.proven_to);
 });

@@ -82,7 +82,10 @@ describe('fuel delivery show', () => {
     expect(attempts).toEqual([
       { ...attempt(1, 1, 10), ...nothing, error: timeout },
       {
-        ...{ ...attempt(1, 2, 11), status: 503, headers: {}, body: 'busy' },
+        ...attempt(1, 2, 11),
+        status: 503,
+        headers: {},
+        body: 'busy',
         error: { kind: 'status', detail: 'status 503' },
       },
       {
@@ -94,7 +97,8 @@ describe('fuel delivery show', () => {
           status: 204,
           headers: { server: 'x' },
         },
-        ...{ body: '', error: null },
+        body: '',
+        error: null,
       },
     ]);
     const { stdout } = await fuel('delivery', 'show', idOf(1));

@@ -52,10 +52,17 @@ describe('fuel projection', () => {
     await done('projection', 'rebuild', 'transactions');
     const { position, reason, parked_at, ...event } = await done('projection', 'parked');
     expect(event).toEqual({
-      ...{ follower: 'transactions', stream: 'transaction-3', revision: 0, type: 'TransactionGuessed' },
+      follower: 'transactions',
+      stream: 'transaction-3',
+      revision: 0,
+      type: 'TransactionGuessed',
     });
     expect(cellsOf((await fuel('projection', 'parked', '--personal')).stdout)[1]).toEqual([
-      ...['transactions', String(position), 'transaction-3', '0', 'TransactionGuessed'],
+      'transactions',
+      String(position),
+      'transaction-3',
+      '0',
+      'TransactionGuessed',
       ...[reason, parked_at],
     ]);
     const retry = ['projection', 'parked', 'retry'];

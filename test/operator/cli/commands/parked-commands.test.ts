@@ -101,8 +101,12 @@ test('what the deliveries have parked is handed to their consumers again by retr
   await parkAgain(parts);
   const { position, ...event } = await parked(DELIVERIES_GROUP);
   expect(event).toEqual({
-    ...{ follower: DELIVERIES_GROUP, stream: 'transaction-1', revision: 0, type: 'TransactionConfirmed' },
-    ...{ reason: 'it cannot be read', parked_at: expect.any(String) },
+    follower: DELIVERIES_GROUP,
+    stream: 'transaction-1',
+    revision: 0,
+    type: 'TransactionConfirmed',
+    reason: 'it cannot be read',
+    parked_at: expect.any(String),
   });
   expect(await done('projection', 'parked')).toEqual([]);
   const one = ['projection', 'parked', 'retry', String(position), '--follower', DELIVERIES_GROUP];
@@ -132,7 +136,11 @@ describeWithMongodb('with engines', () => {
       engines.coordination().report({
         id: 'other',
         roles: ['webhooks'],
-        ...{ pid: 1, host: 'other', startedAtMs: Date.now(), seenAtMs: Date.now(), isReady: true },
+        pid: 1,
+        host: 'other',
+        startedAtMs: Date.now(),
+        seenAtMs: Date.now(),
+        isReady: true,
       }),
     );
     await parts.done(...erase);

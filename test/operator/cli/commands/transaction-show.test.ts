@@ -125,7 +125,8 @@ describe('fuel transaction show', () => {
     const { deliveries, ...seen } = await done('transaction', 'show', '1');
     const since = expect.stringMatching(/^20.*Z$/);
     expect({ ...seen, deliveries }).toMatchObject({
-      ...{ visible: false, no_access: why },
+      visible: false,
+      no_access: why,
       answered: { status: 403, code: 'NO_ACTIVE_CHARGING_PROFILE', since },
       deliveries: [{ state: 'held', reason: why }],
     });

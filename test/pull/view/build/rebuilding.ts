@@ -25,7 +25,12 @@ export async function recorded() {
   const progress: BuildProgress[] = [];
   const rebuild = (options: Partial<RebuildOptions> = {}): Promise<RebuildResult> =>
     rebuildTransactions({
-      ...{ store, view, coordination, clock, log, holder: 'rebuild' },
+      store,
+      view,
+      coordination,
+      clock,
+      log,
+      holder: 'rebuild',
       signal: new AbortController().signal,
       author: { actor: 'Ada', command: 'test' },
       reason: 'requested',

@@ -37,9 +37,16 @@ export const addAuditVerifyCommand = command({
     const { size, root, seals, sealedSize, sealedAt, erased, fault } = found;
     if (fault !== undefined) out.note(faultText(fault));
     const document = {
-      ...{ size, root, seals, proven_to: sealedSize, sealed_at: sealedAt },
-      ...{ faults: fault === undefined ? 0 : 1, gaps: erased.reduce((sum, { events }) => sum + events, 0) },
-      ...{ erased, key: String(key), fault: fault ?? null },
+      size,
+      root,
+      seals,
+      proven_to: sealedSize,
+      sealed_at: sealedAt,
+      faults: fault === undefined ? 0 : 1,
+      gaps: erased.reduce((sum, { events }) => sum + events, 0),
+      erased,
+      key: String(key),
+      fault: fault ?? null,
     };
     // The checkpoint was proven, or there is a fault.
     out.answer(document, { shown: { ...document, checkpoint: checkpoint?.size ?? null } });

@@ -52,9 +52,16 @@ const redact = command({
       const figures = await redactDriver(
         { driverId, accountId },
         {
-          ...{ store: engines.store(), view: engines.view(), queue: engines.queue() },
-          ...{ subscriptions: engines.subscriptions(), coordination: engines.coordination() },
-          ...{ clock, author, reason, dryRun, ...parts },
+          store: engines.store(),
+          view: engines.view(),
+          queue: engines.queue(),
+          subscriptions: engines.subscriptions(),
+          coordination: engines.coordination(),
+          clock,
+          author,
+          reason,
+          dryRun,
+          ...parts,
         },
       );
       if (dryRun || parts.signal.aborted) return figures;

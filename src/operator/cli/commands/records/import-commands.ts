@@ -30,7 +30,10 @@ export const importFile = command({
       session,
       async ({ onRefused, ...parts }) => {
         const options = {
-          ...{ store, clock, author, ...parts },
+          store,
+          clock,
+          author,
+          ...parts,
           input: openInput(file, parts.signal),
           onRefused: (lineNumber: number, reason: string) => onRefused(`line ${lineNumber}`, reason),
         };
@@ -50,7 +53,16 @@ export const importFile = command({
 
 /** The members of a line. */
 const IMPORT_COLUMNS = [
-  ...['id', 'state', 'at', 'ended_at', 'actor', 'source', 'recorded', 'unchanged', 'refused', 'accounts'],
+  'id',
+  'state',
+  'at',
+  'ended_at',
+  'actor',
+  'source',
+  'recorded',
+  'unchanged',
+  'refused',
+  'accounts',
 ];
 
 const list = command({
@@ -108,7 +120,12 @@ const voidAll = command({
       session,
       async (parts) => {
         const { pushedTo, ...counts } = await voidImport(entry, {
-          ...{ store: engines.store(), queue: engines.queue(), clock, reason, dryRun, ...parts },
+          store: engines.store(),
+          queue: engines.queue(),
+          clock,
+          reason,
+          dryRun,
+          ...parts,
           author: { ...author, causationId: entry.started.id },
         });
         const keys = [...pushedTo].sort(([, one], [, other]) => other - one);

@@ -28,7 +28,13 @@ const MAX_READ = 200_000;
 
 /** The members of a line. */
 export const TRANSACTION_COLUMNS = [
-  ...['id', 'account', 'status', 'created_at', 'corporate', 'number_plate', 'total_amount'],
+  'id',
+  'account',
+  'status',
+  'created_at',
+  'corporate',
+  'number_plate',
+  'total_amount',
 ];
 
 const listSyntax = (it: Command) =>
