@@ -1,8 +1,10 @@
 import { posix } from 'node:path';
+import type { CommandUnknownOpts } from '@commander-js/extra-typings';
 import type { SettingTable } from '../../src/base/config/setting.ts';
 import { NEEDED_IN_PRODUCTION, ownSettings, ROLES } from '../../src/base/config/settings.ts';
 import { readDisk } from '../../src/base/disk/disk.ts';
 import { servers } from '../../src/engines/engines.ts';
+import { createProgram } from '../../src/operator/cli/program.ts';
 import { addDiskMetrics, addReadiness, createMetrics } from '../../src/service/ops/metrics.ts';
 
 /** A page with a table that is made from the code, between two comments that name it. */
@@ -32,6 +34,19 @@ export interface AlertRule {
 
 const WATCHING = 'docs/operations/watching.md';
 const RUNNING = 'docs/operations/running.md';
+const CUSTOMERS = 'docs/operations/customers.md';
+/** The tables of commands by their names, and the commands of each. */
+const COMMANDS: Readonly<Record<string, readonly string[]>> = {
+  'commands for imports': ['import list', 'import show', 'import void'],
+  'commands for accounts': ['account rename', 'account corporate', 'account close', 'account reopen'],
+  'commands for webhooks': [
+    ...['set', 'show', 'test', 'disable', 'enable', 'rate', 'remove'].map((verb) => `webhook ${verb}`),
+    ...['list', 'show', 'redeliver'].map((verb) => `delivery ${verb}`),
+  ],
+  'commands to find things': ['transaction list', 'transaction show', 'account show', 'audit'],
+};
+/** Options that many commands have. The page says once what they do. */
+const COMMON = ['--json', '--csv', '--actor', '--wait', '--help'];
 
 /** Returns every table that documents have from the code. */
 export function madeTables(rules: readonly AlertRule[]): MadeTable[] {
@@ -42,6 +57,11 @@ export function madeTables(rules: readonly AlertRule[]): MadeTable[] {
       name: 'settings',
       text: () => settingsTable([ownSettings, ...servers.map(({ settings }) => settings)]),
     },
+    ...Object.entries(COMMANDS).map(([name, commands]) => ({
+      page: CUSTOMERS,
+      name,
+      text: () => commandsTable(commands),
+    })),
   ];
 }
 
@@ -89,6 +109,34 @@ function inProduction(setting: string): string {
   const [roles] = NEEDED_IN_PRODUCTION.find(([, names]) => names.some((name) => name === setting)) ?? [[]];
   if (roles.length === ROLES.length) return 'needed';
   return roles.length === 0 ? '' : `needed by ${roles.map((role) => `\`${role}\``).join(', ')}`;
+}
+
+/** Returns a row for each command: how it is called, what its help says, and its options apart from the common ones. */
+function commandsTable(names: readonly string[]): string {
+  const program = createProgram();
+  const rows = names.map((name) => {
+    const found = name
+      .split(' ')
+      .reduce<CommandUnknownOpts | undefined>(
+        (parent, word) => parent?.commands.find((each) => each.name() === word),
+        program,
+      );
+    if (found === undefined) throw new Error(`there is no command fuel ${name}`);
+    const usage = found.registeredArguments.map((argument) => ` ${argumentText(argument)}`).join('');
+    const options = found.options.filter(({ long }) => !COMMON.includes(long ?? ''));
+    return [
+      `\`fuel ${name}${usage}\``,
+      found.description(),
+      options.map(({ flags }) => `\`${flags}\``).join(', '),
+    ].map((cell) => cell.replaceAll('|', '\\|'));
+  });
+  return tableOf([['Command', 'Meaning', 'Options'], ...rows]);
+}
+
+/** An argument as the help shows it. */
+function argumentText(argument: CommandUnknownOpts['registeredArguments'][number]): string {
+  const name = `${argument.name()}${argument.variadic ? '…' : ''}`;
+  return argument.required ? `<${name}>` : `[${name}]`;
 }
 
 function tableOf([head = [], ...rows]: readonly (readonly string[])[]): string {
