@@ -38,7 +38,7 @@ export interface Page {
   readonly nextWindowTo: string | null;
 }
 
-/** What a window changed when it was merged. */
+/** The changes that merging a window made. */
 export interface Counts {
   readonly added: number;
   readonly changed: number;

@@ -25,7 +25,7 @@ export interface KnownMembers {
   readonly corporates: ReadonlyMap<number, number | null>;
 }
 
-/** What a request reads of the accounts. It is read for each request, so that a change counts at once. */
+/** The rows of accounts that a request needs. Each request reads them, so that a change counts at once. */
 export interface AccessRows {
   key(prefix: string): Promise<KnownKey | undefined>;
   members(accountId: number, named: NamedMembers): Promise<KnownMembers>;

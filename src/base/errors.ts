@@ -77,7 +77,7 @@ export function errorOfThread(error: unknown): unknown {
   return new FuelError(code as ErrorCode, error.message, { cause: error });
 }
 
-/** What to do about a URL that can't be read because of its user name or password. */
+/** The advice for a URL that can't be read because of its user name or password. */
 export const ENCODE_CREDENTIALS =
   'in its user name and password write @ : / ? # % and spaces as %40 %3A %2F %3F %23 %25 %20';
 

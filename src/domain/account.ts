@@ -45,7 +45,7 @@ export interface AccountWebhook {
   readonly ratePerSecond: number | null; // the limit of deliveries that the operator has set
 }
 
-/** What checks 4 and 5 need of an account. */
+/** The part of an account that checks 4 and 5 need. */
 export type AccessTerms = Pick<Account, 'integration' | 'profiles' | 'profileChangedAtMs'>;
 
 /** An account's charging profiles at one moment. */

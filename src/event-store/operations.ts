@@ -68,7 +68,7 @@ export class Gaps {
 }
 
 /**
- * What the stream `operations` says about the store, folded from its events. It is folded in this file alone. Events that
+ * The state of the store according to its stream `operations`, folded from the events. It is folded in this file alone. Events that
  * can't be read change nothing.
  */
 export class OperationsState {
@@ -85,7 +85,7 @@ export class OperationsState {
   readonly masterKeys = new Map<string, RecordedMasterKey>();
   /** True if a master key was lost and replaced, so that some secrets may be unreadable. */
   hasLostKey = false;
-  /** Where the store was moved to; `undefined` if it was not, or the mark was removed. */
+  /** The engines that the store was moved to; `undefined` if it was not, or the mark was removed. */
   move: Move | undefined;
   /**
    * The delivery log that was started last, which is the only one that may be used, and when the first one was started,

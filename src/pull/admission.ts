@@ -143,7 +143,7 @@ const UNCOUNTED: ReadonlySet<RefusalCode | undefined> = new Set(['IP_NOT_ALLOWED
 
 interface Turns {
   underWay: number;
-  /** What lets the waiting requests begin, the oldest first. */
+  /** Each function lets a waiting request begin; the oldest comes first. */
   readonly waiting: Set<() => void>;
 }
 

@@ -95,7 +95,6 @@ const commonHeaders = {
   'Cache-Control': 'no-store',
 } as const;
 
-/** What is known about a request. The steps fill it in. */
 /** A step of a request, in milliseconds of the steady clock. */
 export interface TracedStep {
   readonly name: string;
@@ -103,6 +102,7 @@ export interface TracedStep {
   readonly endMs: number;
 }
 
+/** The facts about a request, filled in step by step. */
 export interface RequestState {
   requestId: string;
   path: string;

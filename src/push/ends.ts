@@ -130,7 +130,7 @@ async function apply(effect: Effect, parts: EndsParts): Promise<void> {
     return;
   }
   const end = { kind: 'end lane', prefix, reason: effect.reason, before: position } as const;
-  // What was redelivered after the webhook was on again is older than this end, and stays.
+  // Deliveries that were redelivered after the webhook was on again stay, although they are older than this end.
   const only = (await isOver(prefix, position, parts)) ? { redelivered: false } : {};
   await queue.change({ ...end, ...only }, clock.now());
 }

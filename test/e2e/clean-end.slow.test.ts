@@ -20,7 +20,7 @@ interface Target {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What became of a request: the header `Connection` of its whole answer, or whether it was sent in vain or not at all. */
+/** The outcome of a request: the header `Connection` of its whole answer, or whether it was sent in vain or not at all. */
 type Outcome = string | { readonly lost: string } | { readonly unsent: string };
 
 /** Sends one request, on the connection of the one before if that is open. */

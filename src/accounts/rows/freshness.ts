@@ -31,7 +31,7 @@ export class RowsFreshness {
   /** Up to when the rows are known to be complete, by the steady clock. */
   #completeAtMs = Number.NEGATIVE_INFINITY;
   #known: ProgressRow | undefined;
-  /** What the progress said at the first look. It may be from before a restart of the machine, or of another log. */
+  /** The progress at the first look. It may be from before a restart of the machine, or of another log. */
   #first: { readonly completeAt: number | null } | undefined;
 
   constructor(options: FreshnessOptions) {

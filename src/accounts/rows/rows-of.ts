@@ -6,7 +6,7 @@ import { type AccountRow, type KeyRow, type MemberKind, type MemberRow, memberId
 type PlainMap<T> = T extends ReadonlyMap<infer K, infer V> ? readonly (readonly [K, V])[] : T;
 type Plain<T> = { readonly [Field in keyof T]: PlainMap<T[Field]> };
 
-/** What an account's row has of the account, apart from its name. */
+/** The part of an account that its row contains, apart from the name. */
 export type AccountDetails = Pick<
   Account,
   'closed' | 'emails' | 'integration' | 'profiles' | 'profileChangedAtMs'

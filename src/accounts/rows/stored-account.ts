@@ -40,7 +40,7 @@ export async function readKeys(
   return new Map(rows.map((row) => [row.prefix, storedKey(row)]));
 }
 
-/** What the row of an account alone says. `details` is `undefined` if the account can't be read. */
+/** An account as its row alone describes it. `details` is `undefined` if the account can't be read. */
 export interface AccountSummary extends Pick<StoredAccount, 'id' | 'revision' | 'unreadable'> {
   readonly name: string | null;
   readonly details: AccountDetails | undefined;

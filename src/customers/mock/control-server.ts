@@ -13,8 +13,8 @@ const STATUS = { refused: 400, unknown: 404, failed: 500, stopping: 503 } as con
 const INTEGER = /^\d+$/;
 
 /**
- * What the mock can be asked for, by method and path. An answer is printed as JSON, a list as one object a line. A route rejects
- * with `REFUSED` or `USAGE` if something is not possible, and with an `AbortError` if the mock stops meanwhile.
+ * The requests that control the mock, by method and path. An answer is printed as JSON, a list as one object a line. A
+ * route rejects with `REFUSED` or `USAGE` if something is not possible, and with an `AbortError` if the mock stops meanwhile.
  */
 export type Routes = Readonly<Record<string, (body: unknown) => Promise<object>>>;
 

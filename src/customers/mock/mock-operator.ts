@@ -46,7 +46,7 @@ export function createOperator(engines: Engines, accountId: number) {
       throw new FuelError('REFUSED', `transaction: ${id} is not shown; pull to see which ones are`);
     },
 
-    /** What a ledger should hold, in ascending order of ids. */
+    /** The transactions that a ledger should hold, in ascending order of ids. */
     async transactions() {
       const answers = (await view.rowsAfter(0, MAX_TRANSACTIONS)).map((row) => recordAnswer(accountId, row));
       return answers.map(({ id, status, total_amount }) => ({ id, status, total_amount }));

@@ -18,7 +18,7 @@ interface WebhookTerms extends Omit<WebhookRequest, 'envelope'> {
 /** Makes the requests in the order in which they are sent. `rows` are in the order of their creation. */
 type Plan = (rows: readonly TransactionRow[], terms: WebhookTerms) => SendRequest[];
 
-/** What a receiver should do. An attempt that is followed by another one may get 503. */
+/** The expected reaction of a receiver. An attempt that is followed by another one may get 503. */
 export type Expected = 'accepted' | 'accepted or 503' | 'refused';
 
 export interface WebhookKind {

@@ -26,7 +26,7 @@ export interface Wanted {
 }
 
 /**
- * What an engine of tables does. `asTables` has checked the arguments: the engine gets no empty list, and no limit
+ * The work of an engine of tables. `asTables` has checked the arguments: the engine gets no empty list, and no limit
  * below 1.
  */
 export interface TablesEngine extends Pick<Tables, 'changed' | 'makeIndexes' | 'now'> {

@@ -7,7 +7,7 @@ export const MAX_ACCOUNTS_COUNTED = 10_000;
 /** More are not named. */
 const MAX_LISTED = 100;
 
-/** What checks and the overview say about all accounts. Counts end at `MAX_ACCOUNTS_COUNTED`. */
+/** Figures about all accounts, for the checks and the overview. Counts end at `MAX_ACCOUNTS_COUNTED`. */
 export interface AccountFigures {
   readonly accounts: number;
   /** The first accounts that can't be read. */

@@ -82,7 +82,7 @@ export async function findTransaction(
     events,
     applied,
     timeline,
-    /** What the view shows now. */
+    /** The row of the view as it is now. */
     row,
     isErased: events.length === 0 && (await store.isErased(stream)),
     /** Why requests for the record are refused; `null` if they are not, or there is no record. */

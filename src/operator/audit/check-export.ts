@@ -11,7 +11,7 @@ import { ExpectedStreams, type ExportedStream } from './exported-streams.ts';
 const EVENT_MEMBERS = ['index', 'stream', 'revision', 'id', 'type', 'data', 'metadata', 'proof'] as const;
 const STREAM_MEMBERS = ['stream', 'revision', 'left_out'] as const;
 
-/** What an export does not prove, even if it has no faults. */
+/** The statements that an export does not prove, even if it has no faults. */
 const NOT_PROVEN = [
   `that ${EXPORT.streams} names each stream of the account, its last event before the checkpoint, and only erased, redacted or out-of-range events as left out`,
   'that nothing was recorded after the checkpoint',

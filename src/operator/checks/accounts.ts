@@ -9,7 +9,7 @@ import { type Facts, MAX_FAILING } from './facts.ts';
 /** More switched-off webhooks than this are one problem. */
 const MAX_ONE_BY_ONE = 3;
 
-/** What doctor and the overview say about accounts, their webhooks and their deliveries. */
+/** The checks of accounts, their webhooks and their deliveries. */
 export const ACCOUNT_CHECKS: readonly Check[] = [
   {
     name: 'contacts',

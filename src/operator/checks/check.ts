@@ -4,7 +4,7 @@ import type { Facts } from './facts.ts';
 /** Something that is not right. */
 export interface Problem {
   readonly detail: string;
-  /** What to do, as a command or an instruction. */
+  /** The remedy, as a command or an instruction. */
   readonly do: string;
   /** True if it may end by itself, or is for somebody else to repair. Then it does not fail its check. */
   readonly isNotice: boolean;
@@ -16,7 +16,7 @@ export interface Problem {
   readonly href?: string;
 }
 
-/** What a check finds: a line about what it looked at, and what is not right. */
+/** The result of a check: a line about the things it looked at, and the problems among them. */
 export interface Finding {
   readonly detail: string;
   readonly problems: readonly Problem[];
@@ -36,7 +36,7 @@ interface CheckBase {
   readonly isConsequence?: boolean;
   /** The alerts about the same: one of them wakes somebody where somebody has to act. */
   readonly alerts?: readonly string[];
-  /** What to do if it can't be made in time; to repair its causes unless given. */
+  /** The remedy if it can't be made in time. Unless given, it is to repair the causes. */
   readonly remedy?: string;
 }
 
@@ -84,7 +84,7 @@ export function notice(detail: string, told: Told): Problem {
   return act(detail, { ...told, isNotice: true });
 }
 
-/** What a check finds. One that could only repeat what its causes say is not made. */
+/** Runs a check. One that could only repeat what its causes say is not run. */
 export async function findingOf<F extends Facts>(
   check: CheckBase & { find(facts: F): Finding | Promise<Finding> },
   facts: F,

@@ -18,12 +18,12 @@ import { type FactSources, type Facts, factReads } from './facts.ts';
 const LIMIT_MS = 8_000;
 const MIN_SECRET_CHARACTERS = 4;
 
-/** What doctor prints about a check. */
+/** A check as doctor prints it. */
 export interface CheckLine {
   readonly check: string;
   readonly ok: boolean;
   readonly detail: string;
-  /** What to do, as a command or an instruction; `null` if nothing is wrong. */
+  /** The remedy, as a command or an instruction; `null` if nothing is wrong. */
   readonly do: string | null;
 }
 
@@ -37,7 +37,7 @@ export async function examine(
   registry = REGISTRY,
 ): Promise<CheckLine[]> {
   const { config, faulty, secrets } = registry.inspectConfig(env);
-  // What is missing is read as empty, so that nothing is made.
+  // A missing store is read as empty, so that none is created.
   const engines = await registry.openEngines(config, clock, { onMissing: () => undefined });
   const facts = { env, registry, ...factsOnce({ config, clock, engines }) };
   const checks = checksOf(registry.servers).filter(

@@ -20,7 +20,7 @@ export const MAX_FAILING = 200;
 /** Doctor looks again after this time. A webhook that works has made an attempt by then. */
 const LOOK_AGAIN_MS = 3_000;
 
-/** Where facts are read: stores that doctor opens, or those of a running process. */
+/** The sources of facts: stores that doctor opens, or those of a running process. */
 export interface FactSources {
   readonly config: Config;
   readonly clock: Clock;
@@ -40,7 +40,7 @@ export interface OwnProcess extends Pick<RunningProcess, 'roles' | 'readiness' |
   readonly lastDamage: () => readonly Damage[];
 }
 
-/** What the checks judge by. Each read rejects if its store is unavailable. */
+/** The facts that the checks judge by. Each read rejects if its store is unavailable. */
 export type Facts = FactSources & FactReads;
 export type FactReads = ReturnType<typeof factReads>;
 

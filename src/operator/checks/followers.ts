@@ -6,7 +6,7 @@ import { act, type Check, notice, type Problem, right } from './check.ts';
 /** A lag that neither a replaced projector nor an import causes. */
 const MAX_LAG_SECONDS = 60;
 
-/** What doctor and the overview say about the followers of the log. */
+/** The checks of the followers of the log. */
 export const FOLLOWER_CHECKS: readonly Check[] = [
   {
     name: 'parked-events',

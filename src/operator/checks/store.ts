@@ -37,7 +37,7 @@ const LOST_LOG =
   'restore its backup; if there is none: fuel verify deliveries --repair --resend-unknown ' +
   '(docs/operations/troubleshooting.md, "The delivery log is lost")';
 
-/** What doctor and the overview say about the event store and what belongs to it. */
+/** The checks of the event store and of everything that belongs to it. */
 export const STORE_CHECKS: readonly Check[] = [
   {
     name: 'store',

@@ -29,7 +29,7 @@ export interface Remainder {
   readonly reason: string;
 }
 
-/** What `removeErasedBytes` does not reach, for the operator. */
+/** Tells the operator about the copies that `removeErasedBytes` does not reach. */
 export const COPIES_REMAIN =
   'Not covered: what customers have pulled or received, and copies that somebody made, such as backups and exports. ' +
   'Remove copies yourself; if you restore a backup, run the same command again.';

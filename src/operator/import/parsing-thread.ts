@@ -12,7 +12,7 @@ const MEMORY = { youngMb: 16, oldMb: 128 };
 export async function* parsedInThread(
   blocks: AsyncIterable<LineBlock>,
 ): AsyncGenerator<NumberedLine<ImportedEvent>[]> {
-  /** What the thread has not answered yet, in the order of its answers. */
+  /** The requests that the thread has not answered yet, in the order of its answers. */
   const waiting: PromiseWithResolvers<PackedLines>[] = [];
   let ending: unknown;
   const thread = startThread<PackedLines>({

@@ -52,7 +52,7 @@ const APPEND_EVENTS = 500;
 /** Each conflict means that another writer made progress. This many in a row mean that something is wrong. */
 const MAX_ROUNDS = 100;
 
-/** What the lines of one stream lead to, unless another writer appends to it meanwhile. */
+/** The outcome of the lines of one stream, unless another writer appends to it meanwhile. */
 interface Plan<T, E> {
   readonly append: Append;
   readonly decided: readonly { readonly line: UsableLine<T>; readonly decision: Decision<E> }[];
@@ -153,7 +153,7 @@ class LineRecorder<T, E extends RecordableEvent> {
       const result = resultOf.get(plan);
       const isConflict = result === 'conflict';
       if ((isConflict || plan.append.expected !== 'none') && maybeNew.has(plan.append.stream)) existed += 1;
-      // What another writer has recorded may change the decision on every line of the stream.
+      // Another writer's events may change the decision on every line of the stream.
       if (isConflict) for (const { line } of plan.decided) open.push(line);
       else await this.#count(plan, result === 'erased');
       for (const line of plan.rest) open.push(line);

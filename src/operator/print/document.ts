@@ -1,6 +1,6 @@
 import { formatDateTime } from '../../domain/values/date-time.ts';
 
-/** What an operator can look up. */
+/** The things that an operator can look up. */
 export type Noun = 'account' | 'key' | 'delivery' | 'transaction';
 export type Tone = 'good' | 'bad' | 'warn' | 'quiet';
 

@@ -95,7 +95,7 @@ export class DeliverySide implements Side {
     this.#context = { history, clock: { now: () => nowMs }, environment, retentionMs };
   }
 
-  /** What was found, once all is compared. */
+  /** The result, once all deliveries are compared. */
   get agreement(): DeliveryAgreement {
     const differing = { missing: this.#missing, surplus: this.#surplus };
     const counts = { owed: this.#owed, notOwed: this.#notOwed, notJudged: this.#notJudged };

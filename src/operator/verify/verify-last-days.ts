@@ -30,7 +30,7 @@ export interface Repaired {
   readonly damage: readonly Damage[];
 }
 
-/** What a night repaired, with the number of accounts. */
+/** The repairs of one night, and the number of accounts verified. */
 export interface Night extends Repaired {
   readonly accounts: number;
 }

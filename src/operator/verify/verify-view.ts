@@ -53,7 +53,7 @@ export class ViewSide implements Side {
     this.#options = options;
   }
 
-  /** What was found, once all is compared. */
+  /** The result, once all rows are compared. */
   get agreement(): ViewAgreement {
     const checked = Math.max(0, this.#checked.size - this.#late);
     return { checked, differences: this.#differences, unreadable: this.#unreadable, upTo: this.#upTo };

@@ -29,7 +29,7 @@ export interface VerifyOptions {
   /** True to store what differs as it should be. */
   readonly repair: boolean;
   /**
-   * What to do if another delivery log has replaced the one that was started: refuse; leave the deliveries out, also if none
+   * The reaction if another delivery log has replaced the one that was started: refuse; leave the deliveries out, also if none
    * was started; or rebuild it, so that receivers may get events a second time.
    */
   readonly lostLog: 'refuse' | 'leave out' | 'rebuild';

@@ -14,7 +14,7 @@ import type { Sender } from '../sender/sender.ts';
 import type { SendRequest, SendResult } from '../sender/timed-send.ts';
 import type { Lease } from './lease.ts';
 
-/** What is counted of attempts. */
+/** The metrics of attempts. */
 export interface DeliveryMetrics {
   /** Sets the number of webhooks whose due deliveries wait for their receivers. */
   waitingLanes(count: number): void;

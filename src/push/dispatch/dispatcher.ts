@@ -209,7 +209,7 @@ export class Dispatcher {
     this.#start(await queue.enqueue(deliveries, terms), lease);
   }
 
-  /** What open lanes want, at the pace that their receivers and the operator permit. One that is being switched off wants nothing. */
+  /** Returns the attempts that open lanes want at the operator's rate. A lane that is being switched off wants none. */
   #wanted(lanes: readonly Pick<LaneHead, 'prefix' | 'count'>[]): Wanted[] {
     const { clock, steady } = this.#options;
     return lanes.flatMap(({ prefix, count }) => {

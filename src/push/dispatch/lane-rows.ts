@@ -23,7 +23,7 @@ const MAX_CHANGED = 1_000;
 /** How long a lane rests whose key could not be read. */
 const REST_MS = 1_000;
 
-/** What a lane's key said when it was last read, as far as the choice of what to attempt depends on it. */
+/** The state of a lane's key when it was last read, as far as the choice of attempts depends on it. */
 export type LaneState =
   | {
       readonly kind: 'open';

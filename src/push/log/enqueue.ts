@@ -7,7 +7,7 @@ import { newLane } from './streaks.ts';
 import { DELIVERIES, newRow, owedOf } from './tables.ts';
 import { endWithdrawn } from './withdrawals.ts';
 
-/** What this process remembers between batches. */
+/** The names that this process remembers between batches. */
 export interface Known {
   /** Lanes that have a row. */
   readonly lanes: Set<string>;

@@ -12,7 +12,7 @@ import {
 import { changeEach } from './changes.ts';
 import { LANES, type LaneRow } from './tables.ts';
 
-/** What a report does to the streak of its lane. */
+/** The effect of a report on the streak of its lane. */
 export interface StreakStep {
   readonly prefix: string;
   readonly delivery: string;

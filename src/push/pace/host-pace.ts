@@ -20,7 +20,7 @@ const OVERLOADED = [502, 503, 504];
 /** Round trips of the network in an exchange, on a kept connection and on a new one, by TLS 1.3. */
 const ROUND_TRIPS = { kept: 1, opened: 3, opening: 2 } as const;
 
-/** What a choice has given to other lanes at a host, to those paced apart separately. */
+/** The attempts that a choice has given to other lanes at a host; those to lanes paced apart are counted separately. */
 export interface Taken {
   shared: number;
   apart: number;
@@ -40,7 +40,7 @@ export interface HostSlot {
 export interface HostEnd {
   readonly nowMs: number;
   readonly result: SendResult;
-  /** What the receiver has refused, the rate or the number of requests, if it asked to wait. */
+  /** The receiver's reason for asking us to wait: the rate, or the number of requests at once. */
   readonly refused: 'rate' | 'number' | undefined;
 }
 
@@ -179,7 +179,7 @@ export class HostPace {
   }
 }
 
-/** What an attempt says about the number of requests. */
+/** Says how an attempt bears on the number of requests. */
 function endingOf({ outcome, answerMs }: SendResult): 'answered' | 'lost' | 'refused' | 'not sent' {
   if (outcome.ok) return 'answered';
   if (outcome.kind === 'connect') return answerMs === null ? 'refused' : 'lost';

@@ -29,7 +29,7 @@ export class LaneRate {
   #lastAtMs = Number.NEGATIVE_INFINITY;
   /** The deliveries that were accepted since the last pause. */
   #accepted = { count: 0, sinceMs: 0 };
-  /** What the receiver's refusals allow, from when on it grows, and whether it was refused itself. */
+  /** The rate that the receiver's refusals allow, the time from which it grows, and whether it was refused itself. */
   #learned = { perMs: Infinity, grownMs: 0, isFound: false };
 
   /** The webhook was enabled. */

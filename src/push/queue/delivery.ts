@@ -7,7 +7,7 @@ export const MAX_ATTEMPTS_KEPT = 50;
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed', 'withdrawn'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-/** What is owed: a transaction to a webhook, once. */
+/** A transaction owed to a webhook, once. */
 export interface OwedKey {
   readonly transactionId: number;
   /** The key's prefix. Deliveries of one webhook share a lane of that name, with its limits and health. */
@@ -106,7 +106,7 @@ export interface ClaimedDelivery extends NewDelivery {
 /** The delivery that a report is about, and the token of its claim: `null` if it is not claimed. */
 export type ReportedClaim = OwedKey & Pick<NewDelivery, 'id'> & { readonly leaseToken: string | null };
 
-/** What became of a claimed delivery. */
+/** The outcome of a claimed delivery. */
 export type DeliveryReport = ReportedClaim &
   (
     | { readonly kind: 'delivered'; readonly attempt: Attempt }

@@ -1,6 +1,6 @@
 import type { ReceiverAnswer } from '../queue/delivery.ts';
 
-// What one answer may cost, with its informational answers: more than any receiver needs.
+// The limits of one answer with its informational answers: more than any receiver needs.
 const MAX_INFORMATIONAL = 20;
 const MAX_BYTES = 256 * 1024;
 /** The most times that bytes may arrive. Each TLS record arrives by itself, however short it is. */

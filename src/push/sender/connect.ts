@@ -173,7 +173,7 @@ function connectFailure(error: NodeJS.ErrnoException): { kind: FailureKind; deta
 
 const MAX_DETAIL_LENGTH = 300;
 
-/** What the numbers of alerts mean by which receivers refuse a handshake because of the client's certificate. */
+/** The meanings of the alerts by which receivers refuse a handshake because of the client's certificate. */
 const ALERTS: Readonly<Record<string, string>> = {
   40: 'the receiver refuses the handshake, perhaps because it demands a client certificate', // by TLS 1.2
   42: 'the receiver does not accept the client certificate that was shown',

@@ -18,7 +18,7 @@ const MAX_REFUSED_ORIGINS = 10_000;
 const NOBODYS = { host: '192.0.2.1', port: 443 } as const;
 /** tinyproxy answers 401 to wrong credentials. */
 const CREDENTIALS_REFUSED: readonly number[] = [401, 407];
-/** What proxies say if only the receiver can't be reached: squid, tinyproxy, and any proxy that follows RFC 9209. */
+/** The words of proxies if only the receiver can't be reached: squid, tinyproxy, and any proxy that follows RFC 9209. */
 const SQUID_COULD_NOT_CONNECT = /^ERR_CONNECT_FAIL\b/;
 const TINYPROXY_COULD_NOT_CONNECT = 'Unable to connect';
 const RECEIVER_AT_FAULT =

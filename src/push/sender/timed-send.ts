@@ -46,7 +46,7 @@ export interface SendResult {
 
 export type Sent = Omit<SendResult, 'durationMs'>;
 
-/** What all attempts of a sender share. */
+/** The parts that all attempts of a sender share. */
 export interface ConnectionParts {
   readonly connections: Connections;
   /** Replaced when the certificate for receivers is renewed. */

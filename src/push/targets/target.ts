@@ -13,7 +13,7 @@ export interface NameLookup {
   find(host: string): Promise<FoundAddresses>;
 }
 
-/** Where a webhook's URL leads. */
+/** The place that a webhook's URL leads to. */
 export interface Target {
   /** The URL in its normal form. */
   readonly url: string;

@@ -16,7 +16,7 @@ export interface EnginePorts {
 /** A store as an engine knows it: one of the log, or a plan of tables. */
 export type KeptStore = 'events' | 'subscriptions' | StorePlan;
 
-/** What an engine needs to open. */
+/** Everything that an engine needs in order to open. */
 export interface Opening {
   readonly config: Config;
   readonly clock: Clock;

@@ -70,7 +70,7 @@ export interface Engines {
   coordination(): Coordination;
   /** The rows of accounts and keys. */
   accounts(): Tables;
-  /** What requests read of them. */
+  /** The rows of accounts that requests read. */
   access(): AccessRows;
   requests(): RequestJournal;
   /** The rate windows of keys, either of this process alone or shared by all processes on a server. */

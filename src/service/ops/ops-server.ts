@@ -10,7 +10,7 @@ export interface Readiness {
   readonly ready: boolean;
   /** Each condition of readiness, by name. */
   readonly checks: Readonly<Record<string, boolean>>;
-  /** What is missing, for each condition that does not hold. */
+  /** The reason, for each condition that does not hold. */
   readonly reasons?: Readonly<Record<string, string>>;
 }
 

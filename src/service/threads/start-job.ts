@@ -18,7 +18,7 @@ export interface JobThread {
   readonly ended: Promise<void>;
   /** Rejects when the thread ends with an error or without being asked to. It need not be handled. */
   readonly failed: Promise<never>;
-  /** What was missing for its work when it last reported; `undefined` if nothing was. */
+  /** The thing that its work lacked when it last reported; `undefined` if it lacked nothing. */
   readonly missing: string | undefined;
   /** True once nothing was missing. */
   readonly wasReady: boolean;

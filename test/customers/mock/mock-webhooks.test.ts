@@ -46,7 +46,7 @@ const genuine = (request: ReturnType<typeof planned>[0]): boolean =>
     body: Buffer.from(request.body),
   });
 
-/** What the published library for Standard Webhooks says, which takes the time from the system's clock. */
+/** Asks the published library for Standard Webhooks, which takes the time from the system's clock. */
 function isStandard(request: ReturnType<typeof planned>[0]): boolean {
   vi.useFakeTimers({ toFake: ['Date'], now: NOW });
   try {

@@ -6,7 +6,7 @@ import { expectDocumentedAnswer } from '../../support/openapi/validate.ts';
 
 const api: RequestListener = (_, response) => response.writeHead(200, { 'Content-Length': 6 }).end('a page');
 
-/** What a client gets that asks once for each fault, and once more. */
+/** Returns the answers to a client that asks once for each fault, and once more. */
 async function ask(...faults: Fault[]) {
   const server = createServer(failing(api, faults));
   onTestFinished(() => void server.close());

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../../src/base/listen.ts';
 import { sendWebhook } from '../../../src/customers/mock/send-mock.ts';
 
-/** What receivers do with a webhook, and the expectations that this meets. */
+/** The reactions of receivers to a webhook, and the expectations that each meets. */
 const MET = {
   'answers 200': ['accepted', 'accepted or 503'],
   'answers 204': ['accepted', 'accepted or 503'],

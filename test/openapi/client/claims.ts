@@ -1,8 +1,8 @@
 import type * as api from './client.ts';
 
 /**
- * What a customer's code can and can't write on the types of the generated client. A test compiles it beside them, so that
- * a type which changes is noticed here; what must not compile stands under `@ts-expect-error`.
+ * Code that customers can and can't write with the types of the generated client. A test compiles it with them, so that
+ * a type which changes is noticed here; code that must not compile stands under `@ts-expect-error`.
  */
 type Same<One, Other> =
   (<T>() => T extends One ? 1 : 2) extends <T>() => T extends Other ? 1 : 2 ? true : false;

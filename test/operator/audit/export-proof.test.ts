@@ -21,7 +21,7 @@ if (!hasPython) console.log('not run here: docs/audit/check.py, since python3 ha
 /** A key that signed nothing here, such as one that was replaced. */
 const OTHER = new CheckpointSigner('other', [generateKeyPairSync('ed25519').privateKey]).verifier;
 
-/** What a check of the export says if nothing is wrong. */
+/** The result of a check of the export if nothing is wrong. */
 const PROVEN = { events: 5, streams: 4, left_out: 0, size: 8, older: 4, faults: [] };
 const METADATA = { schema_version: 1, at: '2026-09-03T09:00:00.000Z', actor: 'berta', command: 'test' };
 

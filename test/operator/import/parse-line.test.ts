@@ -9,7 +9,7 @@ const parse = (text: string) => parseLine({ text, bytes: Buffer.from(text) });
 const lineOf = (line: unknown) => parse(JSON.stringify(line));
 const refused = (reason: string | RegExp) => ({ ok: false, reason: expect.stringMatching(reason) });
 
-/** What is recorded of the data of a line, and whether it is a part of the line's own bytes. */
+/** Returns the data that is recorded from a line, and whether it is a part of the line's own bytes. */
 function recorded(text: string) {
   const bytes = Buffer.alloc(Buffer.byteLength(text), text); // not in a buffer that others share
   const line = parseLine({ text, bytes });

@@ -46,7 +46,7 @@ function stores() {
   };
   const wait = (onProgress: (text: string) => void = () => undefined) =>
     waitUntilApplied({ coordination, view, accounts, steady: clock, position: POSITION, onProgress });
-  /** What the wait comes to, where so much time passes while it lasts. */
+  /** Returns the outcome of a wait during which this much time passes. */
   const waitFor = async (ms: number, by = clock): Promise<unknown> => {
     const waiting = wait();
     const outcome = waiting.catch((error: unknown) => error);

@@ -52,7 +52,7 @@ test('a hundred connections that pipeline 60 pages and read nothing, or a byte a
   onTestFinished(() => customer.close());
   await customer.ask();
   const idle = sockets();
-  // What as many pages take that are read.
+  // Pages that are read take memory too, which the comparison leaves out.
   const usual = startAttack({ kind: 'flood', port, keys: bad, path: PATH, connections: 100, requests: 30 });
   await until(async () => ((await usual.suffered()).answers['200'] ?? 0) >= 3_000);
   await usual.stop();

@@ -14,7 +14,7 @@ const INTEGRATION_OFF: AccountEvent = { type: 'IntegrationDisabled', data: { acc
 const UNKNOWN = { type: 'AccountFrozen', data: { account_id: 7 } };
 type Told = AccountEvent | typeof UNKNOWN;
 
-/** Where it is sent, with which key; or what is reported instead. `position` is that of the transaction's event. */
+/** Returns the URL and the key of the attempt, or the report made instead. `position` is that of the transaction's event. */
 async function check(
   events: readonly Told[],
   { prefix = PREFIX, environment = 'staging' as Environment, accountId = 7, position = 100, cycle = 1 } = {},

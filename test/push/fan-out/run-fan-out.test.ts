@@ -48,7 +48,7 @@ async function start() {
     onTestFinished(() => end().catch(() => undefined));
     return { ended, end };
   };
-  /** What the group still has to hand out. */
+  /** Lists the streams of the events that the group still has to hand out. */
   const left = async (): Promise<string[]> => {
     const stop = new AbortController();
     const streams: string[] = [];

@@ -9,7 +9,7 @@ const FEW = 60;
 /** The deliveries by whose time a receiver's use is judged: the last ones may wait 30 s for a retry. */
 const JUDGED = 0.95;
 
-/** What is asked of a burst of 600: the least use of the receiver, and the largest shares of failed first attempts and of repetitions. */
+/** The requirements on a burst of 600: the least use of the receiver, and the largest shares of failed first attempts and of repetitions. */
 interface Goal {
   readonly used: number;
   readonly failed?: number;

@@ -11,7 +11,7 @@ function seeded(seed: number): () => number {
 
 const URL_OF_ALL = 'https://receiver.example/hook';
 const EACH = 150;
-/** What growing from one to full width may take; no part of a receiver's capacity is asked for in it. */
+/** The time allowed for growing from one to full width. No use of the receiver's capacity is required during it. */
 const GROWING_MS = 2_000;
 
 const ms = (min: number, max: number) => fc.integer({ min, max });

@@ -13,7 +13,7 @@ function outcomeOf(parts: readonly string[]) {
   let isComplete = false;
   let refused: string | undefined;
   try {
-    // What comes after the end closes the connection, whose listener is gone then.
+    // Bytes after the end close the connection, whose listener is gone by then.
     for (const part of parts) {
       if (isComplete) reader.reusable = false;
       else isComplete = reader.read(Buffer.from(part, 'latin1'));

@@ -37,7 +37,7 @@ describe('a receiver that answers', () => {
         judged.detail === undefined ? judged : { ...judged, detail: expect.stringMatching(judged.detail) };
       expect(await judgementOf(answer)).toMatchObject(expected);
       if (typeof answer !== 'string' || answer.length > MAX_DRIPPED) return;
-      // Whatever is said after the end may come too late to be seen.
+      // Bytes after the end may come too late to be seen.
       const { kept, ...same } = expected;
       expect(await judgementOf(({ socket }) => drip(socket, answer))).toMatchObject(kept ? expected : same);
     },

@@ -1,6 +1,6 @@
 import type { ReceivedRequest } from '../../support/deliveries/tls-receiver.ts';
 
-/** What the sender makes of an answer. */
+/** The sender's judgement of an answer. */
 interface Judgement {
   readonly ok: boolean;
   /** Why the attempt failed. */

@@ -7,7 +7,7 @@ const NO_ACCESS = {
   profileChangedAtMs: null,
 };
 
-/** What a request would read if the rows said what this model says. */
+/** The rows that a request would read if they agreed with this model. */
 export function accessOf(accounts: AccountModel): AccessRows {
   return {
     async key(prefix) {

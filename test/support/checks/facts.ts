@@ -48,7 +48,7 @@ export function factsWith({ servers = [], roles, ...given }: Given = {}): Facts 
   } as unknown as Facts;
 }
 
-/** What doctor says about these facts. */
+/** Returns doctor's line about these facts. */
 export async function doctorSays(name: string, given: Given): Promise<Omit<CheckLine, 'check'>> {
   const check = checksOf([]).find((each) => each.name === name);
   if (check === undefined || check.madeBy === 'doctor') throw new Error(`${name} is no check of any process`);

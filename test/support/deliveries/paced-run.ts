@@ -65,7 +65,7 @@ export class PacedRun {
   /** When each receiver had 64 requests under way for the first time. */
   readonly wideAtMs = new Map<string, number>();
   readonly #pace: Pace;
-  /** What each webhook has due, in order. */
+  /** The due deliveries of each webhook, in order. */
   readonly #due = new Map<string, Waiting[]>();
   /** The next one is the last. */
   readonly #events: { readonly atMs: number; readonly run: () => void }[] = [];

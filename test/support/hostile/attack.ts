@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 import type { Attack, Suffered } from './attacker.ts';
 
 export interface RunningAttack {
-  /** What has happened to it so far. */
+  /** Returns its connections and answers so far. */
   suffered(): Promise<Suffered>;
   /** Closes its connections. */
   stop(): Promise<void>;

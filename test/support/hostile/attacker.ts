@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import { parentPort, workerData } from 'node:worker_threads';
 
-/** What an attacker does to the API at `port` until it is stopped. Paths contain the query. */
+/** An attack on the API at `port`, which lasts until it is stopped. Paths contain the query. */
 export type Attack = { readonly port: number } & (
   | {
       /** Sends `requests` on each connection, the keys in turn, always many ahead of the answers, which it reads. */
@@ -28,7 +28,7 @@ export type Attack = { readonly port: number } & (
   | { readonly kind: 'guess'; readonly path: string; readonly connections: number }
 );
 
-/** What has happened to an attacker so far. */
+/** The connections and answers of an attacker so far. */
 export interface Suffered {
   opened: number;
   closed: number;

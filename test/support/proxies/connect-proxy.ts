@@ -19,7 +19,7 @@ export interface ProxyRules {
   readonly ports?: readonly number[];
 }
 
-/** What the proxy does with a CONNECT; an answer instead of a tunnel, or nothing at all. */
+/** The proxy's reaction to a CONNECT: a tunnel, an answer instead of it, or nothing at all. */
 type Reaction = 'connect' | 'silent' | { readonly answer: string };
 
 /** A small proxy for CONNECT that answers as squid does. `react` decides about each request that its rules allow. */

@@ -63,7 +63,7 @@ export async function recordTransactions(
   }
 }
 
-/** What the report of a copy says if nothing differs. */
+/** The report of a copy if nothing differs. */
 export const PROVEN = { fault: undefined, late: [] };
 
 export function operations(end: EmbeddedEnd): Promise<RecordedEvent[]> {

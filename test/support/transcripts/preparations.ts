@@ -9,7 +9,7 @@ import type { Engines } from '../../../src/service/engines/engines.ts';
 import { claimOptions, delivered, failed, newDelivery } from '../deliveries/deliveries.ts';
 import { confirmedData, externalData } from '../transactions/records.ts';
 
-/** What a transcript needs and no command of the program does. */
+/** Preparations that a transcript needs and no command of the program makes. */
 export const PREPARATIONS: Readonly<Record<string, (...args: readonly string[]) => unknown>> = {
   append,
   deliver,

@@ -39,7 +39,7 @@ export interface SourceOptions {
 
 /** One subscription to the log on the server, until it breaks. */
 export class EventStoreDbSource extends ServerSubscription<AllStreamSubscription> {
-  /** What was taken from the driver, in its order; at most the bytes of one batch. */
+  /** Events and markers taken from the driver, in its order; at most the bytes of one batch. */
   readonly #fetched: (Fetched | Marker)[] = [];
   readonly #unparsed: boolean | undefined;
   #reported: Position = 0;

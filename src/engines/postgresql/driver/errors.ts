@@ -18,7 +18,7 @@ const LIMIT = ['57014', '55P03', '25P04'];
 const CUT =
   /^(?:Connection terminated|timeout exceeded when|Client (?:has encountered|was closed)|Query read timeout|Cannot use a pool)/;
 
-/** What PgBouncer says where it is set so that it can't work, and what to set. */
+/** The errors of a PgBouncer whose settings do not suit this service, and what to set instead. */
 const MISSET = [
   {
     said: /unsupported startup parameter/,
@@ -61,7 +61,7 @@ export function toKnownError(error: unknown): unknown {
 export function whileConnecting(error: unknown): unknown {
   if (!(error instanceof DatabaseError)) return unavailable(error as Error);
   const known = toKnownError(error);
-  // What the server says to nothing but the options of POSTGRES_URL.
+  // While connecting, the server can refuse nothing but the options of POSTGRES_URL.
   return known === error || errorKind(known) === 'refused' ? invalid(error) : known;
 }
 

@@ -3,7 +3,7 @@ import { parseIntoClientConfig } from 'pg-connection-string';
 import { refusedConnectionString } from '../../../base/errors.ts';
 
 /**
- * What a session relies on, whatever its role, database and server have as their defaults. PostgreSQL has no hints: the
+ * The settings that a session relies on, which override the defaults of its role, database and server. PostgreSQL has no hints: the
  * first settings leave it no plan but the named index in its order. The next ones end a statement whose client is gone,
  * and nothing else ends one. The last ones say what a statement sees.
  */

@@ -2,7 +2,7 @@ import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 
-/** Where the header of a database file says which kind of journal it has. */
+/** The offset of the journal's kind in the header of a database file. */
 const JOURNAL_KIND_AT = 18;
 /** A rollback journal. A file in use has 2, for the write-ahead log. */
 const ROLLBACK = 1;

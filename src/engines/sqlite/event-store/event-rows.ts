@@ -32,9 +32,9 @@ export interface EventRow {
   readonly metadata: string | number | Uint8Array;
 }
 
-/** What SQLite takes for no limit. */
+/** SQLite reads this as no limit. */
 const NO_LIMIT = -1;
-/** What replaces bytes that are not UTF-8 when SQLite's texts are decoded. */
+/** Decoding a text of SQLite replaces bytes that are not UTF-8 with this character. */
 const REPLACED = '\ufffd';
 const HEAD = ['stream', 'id', 'type'] as const;
 const TEXTS = [...HEAD, 'data', 'metadata'] as const;

@@ -88,7 +88,7 @@ export class SqliteGroup {
       const group = this.#settings();
       const nowMs = this.#clock.now();
       const lease = { holder, leasedUntilMs: nowMs + group.ack_timeout_ms };
-      // What is due later than possible was stored while a clock was ahead, perhaps by a process that was killed.
+      // A due time later than possible was stored while a clock was ahead, perhaps by a process that was killed.
       this.#statements.correct.run(nowMs, this.#name, lease.leasedUntilMs, nowMs + MAX_DELAY_MS);
       const held = this.#statements.held.get(this.#name, nowMs, holder)?.held as number;
       const due = this.#takeDue(lease, nowMs, Math.max(0, bufferSize - held));

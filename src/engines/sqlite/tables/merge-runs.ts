@@ -11,7 +11,7 @@ const SLICE_MS = 2;
 /** For how many runs a statement finds the start: it takes about a millisecond. */
 const STARTS_AT_ONCE = 256;
 
-/** What a run continues with. */
+/** The place that a run has reached. */
 interface Head {
   /** The run's value of each column in `equals`. */
   readonly run: readonly Value[];

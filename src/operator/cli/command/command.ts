@@ -14,13 +14,13 @@ import { ACTOR_OPTION, JSON_OPTION, REASON, readText, usage as wrongUsage } from
 import { abortOnInterrupt, Output } from './output.ts';
 import { makeStrict, missingRefusal, withExample } from './syntax.ts';
 
-/** What a command works with. Engines open on first use and are closed when the command ends. */
+/** The context in which a command runs. Engines open on first use and are closed when the command ends. */
 export interface Session {
   readonly config: Config;
   readonly engines: Engines;
   readonly clock: Clock;
   readonly out: Output;
-  /** Who runs which command. It goes into the metadata of every event. */
+  /** The actor and the command. They go into the metadata of every event. */
   readonly author: { readonly actor: string; readonly command: string };
   /** Aborts when the command is interrupted. A command that never asks for it is ended by the first signal. */
   readonly signal: AbortSignal;

@@ -20,7 +20,7 @@ interface Row {
   readonly shown?: object;
 }
 
-/** What a command prints. With --json standard output gets only documents, each on one line. */
+/** The output of a command. With --json standard output gets only documents, each on one line. */
 export class Output {
   readonly json: boolean;
   readonly #csv: readonly string[] | undefined;

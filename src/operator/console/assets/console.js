@@ -39,7 +39,7 @@ const KEEPING = {
   morphStyle: 'outerHTML',
   restoreFocus: true,
   callbacks: {
-    // What is being typed, and what was opened, is the reader's.
+    // A form that is being filled in and details that the reader opened stay as they are.
     beforeNodeMorphed: (present) => present.nodeName !== 'FORM',
     beforeAttributeUpdated: (name, element) => !(name === 'open' && element.nodeName === 'DETAILS'),
   },

@@ -10,7 +10,7 @@ export interface Proof extends Night {
   readonly atMs: number;
 }
 
-/** What the console reads of this process and its stores. It changes nothing. */
+/** The parts of this process and its stores that the console reads. It changes nothing. */
 export type ConsoleParts = Readonly<ReturnType<typeof consoleParts>>;
 
 export function consoleParts(running: RunningProcess, lastProof: () => Proof | undefined) {

@@ -21,7 +21,7 @@ function octalsOf(character: string): string {
   return [...Buffer.from(character)].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('');
 }
 
-/** What a command does, and its words after `fuel`. */
+/** A command: its purpose, and its words after `fuel`. */
 export type Command = readonly [what: string, words: readonly string[]];
 
 /** The template is the command after `fuel`. Each value in it is one word, or a list of words. */

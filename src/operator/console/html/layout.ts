@@ -33,7 +33,7 @@ export function renderMain({ title, heading = title, parts, commands: list = [] 
   );
 }
 
-/** What the frame around a page shows. */
+/** The frame around a page. */
 interface Frame {
   readonly path: string;
   readonly environment: string;

@@ -9,7 +9,7 @@ import {
   readText,
 } from '../../../../src/operator/cli/command/options.ts';
 
-/** What the reader makes of each text; `refused` where that is wrong usage. */
+/** Returns the value that the reader makes of each text, or `refused` for wrong usage. */
 function readings<T>(read: (text: string) => T, texts: readonly string[]): (T | 'refused')[] {
   return texts.map((text) => {
     try {

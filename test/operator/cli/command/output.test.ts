@@ -21,7 +21,7 @@ test.each([
 });
 
 describe('the rows of a list', () => {
-  /** What is written to standard output, line by line. */
+  /** Collects standard output, line by line. */
   function written(): string[] {
     const lines: string[] = [];
     const write = vi.spyOn(process.stdout, 'write').mockImplementation((text) => {

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { folder } from '../../../support/service/commands.ts';
 import { runInProcess } from '../../../support/service/in-process.ts';
 
-/** What is typed, and what the shell offers then; `…` stands for further words. */
+/** The words typed, and those that the shell offers then; `…` stands for further words. */
 const TYPED: readonly (readonly [typed: readonly string[], offered: readonly string[]])[] = [
   [['acc'], ['account']],
   [['account', 'ap'], ['apply']],
