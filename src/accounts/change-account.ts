@@ -50,7 +50,7 @@ export async function changeAccount(
     if (result?.kind === 'appended') return { events, account };
     if (result?.kind === 'erased') throw new FuelError('REFUSED', `account ${accountId} was erased`);
   }
-  throw new FuelError('REFUSED', `account ${accountId} is being changed by others all the time: try again`);
+  throw new FuelError('REFUSED', `account ${accountId} keeps being changed by others. Try again`);
 }
 
 /**

@@ -39,7 +39,10 @@ export class MasterKeys {
     this.#keys = keys.map((bytes) => ({ id: hash('sha256', bytes).slice(0, 8), bytes }));
     const [current] = this.#keys;
     if (current === undefined || keys.some((bytes) => bytes.length !== KEY_BYTES)) {
-      throw new FuelError('CONFIG_INVALID', `there must be a master key, each of ${KEY_BYTES} bytes`);
+      throw new FuelError(
+        'CONFIG_INVALID',
+        `FUEL_MASTER_KEY: must have at least one key, each of ${KEY_BYTES} bytes`,
+      );
     }
     this.#current = current;
   }
@@ -75,7 +78,7 @@ export class MasterKeys {
       throw new FuelError(
         'SECRET_UNREADABLE',
         `the webhook secret of key ${prefix} was encrypted with master key ${encrypted.master_key_id}, which ` +
-          'is not among those given: add it to FUEL_MASTER_KEY',
+          'is not in FUEL_MASTER_KEY. Add it there',
       );
     }
     try {
@@ -86,7 +89,7 @@ export class MasterKeys {
       const parts = [decipher.update(Buffer.from(encrypted.ciphertext, 'base64')), decipher.final()];
       return Buffer.concat(parts).toString();
     } catch (cause) {
-      const message = `the webhook secret of key ${prefix} was changed, or encrypted for another key: issue a new key`;
+      const message = `the webhook secret of key ${prefix} was changed, or encrypted for another key. Issue a new key`;
       throw new FuelError('SECRET_UNREADABLE', message, { cause });
     }
   }
@@ -120,7 +123,7 @@ export function openMasterKeys(config: KeyConfig): MasterKeys {
 export function findMasterKeys(config: KeyConfig): MasterKeys | undefined {
   if (config.FUEL_MASTER_KEY !== undefined) return new MasterKeys(config.FUEL_MASTER_KEY);
   if (config.FUEL_ENVIRONMENT === 'production') {
-    throw new FuelError('CONFIG_INVALID', 'FUEL_MASTER_KEY: needed in production');
+    throw new FuelError('CONFIG_INVALID', 'FUEL_MASTER_KEY: must be set in production');
   }
   const { FUEL_DATA_DIR: dataDir } = config;
   const text = readIfThere(join(dataDir, FILE));
@@ -150,7 +153,7 @@ function toKey(text: string, dataDir: string): Buffer {
   if (key.length !== KEY_BYTES) {
     throw new FuelError(
       'CONFIG_INVALID',
-      `${path} does not hold ${KEY_BYTES} bytes in base64: restore it, or set FUEL_MASTER_KEY`,
+      `${path} does not hold ${KEY_BYTES} bytes in base64. Restore it, or set FUEL_MASTER_KEY`,
     );
   }
   return key;

@@ -97,7 +97,7 @@ export function decide(command: AccountCommand, account: Account | undefined): A
   }
   switch (command.type) {
     case 'RenameAccount':
-      if (isBlank(command.name)) return refused('an account needs a name: give one with --name');
+      if (isBlank(command.name)) return refused('an account needs a name. Give one with --name');
       if (account.name === command.name) return unchanged;
       return record({ type: 'AccountRenamed', data: { account_id: id, name: command.name } });
     case 'CloseAccount':
@@ -127,7 +127,7 @@ export function decide(command: AccountCommand, account: Account | undefined): A
 
 function openAccount(command: Command<'OpenAccount'>, account: Account | undefined): AccountDecision {
   const { accountId, name } = command;
-  if (isBlank(name)) return refused('an account needs a name: give one with --name');
+  if (isBlank(name)) return refused('an account needs a name. Give one with --name');
   if (account === undefined) return record({ type: 'AccountOpened', data: { account_id: accountId, name } });
   if (account.closed !== null) return refused(isClosed(accountId, account.closed));
   if (account.name === name) return unchanged;
@@ -162,12 +162,12 @@ function isClosed(id: number, { reason }: NonNullable<Account['closed']>): strin
 
 function setChargingProfile(command: Command<'SetChargingProfile'>, account: Account): AccountDecision {
   const { accountId, profile } = command;
-  if (isBlank(profile)) return refused('a charging profile needs a name: give one with --profile');
+  if (isBlank(profile)) return refused('a charging profile needs a name. Give one with --profile');
   const before = account.profiles.get(profile);
   const { fromMs = before?.fromMs, toMs = before?.toMs ?? null } = command;
   if (fromMs === undefined) return refused(`profile ${profile} is new and needs a from`);
   if (toMs !== null && toMs <= fromMs) {
-    return refused('the end of a charging profile must be after its start: give a later --to');
+    return refused('the end of a charging profile must be after its start. Give a later --to');
   }
   if (before !== undefined && before.fromMs === fromMs && before.toMs === toMs) return unchanged;
   const to = toMs === null ? null : formatDateTime(toMs);
@@ -180,7 +180,7 @@ function setCorporateGroup(command: Command<'SetCorporateGroup'>, account: Accou
   const before = account.groups.get(groupId);
   const { name = before?.name } = command;
   if (name === undefined) return refused(`group ${groupId} is new and needs a name`);
-  if (isBlank(name)) return refused('a corporate group needs a name: give one with --name');
+  if (isBlank(name)) return refused('a corporate group needs a name. Give one with --name');
   if (before?.name === name) return unchanged;
   const data = { account_id: accountId, corporate_group_id: groupId, name };
   return record({ type: before === undefined ? 'CorporateGroupAdded' : 'CorporateGroupRenamed', data });
@@ -193,7 +193,7 @@ function setCorporate(command: Command<'SetCorporate'>, account: Account): Accou
   if (name === undefined) {
     return refused(`corporate ${corporateId} is new and needs a name`);
   }
-  if (isBlank(name)) return refused('a corporate needs a name: give one with --name');
+  if (isBlank(name)) return refused('a corporate needs a name. Give one with --name');
   if (groupId !== null && !account.groups.has(groupId)) {
     return refused(
       `account ${accountId} has no corporate group ${groupId}. ` +

@@ -40,7 +40,7 @@ export function decideOnKey(command: KeyCommand, account: Account): KeyDecision 
 function issueKey(command: IssueKey, account: Account): KeyDecision {
   const { accountId, prefix, environment, label, allowList, rateLimit } = command;
   if (account.keys.has(prefix)) {
-    return refused(`account ${accountId} has a key ${prefix} already: issue one with another prefix`);
+    return refused(`account ${accountId} has a key ${prefix} already. Issue one with another prefix`);
   }
   const fault = allowListFault(environment, allowList) ?? rateLimitFault(rateLimit);
   if (fault !== undefined) return refused(fault);

@@ -127,7 +127,7 @@ export async function assertCheckpoint(
   if (mismatch === undefined) return;
   throw new FuelError(
     'STORE_MISMATCH',
-    `${projection} ${mismatch}: connect the event store that belongs to it, or restore its backup, ` +
-      `or run "fuel projection rebuild ${projection}"`,
+    `${projection} ${mismatch}. Connect the event store that belongs to it, or restore its backup, ` +
+      `or run \`fuel projection rebuild ${projection}\``,
   );
 }

@@ -36,7 +36,7 @@ function assertStorable({ type, data, metadata }: StoredEvent): void {
   const fault = tooLong('data', data.length) ?? tooLong('metadata', Buffer.byteLength(metadata));
   const reason = type === '' ? 'it has no type' : fault?.reason;
   if (reason !== undefined)
-    throw new FuelError('ITEM_REFUSED', `the event store does not take an event: ${reason}`);
+    throw new FuelError('ITEM_REFUSED', `the event store refuses an event: ${reason}`);
 }
 
 /** Returns the result of an earlier append of these events; `undefined` if `found` has others or not all of them. */

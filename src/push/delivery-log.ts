@@ -26,8 +26,8 @@ export async function claimDeliveryLog(
     if (started !== undefined) {
       throw new FuelError(
         'STORE_MISMATCH',
-        `the delivery log is ${id} and this event store's is ${started.id}: restore the backup of the delivery ` +
-          'log that belongs to it, or, where it is lost, run "fuel verify deliveries --repair --resend-unknown"',
+        `the delivery log is ${id}, and this event store's is ${started.id}. Restore the backup of the delivery ` +
+          'log that belongs to it. If it is lost, run `fuel verify deliveries --repair --resend-unknown`',
       );
     }
     const data = { log_id: id, started_at: formatDateTime(startedAtMs) };

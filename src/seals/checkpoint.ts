@@ -37,7 +37,7 @@ class VerifierKey {
     if (key?.id.toString('hex') === id && key !== undefined) return key;
     throw new FuelError(
       'REFUSED',
-      'this is no public key of a log: it has the form NAME+ID+KEY, as fuel audit verify prints it, several by commas',
+      'not a public key of a log. Give NAME+ID+KEY as `fuel audit verify` prints it, or several separated by commas',
     );
   }
 

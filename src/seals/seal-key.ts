@@ -30,7 +30,7 @@ export function openSigner(storeId: string, config: KeyConfig): CheckpointSigner
 
 function keysOfStaging({ FUEL_ENVIRONMENT, FUEL_DATA_DIR: dataDir }: KeyConfig): readonly KeyObject[] {
   if (FUEL_ENVIRONMENT === 'production')
-    throw new FuelError('CONFIG_INVALID', 'FUEL_SEAL_KEY: needed in production');
+    throw new FuelError('CONFIG_INVALID', 'FUEL_SEAL_KEY: must be set in production');
   const path = join(dataDir, FILE);
   ownFolder(dataDir);
   const { privateKey } = generateKeyPairSync('ed25519');
@@ -47,12 +47,15 @@ function keysOfStaging({ FUEL_ENVIRONMENT, FUEL_DATA_DIR: dataDir }: KeyConfig):
 export function verifierOf(storeId: string, config: KeyConfig, given?: string): LogVerifier {
   if (given !== undefined) return LogVerifier.parse(given);
   if (config.FUEL_SEAL_KEY === undefined && config.FUEL_ENVIRONMENT === 'production')
-    throw new FuelError('REFUSED', 'name the public key with --key, or set FUEL_SEAL_KEY');
+    throw new FuelError(
+      'REFUSED',
+      'no public key to check the log with. Name it with --key, or set FUEL_SEAL_KEY',
+    );
   const path = join(config.FUEL_DATA_DIR, FILE);
   if (config.FUEL_SEAL_KEY === undefined && !existsSync(path)) {
     throw new FuelError(
       'REFUSED',
-      `the key of the seals is missing: restore ${path}, set FUEL_SEAL_KEY, or name the public key with --key`,
+      `the key of the seals is missing. Restore ${path}, set FUEL_SEAL_KEY, or name the public key with --key`,
     );
   }
   return openSigner(storeId, config).verifier;

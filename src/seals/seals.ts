@@ -83,8 +83,8 @@ export async function lastSeal(store: Pick<EventStore, 'readLast'>): Promise<Sea
   const decoded = decodeStrict(last);
   throw new FuelError(
     'REFUSED',
-    `the newest seal, ${textOfRef(last)}, cannot be read: ${decoded.ok ? `it is ${decoded.type}` : decoded.reason}; ` +
-      'if a newer version wrote it, run that version, otherwise restore the events from a backup',
+    `the newest seal, ${textOfRef(last)}, cannot be read: ${decoded.ok ? `it is ${decoded.type}` : decoded.reason}. ` +
+      'If a newer version wrote it, run that version; otherwise restore the events from a backup',
   );
 }
 

@@ -171,7 +171,7 @@ describe('two changes of one account at once', () => {
       change([setGroup('Yards')], { store: interrupted(store, others(100)) }),
     ).rejects.toMatchObject({
       code: 'REFUSED',
-      message: 'account 7 is being changed by others all the time: try again',
+      message: 'account 7 keeps being changed by others. Try again',
     });
     expect(turn).toBe(19 + 20);
     expect(await types()).not.toContain('CorporateGroupRenamed');

@@ -89,7 +89,7 @@ describeWithMongodb('MongoDB', () => {
     const connection = mongodb();
     const items = <T>(work: (items: import('mongodb').Collection<Item>) => Promise<T>): Promise<T> =>
       connection.use((db) => work(db.collection<Item>('items')));
-    const refused = { code: 'ITEM_REFUSED', message: expect.stringContaining('MongoDB does not take it') };
+    const refused = { code: 'ITEM_REFUSED', message: expect.stringContaining('MongoDB refuses an item') };
     await expect(items((all) => all.insertOne({ _id: 1, text: 'x'.repeat(17 * MIB) }))).rejects.toMatchObject(
       refused,
     );

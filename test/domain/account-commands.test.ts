@@ -189,7 +189,7 @@ describe('a charging profile', () => {
   test('needs a name', () => {
     given(opened())
       .when({ ...setProfile(FROM, TO), profile: ' ' } as AccountCommand)
-      .thenRefused(/^a charging profile needs a name: give one with --profile$/);
+      .thenRefused(/^a charging profile needs a name\. Give one with --profile$/);
   });
 
   test('ends after it starts', () => {
@@ -223,10 +223,10 @@ describe('a corporate group', () => {
 test('a corporate group and a corporate need a name', () => {
   given(opened())
     .when({ type: 'SetCorporateGroup', accountId: 7, groupId: 3, name: '' })
-    .thenRefused(/^a corporate group needs a name: give one with --name$/);
+    .thenRefused(/^a corporate group needs a name\. Give one with --name$/);
   given(opened())
     .when(setCorporate('\t'))
-    .thenRefused(/^a corporate needs a name: give one with --name$/);
+    .thenRefused(/^a corporate needs a name\. Give one with --name$/);
 });
 
 describe('a corporate', () => {

@@ -159,7 +159,7 @@ test('PostgreSQL and MongoDB are not selected both: the tables would be in one o
     MONGODB_URL: 'mongodb://host/',
     POSTGRES_URL: 'postgres://host/',
   });
-  const told = /^POSTGRES_URL: MONGODB_URL is set too.*unset the other/;
+  const told = /^POSTGRES_URL: MONGODB_URL is set too.*Unset the other/;
   expect(await faultsOfEngines(load())).toEqual([expect.stringMatching(told)]);
   await expect(open()).rejects.toMatchObject({
     code: 'CONFIG_INVALID',

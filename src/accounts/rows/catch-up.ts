@@ -43,6 +43,6 @@ async function reached(end: number, options: CatchUpOptions): Promise<void> {
   }
   throw new FuelError(
     'REFUSED',
-    `The rows of accounts are at position ${before ?? 0} of ${end}: no progress for ${MAX_STILL_MS / 1000} s`,
+    `the rows of accounts have stayed at position ${before ?? 0} of ${end} for ${MAX_STILL_MS / 1000} s. See \`fuel projection status\``,
   );
 }

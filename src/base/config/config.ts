@@ -147,17 +147,15 @@ function ruleFaults(values: Partial<Config>, env: Env, roles: readonly Role[]): 
   const terminated = values.FUEL_TLS === 'terminated';
   for (const [cert, key] of PAIRS)
     if ((values[cert] === undefined) !== (values[key] === undefined))
-      faults.push(`${cert}, ${key}: set both or neither`);
+      faults.push(`${cert}, ${key}: must be set together`);
   if (terminated && textOf(env, 'FUEL_TRUSTED_PROXIES') === undefined) {
-    faults.push(
-      'FUEL_TRUSTED_PROXIES: needed when FUEL_TLS is terminated: the addresses of the proxies that end TLS',
-    );
+    faults.push('FUEL_TRUSTED_PROXIES: must name the proxies that end TLS, since FUEL_TLS is terminated');
   }
   if (values.FUEL_EDGE === 'external' && values.FUEL_EDGE_TOKEN === undefined) {
-    faults.push('FUEL_EDGE_TOKEN: needed when FUEL_EDGE is external: the token that the gateway sends');
+    faults.push('FUEL_EDGE_TOKEN: must be the token that the gateway sends, since FUEL_EDGE is external');
   }
   if (production && values.FUEL_WEBHOOK_ALLOW_PRIVATE === true) {
-    faults.push('FUEL_WEBHOOK_ALLOW_PRIVATE: not possible in production');
+    faults.push('FUEL_WEBHOOK_ALLOW_PRIVATE: must not be true in production');
   }
   if (!production) return faults;
   for (const [needing, names] of NEEDED_IN_PRODUCTION) {
@@ -165,11 +163,13 @@ function ruleFaults(values: Partial<Config>, env: Env, roles: readonly Role[]): 
     for (const name of names) {
       if (textOf(env, name) !== undefined) continue;
       const made = MADE_WITH[name];
-      faults.push(`${name}: needed in production${made === undefined ? '' : ` (make one with ${made})`}`);
+      faults.push(
+        `${name}: must be set in production${made === undefined ? '' : ` (make one with ${made})`}`,
+      );
     }
   }
   if (roles.includes('api') && !terminated && values.FUEL_TLS_CERT === undefined) {
-    faults.push('FUEL_TLS_CERT, FUEL_TLS_KEY: needed in production unless FUEL_TLS is terminated');
+    faults.push('FUEL_TLS_CERT, FUEL_TLS_KEY: must be set in production unless FUEL_TLS is terminated');
   }
   return faults;
 }

@@ -52,5 +52,5 @@ export function ownFolder(path: string): string | undefined {
 export function assertOwn(path: string, kind: OwnKind): void {
   const fault = faultOfOwner(path, kind);
   if (fault === undefined) return;
-  throw new FuelError('REFUSED', `${fault}: use a folder that belongs to this user and is closed to others`);
+  throw new FuelError('REFUSED', `${fault}. Use a folder that belongs to this user and is closed to others`);
 }

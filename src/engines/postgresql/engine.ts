@@ -36,7 +36,7 @@ function placeOf({ ofEngines }: Config): PostgresOptions {
   if (ofEngines.MONGODB_URL !== undefined) {
     throw new FuelError(
       'CONFIG_INVALID',
-      'POSTGRES_URL: MONGODB_URL is set too, and the view and the delivery log are in one of them: unset the other. ' +
+      'POSTGRES_URL: MONGODB_URL is set too, and only one of them can hold the view and the delivery log. Unset the other. ' +
         'Nothing copies a delivery log from one to the other',
     );
   }

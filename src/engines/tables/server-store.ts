@@ -82,7 +82,7 @@ export class ServerStore {
     throw new FuelError(
       'STORE_NEWER',
       `the tables of ${name} in ${this.#server.title} have version ${found}, newer than ${version}, ` +
-        'which this version of the service writes: run the newer version',
+        'which this version of the service writes. Run the newer version',
     );
   }
 }

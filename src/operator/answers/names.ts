@@ -14,7 +14,7 @@ export function readPrefix(text: string): string {
   if (PREFIX.test(text)) return text;
   throw new FuelError(
     'USAGE',
-    "must be a key's prefix, the 10 characters after svc_live_ or svc_test_: see `fuel key list`",
+    "must be a key's prefix, the 10 characters after svc_live_ or svc_test_. See `fuel key list`",
   );
 }
 

@@ -56,7 +56,7 @@ export async function exportProof(
   if (older !== undefined && older.checkpoint.size > size)
     throw new FuelError(
       'REFUSED',
-      `the checkpoint has ${older.checkpoint.size} events, and the newest seal ${size}`,
+      `the checkpoint covers ${older.checkpoint.size} events, but the newest seal only ${size}. Run \`fuel audit verify\``,
     );
   const created = ownFolder(folder);
   if ((await readdir(folder)).length > 0)

@@ -91,7 +91,10 @@ function assertWhole(
 ): void {
   const fault = faultOfCopy(join(target, name));
   if (fault !== undefined)
-    throw new FuelError('STORE_DAMAGED', `${join(dataDir, name)} is damaged, and so is its copy: ${fault}`);
+    throw new FuelError(
+      'STORE_DAMAGED',
+      `${join(dataDir, name)} is damaged, and so is its copy: ${fault}. Run \`fuel doctor\``,
+    );
 }
 
 /** Copies all files of the view, and starts again if others have replaced them meanwhile. */

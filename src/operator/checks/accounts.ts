@@ -72,7 +72,7 @@ export function checkContacts(webhooks: number, told: string | readonly number[]
   if (ids.length === 0) return right(`${all}; each account has a contact`);
   return wrong(
     `nobody is notified of failing webhooks of ${counted(ids.length, 'account')}: ${some(ids)}`,
-    `fuel account contact ${ids[0]} --email ADDRESS, for each of them; or set FUEL_OPERATOR_EMAIL`,
+    `fuel account contact ${ids[0]} --email ADDRESS, and so on for each account; or set FUEL_OPERATOR_EMAIL`,
   );
 }
 

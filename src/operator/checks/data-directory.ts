@@ -57,7 +57,7 @@ function filesFinding(path: string, files: readonly EmbeddedState[]): Finding {
   const newer = files.find(({ version, knownVersion }) => version > knownVersion);
   if (newer !== undefined) {
     return wrong(
-      `${newer.name} has version ${newer.version} and this program knows ${newer.knownVersion}`,
+      `${newer.name} has version ${newer.version}, and this program knows ${newer.knownVersion}`,
       'run the newer program, or restore a backup that this one made',
     );
   }

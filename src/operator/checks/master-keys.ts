@@ -18,9 +18,9 @@ export async function checkMasterKeys({ config, store, rows }: Facts): Promise<F
 }
 
 /**
- * Judges by the number of webhook secrets of each master key. A key can be removed if it encrypts nothing and is older than the first. A newer one that encrypts nothing is about to
- * become the first. `recorded` are the keys of the store in their order. `otherFile` is a `master.key` whose key is not
- * given, which a process without FUEL_MASTER_KEY would use.
+ * Judges by the number of webhook secrets of each master key. A key that encrypts nothing can be removed if it is older
+ * than the first, and is about to become the first if it is newer. `recorded` are the keys of the store in their order.
+ * `otherFile` is a `master.key` whose key is not given, which a process without FUEL_MASTER_KEY would use.
  */
 export function judgeMasterKeys(
   counts: ReadonlyMap<string, number>,
@@ -30,18 +30,18 @@ export function judgeMasterKeys(
   const { recorded, otherFile } = known;
   const missing = [...counts].filter(([id]) => !given.some(({ master_key_id }) => master_key_id === id));
   const named = (keys: typeof missing): string =>
-    some(keys.map(([id, count]) => `master key ${id} of ${counted(count, 'webhook secret')}`));
+    some(keys.map(([id, count]) => `master key ${id}, which encrypts ${counted(count, 'webhook secret')}`));
   const ours = missing.filter(([id]) => mayHaveHad(recorded, id));
   if (ours.length > 0) {
     return wrong(
-      `not given: ${named(ours)}`,
+      `FUEL_MASTER_KEY lacks ${named(ours)}`,
       'add it to FUEL_MASTER_KEY, after the first one; if it is lost: fuel store trust-key --reason "…"',
     );
   }
   if (missing.length > 0) {
     return wrong(
       `this store never had ${named(missing)}`,
-      'issue new keys to these customers: nothing can be signed with the secrets in their streams',
+      'issue new keys to these customers: their webhooks cannot be signed',
     );
   }
   const ageOf = (fingerprint: string): number => {

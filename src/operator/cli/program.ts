@@ -98,7 +98,7 @@ function faultOf(error: unknown): Fault | undefined {
     return { message: 'Interrupted', exitCode: EXIT_FAILED };
   if (isOfOperatingSystem(error))
     return {
-      message: `${error.message}. Check the disk and who owns its files: \`fuel doctor\``,
+      message: `${error.message}. Check the disk and the owner of its files with \`fuel doctor\``,
       exitCode: EXIT_FAILED,
     };
   return {

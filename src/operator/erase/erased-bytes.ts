@@ -70,7 +70,10 @@ async function unusedFiles(
     const used = embedded.includes(store) ? await usedFiles(store, files, view) : [];
     for (const name of files)
       if (!used.includes(name))
-        remainders.push({ file: join(folder, name), reason: 'the service no longer uses it: remove it' });
+        remainders.push({
+          file: join(folder, name),
+          reason: 'the service no longer uses the file. Remove it',
+        });
   }
   return remainders;
 }

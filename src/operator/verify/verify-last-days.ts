@@ -11,7 +11,7 @@ const DAYS_MS = 2 * DAY_MS;
 /** How far the clocks of commands, by which transactions are judged, may be from that of the store, which finds the start. */
 const CLOCK_SKEW_MS = 3_600_000;
 const STEP = 500;
-export const WHERE = 'see "fuel verify" in docs/operations/watching.md';
+export const WHERE = 'see "Verifying" in docs/operations/watching.md';
 
 export interface VerifyLastDaysOptions
   extends Pick<

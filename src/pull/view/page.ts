@@ -26,7 +26,7 @@ export async function findPage(generation: Generation, query: PageQuery): Promis
   if (lacked !== undefined)
     throw new FuelError(
       'STORE_UNAVAILABLE',
-      `the transactions view has no ${lacked} yet: start fuel serve, which builds one that has it`,
+      `the transactions view has no ${lacked} yet. Start \`fuel serve\`, which builds one that has it`,
     );
   const refers: Refers = Object.fromEntries(
     REFERENCES.flatMap((name) => (references[name] === undefined ? [] : [[name, references[name]]])),

@@ -135,6 +135,6 @@ function assertRendering({ rendering }: Checkpoint): void {
   throw new FuelError(
     'STORE_NEWER',
     `the records of ${VIEW_NAME} have the rendering ${rendering}, newer than ${RENDERING_VERSION}, which this version ` +
-      'of the service writes: run the newer version',
+      'of the service writes. Run the newer version',
   );
 }

@@ -26,7 +26,7 @@ export function trustedAuthorities(extraCa: string | undefined, shown?: Certific
 function readCertificates(pem: string): readonly string[] {
   const certificates = pem.match(CERTIFICATE) ?? [];
   if (certificates.length === 0)
-    throw new FuelError('CONFIG_INVALID', 'FUEL_WEBHOOK_CA: no certificate in it');
+    throw new FuelError('CONFIG_INVALID', 'FUEL_WEBHOOK_CA: the file has no certificate');
   return certificates.map((text, index) => {
     try {
       return new X509Certificate(text).toString();

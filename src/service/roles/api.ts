@@ -112,7 +112,7 @@ function listenPlace({ FUEL_LISTEN }: Config): ListenPlace {
   if (sockets > 1) {
     throw new FuelError(
       'REFUSED',
-      `${sockets} sockets were passed to this process, and it listens on one: keep one ListenStream in fuel-api.socket`,
+      `${sockets} sockets were passed to this process, and it listens on one. Keep one ListenStream in fuel-api.socket`,
     );
   }
   return sockets === 1 ? { fd: FIRST_PASSED_SOCKET } : FUEL_LISTEN;

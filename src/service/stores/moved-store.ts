@@ -104,7 +104,7 @@ function moveInFolder(folder: string): Move | undefined {
     const { to, at } = JSON.parse(readFileSync(path, 'utf8')) as Move;
     return { to: to.map(String), at: String(at) };
   } catch {
-    return { to: [`an address that ${path} does not tell`], at: 'a time that it does not tell' };
+    return { to: [`an unknown address (${path} can't be read)`], at: 'an unknown time' };
   }
 }
 

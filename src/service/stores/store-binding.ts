@@ -113,7 +113,7 @@ export async function assertSecretsReadable(
     if (isOurs && !hasLostKey) {
       throw new FuelError(
         'SECRET_UNREADABLE',
-        `${what}, which is not given: add it to FUEL_MASTER_KEY, after the first one`,
+        `${what}, which is not in FUEL_MASTER_KEY. Add it there, after the first one`,
       );
     }
     const why = isOurs ? 'which was said to be lost' : 'which this store never had';
@@ -144,11 +144,11 @@ function assertBound(binding: OperationsState, config: BindingConfig): void {
   if (keys?.some(({ fingerprint }) => binding.masterKeys.has(fingerprint))) return;
   const known = [...binding.masterKeys.values()].map(({ id }) => id).join(', ');
   const given = keys?.map(({ master_key_id }) => master_key_id).join(', ');
-  const found = given === undefined ? 'there is none' : `given is ${given}`;
+  const found = given === undefined ? 'none is given' : `the one given is ${given}`;
   throw new FuelError(
     'STORE_MISMATCH',
-    `the store's master key is ${known}, and ${found}: restore ${config.FUEL_DATA_DIR}/master.key ` +
-      'or put the key into FUEL_MASTER_KEY. Where it is lost for good, "fuel store trust-key" takes a new one: then ' +
+    `the store's master key is ${known}, and ${found}. Restore ${config.FUEL_DATA_DIR}/master.key ` +
+      'or put the key into FUEL_MASTER_KEY. If it is lost for good, `fuel store trust-key` accepts a new one: then ' +
       'webhook secrets cannot be read any more, and customers with a webhook need new keys',
   );
 }
@@ -160,7 +160,7 @@ function assertEnvironment(
   if (environment === undefined || environment === given) return;
   throw new FuelError(
     'STORE_MISMATCH',
-    `the store belongs to ${environment} and FUEL_ENVIRONMENT is ${given}: set it to ${environment}, or name ` +
+    `the store belongs to ${environment}, and FUEL_ENVIRONMENT is ${given}. Set it to ${environment}, or name ` +
       'another store (FUEL_DATA_DIR, or the setting of its engine)',
   );
 }

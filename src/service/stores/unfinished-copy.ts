@@ -13,7 +13,7 @@ export async function assertNoUnfinishedCopy(coordination: Coordination): Promis
   if ((await coordination.holder(LEASE)) === undefined) return;
   throw new FuelError(
     'REFUSED',
-    'a copy into these stores is not finished: run "fuel store copy" to its end',
+    'a copy into these stores is not finished. Run `fuel store copy` until it is complete',
   );
 }
 
@@ -21,7 +21,10 @@ export async function assertNoUnfinishedCopy(coordination: Coordination): Promis
 export async function beginCopy(coordination: Coordination, storeId: string): Promise<void> {
   if (await coordination.acquire(LEASE, storeId, LEASE_MS)) return;
   const holder = (await coordination.holder(LEASE))?.holder;
-  throw new FuelError('REFUSED', `a copy of event store ${holder} into these stores is not finished`);
+  throw new FuelError(
+    'REFUSED',
+    `a copy of event store ${holder} into these stores is not finished. Complete it, or copy into empty stores`,
+  );
 }
 
 export async function endCopy(coordination: Coordination, storeId: string): Promise<void> {

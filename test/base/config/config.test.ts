@@ -205,8 +205,8 @@ describe('in production', () => {
   test('a secret that is missing is named with what makes one', () => {
     const faults = faultsOf({ FUEL_ENVIRONMENT: 'production' }, 'serve', ['projector']);
     expect(faults).toEqual([
-      'FUEL_MASTER_KEY: needed in production (make one with openssl rand -base64 32)',
-      'FUEL_SEAL_KEY: needed in production (make one with openssl genpkey -algorithm ed25519)',
+      'FUEL_MASTER_KEY: must be set in production (make one with openssl rand -base64 32)',
+      'FUEL_SEAL_KEY: must be set in production (make one with openssl genpkey -algorithm ed25519)',
     ]);
   });
 

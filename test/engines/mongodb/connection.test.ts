@@ -79,7 +79,7 @@ describe.runIf(inject('mongodBinary') !== undefined)('a mongod that answers and 
     for (const each of [url, url.replace('directConnection=true', 'replicaSet=rs0')])
       expect(await ping(each)).toMatchObject({
         code: 'STORE_UNAVAILABLE',
-        message: expect.stringContaining('was not initiated'),
+        message: expect.stringContaining('was never initiated'),
         remedy: expect.stringContaining('rs.initiate()'),
       });
   });

@@ -202,7 +202,7 @@ describe('migrations', () => {
     expect(() => openAt(path)).toThrow(
       expect.objectContaining({
         code: 'STORE_NEWER',
-        message: expect.stringMatching(/has version 3 and this program knows 1: run the newer program/),
+        message: expect.stringMatching(/has version 3, and this program knows 1. Run the newer program/),
       }),
     );
     expect(versionOf(path)).toBe(3);

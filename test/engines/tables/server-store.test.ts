@@ -51,7 +51,7 @@ test('tables that a newer process has made, even at the same time, are refused w
     const { store } = storeOn({ versionOf: async () => versions.shift() });
     await expect(store.use(1_000, async () => undefined)).rejects.toMatchObject({
       code: 'STORE_NEWER',
-      message: expect.stringContaining('run the newer version'),
+      message: expect.stringContaining('Run the newer version'),
     });
   }
 });

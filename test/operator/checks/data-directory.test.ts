@@ -55,7 +55,7 @@ describe('the data directory', () => {
   });
 
   test.each([
-    [{ ...FILE, version: 4 }, false, 'events.db has version 4 and this program knows 3'],
+    [{ ...FILE, version: 4 }, false, 'events.db has version 4, and this program knows 3'],
     [{ ...FILE, version: 2 }, true, 'updated at the next start: events.db'],
     [{ ...FILE, damage: 'row 3 missing from index' }, false, 'events.db is damaged: row 3 missing'],
     [{ ...FILE, isReadOnly: true }, false, 'may not write to '],

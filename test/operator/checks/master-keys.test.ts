@@ -29,7 +29,7 @@ test('an older master key that still encrypts secrets is needed', async () => {
 test('a master key that is needed and not given is wrong', async () => {
   expect(await given('new00000')).toMatchObject({
     ok: false,
-    detail: `not given: master key ${needed} of 1 webhook secret`,
+    detail: `FUEL_MASTER_KEY lacks master key ${needed}, which encrypts 1 webhook secret`,
     do: expect.stringContaining('FUEL_MASTER_KEY'),
   });
   expect(await judged(counts, [], none)).toMatchObject({ ok: false });
@@ -40,7 +40,7 @@ test('a master key that the store never had means that its keys need to be issue
   const found = await judged(counts, keys('old00000'), { ...none, recorded: recordedAs('old00000') });
   expect(found).toMatchObject({
     ok: false,
-    detail: `this store never had master key ${needed} of 1 webhook secret`,
+    detail: `this store never had master key ${needed}, which encrypts 1 webhook secret`,
     do: expect.stringContaining('issue new keys'),
   });
 });

@@ -35,7 +35,7 @@ describe('webhooks', () => {
     expect(await check(start)).toEqual({
       ok: false,
       detail: 'nobody is notified of failing webhooks of 1 account: 7',
-      do: 'fuel account contact 7 --email ADDRESS, for each of them; or set FUEL_OPERATOR_EMAIL',
+      do: 'fuel account contact 7 --email ADDRESS, and so on for each account; or set FUEL_OPERATOR_EMAIL',
     });
     expect(await check(start, 'operator@example.com')).toMatchObject({ ok: true });
     expect(await check([...start, contacts])).toMatchObject({ ok: true });

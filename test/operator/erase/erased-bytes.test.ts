@@ -88,7 +88,7 @@ test('a file of the service that no store uses any more is reported each time un
   for (const name of ['events.db', 'transactions-2.db']) writeFileSync(join(folder, name), '');
   const unused = (name: string) => ({
     file: join(folder, name),
-    reason: 'the service no longer uses it: remove it',
+    reason: 'the service no longer uses the file. Remove it',
   });
   expect(await remove()).toEqual([unused('transactions-2.db')]);
   const onServers = { embedded: [], view: () => view };

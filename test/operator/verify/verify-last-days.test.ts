@@ -121,7 +121,7 @@ test('a surplus does not count as repaired, and without a repair no event says s
   ]);
   expect(await verify()).toEqual({ view: 0, deliveries: 0, damage: [] });
   expect(lines.at(-1)).toBe(
-    'error the last two days differ from the events, and not all could be repaired: see "fuel verify" in docs/operations/watching.md',
+    'error the last two days differ from the events, and not all could be repaired: see "Verifying" in docs/operations/watching.md',
   );
   const repairs = (await store.readStream('operations')).filter(({ type }) => type === 'AgreementRepaired');
   expect(repairs.map(({ data }) => data)).toEqual([{ what: 'deliveries', repaired: 2 }]);

@@ -69,7 +69,7 @@ describe('a store', () => {
     const { code, stderr } = await as(production, ...args.map((arg) => (arg === 'LINES' ? lines : arg)));
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/belongs to staging and FUEL_ENVIRONMENT is production/),
+      expect.stringMatching(/belongs to staging, and FUEL_ENVIRONMENT is production/),
     ]);
     expect(await eventsOf('operations')).toEqual(before);
     expect(await eventsOf('transaction-501')).toEqual([]);
@@ -82,8 +82,8 @@ describe('a store', () => {
     const before = await eventsOf('account-7');
     rmSync(join(dataDir, 'master.key'));
     for (const [env, found] of [
-      [{}, 'there is none'],
-      [{ FUEL_MASTER_KEY: KEYS[0] }, 'given is'],
+      [{}, 'none is given'],
+      [{ FUEL_MASTER_KEY: KEYS[0] }, 'the one given is'],
     ] as const) {
       for (const args of [
         ['account', 'integration', '7', 'on'],

@@ -147,7 +147,7 @@ function answerOf(response: streamsPb.BatchAppendResp): BatchAnswer {
     case 'Empty': // not ready, too busy, or not the leader
       throw storeUnavailable(error?.getMessage() || 'the server timed out');
     default:
-      throw new Error(`the event store did not take an append: ${name} ${error?.getMessage() ?? ''}`);
+      throw new Error(`the event store refused an append: ${name} ${error?.getMessage() ?? ''}`);
   }
 }
 

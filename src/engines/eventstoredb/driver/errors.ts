@@ -15,7 +15,7 @@ export function storeUnavailable(reason: string, cause?: unknown): FuelError {
 
 /** The error if the server can never accept this event. */
 export function itemRefused(reason: string, cause?: unknown): FuelError {
-  return new FuelError('ITEM_REFUSED', `the event store does not take it: ${reason}`, { cause });
+  return new FuelError('ITEM_REFUSED', `the event store refuses an item: ${reason}`, { cause });
 }
 
 /** Classifies an error of the driver for `errorKind`: unavailable, refused, or the error itself. */

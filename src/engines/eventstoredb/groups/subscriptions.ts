@@ -94,7 +94,7 @@ export class EventStoreDbSubscriptions implements PersistentSubscriptions {
       if (performance.now() > endMs) {
         throw new FuelError(
           'STORE_UNAVAILABLE',
-          `the event store has not replayed the parked events of ${group} in time`,
+          `the event store has not replayed the parked events of ${group} in time. Run the command again`,
         );
       }
       await pause(REPLAY_POLL_MS, this.#closing.signal);

@@ -36,7 +36,7 @@ export function toKnownError(error: unknown): unknown {
   if (isUnavailable(error)) return unavailable(error as Error);
   if (isRefused(error)) {
     const { message } = error as Error;
-    return new FuelError('ITEM_REFUSED', `MongoDB does not take it: ${message}`, { cause: error });
+    return new FuelError('ITEM_REFUSED', `MongoDB refuses an item: ${message}`, { cause: error });
   }
   return error;
 }
@@ -74,7 +74,7 @@ function isWithoutConfig(topology: MongoServerSelectionError['reason']): boolean
 
 export function notInitiated(cause?: Error): FuelError {
   const remedy = 'run rs.initiate() once in mongosh';
-  const message = `MongoDB answers, and its replica set was not initiated: ${remedy}`;
+  const message = `MongoDB answers, but its replica set was never initiated: ${remedy}`;
   return new FuelError('STORE_UNAVAILABLE', message, { cause, remedy });
 }
 

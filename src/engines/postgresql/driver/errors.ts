@@ -53,7 +53,7 @@ export function toKnownError(error: unknown): unknown {
   if (has(error, UNAVAILABLE)) return unavailable(error);
   const said = { cause: error };
   if (has(error, REFUSED))
-    return new FuelError('ITEM_REFUSED', `PostgreSQL does not take it: ${error.message}`, said);
+    return new FuelError('ITEM_REFUSED', `PostgreSQL refuses an item: ${error.message}`, said);
   return has(error, SETTINGS) ? invalid(error) : error;
 }
 

@@ -35,7 +35,10 @@ async function makeTables(connection: PostgresConnection, plan: SchemaPlan): Pro
       values: [pg.escapeIdentifier(schema)],
     });
     if (encoding !== 'UTF8')
-      throw new FuelError('CONFIG_INVALID', `POSTGRES_URL: its database is ${encoding}, and must be UTF8`);
+      throw new FuelError(
+        'CONFIG_INVALID',
+        `POSTGRES_URL: the encoding of its database is ${encoding}. Use a database in UTF8`,
+      );
     // CREATE SCHEMA IF NOT EXISTS needs a privilege on the database even if the schema exists.
     if (!exists) await run({ sql: `CREATE SCHEMA ${pg.escapeIdentifier(schema)}` });
     const versions = versionsIn(schema);

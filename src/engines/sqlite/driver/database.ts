@@ -196,8 +196,8 @@ export class Database {
     if (version <= known) return version;
     throw new FuelError(
       'STORE_NEWER',
-      `${this.path} has version ${version} and this program knows ${known}: ` +
-        'run the newer program, or restore a backup made by this one',
+      `${this.path} has version ${version}, and this program knows ${known}. ` +
+        'Run the newer program, or restore a backup made by this one',
     );
   }
 }

@@ -83,7 +83,7 @@ function listOf(isGood: (entry: string) => boolean, fault: string): (text: strin
     const entries = readList(text);
     if (entries.length === 0) throw usage('must not be empty');
     const wrong = entries.find((entry) => !isGood(entry));
-    if (wrong !== undefined) throw usage(`has ${wrong}, which ${fault}`);
+    if (wrong !== undefined) throw usage(`contains ${wrong}, which ${fault}`);
     return entries;
   };
 }

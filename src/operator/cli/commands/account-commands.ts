@@ -136,7 +136,7 @@ const integration = command({
   reasonFor: 'with off',
   async work(session, [accountId, to], { reason }) {
     const isOn = to === 'on';
-    if (isOn && reason !== undefined) throw option.usage('--reason goes with off');
+    if (isOn && reason !== undefined) throw option.usage('--reason can only be given with off');
     if (isOn)
       return change(
         session,
@@ -164,7 +164,7 @@ const contact = command({
       .option('--no-email', 'notify nobody'),
   changes: true,
   check(_, { email }) {
-    if (email === undefined) throw option.usage('Give --email with the addresses, or --no-email.');
+    if (email === undefined) throw option.usage('Give --email with the addresses, or --no-email');
   },
   work: (session, [accountId], { email }) =>
     change(session, { type: 'SetContacts', accountId, emails: email || [] }, (account) =>

@@ -81,7 +81,10 @@ const list = command({
     const queue = engines.queue();
     const after = options.after === undefined ? undefined : await queue.find(options.after);
     if (options.after !== undefined && after === undefined) {
-      throw new FuelError('REFUSED', `No delivery ${options.after} to continue after`);
+      throw new FuelError(
+        'REFUSED',
+        `No delivery ${options.after} to continue after. See \`fuel delivery list\``,
+      );
     }
     const read: ReadShown = async (page) => {
       const parts = { queue, rows: engines.accounts(), nowMs: session.clock.now() };

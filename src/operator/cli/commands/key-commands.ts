@@ -257,7 +257,7 @@ async function lastUses(
     return await engines.requests().lastUses(prefixes);
   } catch (error) {
     if (!isUnavailable(error)) throw error;
-    out.note(`It is not known when the keys were last used: ${reasonOf(error)}`);
+    out.note(`The last use of the keys is unknown: ${reasonOf(error)}`);
     return new Map();
   }
 }

@@ -34,7 +34,7 @@ const retry = command({
       throw option.usage('Give one position, or --all');
     }
     if (follower !== VIEW_NAME && follower !== ACCOUNTS_NAME && position !== undefined) {
-      throw option.usage(`The follower ${follower} can only retry all of its parked events: use --all`);
+      throw option.usage(`The follower ${follower} can only retry all of its parked events. Use --all`);
     }
     const store = engines.store();
     const options = { only: position, author, clock };
@@ -70,7 +70,7 @@ const skip = command({
     const parked = await parkedAt(wanted, { ...parts, accounts });
     const isNew = await skipEvent(engines.store(), wanted, { author, reason, clock, parked });
     out.answer({ skipped: Number(isNew) });
-    if (!isNew) out.note('It was already skipped');
+    if (!isNew) out.note('The event was already skipped');
   },
 });
 

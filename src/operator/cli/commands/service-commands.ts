@@ -13,7 +13,7 @@ import { abortOnInterrupt, Output } from '../command/output.ts';
 
 export const addServeCommand = leaf({
   name: 'serve',
-  summary: 'run the service, with all of its roles or with those named',
+  summary: 'run the service in all roles, or in the given ones',
   example: 'fuel serve --role api --role projector',
   syntax: (it) =>
     it.addOption(new Option('--role <role...>', 'one or more roles (default: all)').choices(ROLES)),

@@ -57,7 +57,7 @@ export const addVerifyCommand = command({
 });
 
 function requireSense(what: string | undefined, options: VerifyOptions): void {
-  if (options.resendUnknown && !options.repair) throw option.usage('--resend-unknown goes with --repair');
+  if (options.resendUnknown && !options.repair) throw option.usage('--resend-unknown needs --repair');
   if (what === 'accounts' && (options.since ?? options.until) !== undefined)
     throw option.usage('--since and --until select transactions, so they do not go with accounts');
   if (options.resendUnknown && what !== undefined && what !== 'deliveries')

@@ -169,7 +169,7 @@ const show = command({
 
 export const addWebhookCommands = noun({
   name: 'webhook',
-  summary: 'manage the webhooks of keys, to which transactions are pushed',
+  summary: 'manage the webhooks that transactions are pushed to',
   example: 'fuel webhook show a1b2c3d4e5',
   commands: [set, remove, enable, disable, rate, test, show],
 });

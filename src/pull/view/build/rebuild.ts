@@ -55,10 +55,7 @@ export async function rebuildTransactions(options: RebuildOptions): Promise<Rebu
     // A build that ended since its lease could not be renewed in time is continued.
     if (built?.value.outcome === 'switched' || (built !== undefined && signal.aborted)) return built.value;
     if (built === undefined && (steadyClock.now() > deadlineMs || signal.aborted)) {
-      throw new FuelError(
-        'REFUSED',
-        'another process is rebuilding this view: fuel projection status shows how far it is',
-      );
+      throw new FuelError('REFUSED', 'another process is rebuilding this view. See `fuel projection status`');
     }
     await pause(LEASE_CHECK_MS, signal);
   }
@@ -100,7 +97,7 @@ async function positionOf(view: TransactionsView, generation: number): Promise<P
     const checkpoint = await view.checkpoint(which);
     if (checkpoint?.generation === generation) return continuesAfter(checkpoint);
   }
-  throw new FuelError('REFUSED', 'the view that was being built was dropped');
+  throw new FuelError('REFUSED', 'the view under construction was dropped. Run the command again');
 }
 
 function assertWhole(events: readonly RecordedEvent[]): void {
@@ -109,7 +106,7 @@ function assertWhole(events: readonly RecordedEvent[]): void {
   if (damage === undefined) return;
   throw new FuelError(
     'STORE_DAMAGED',
-    `the new view is not served: ${describeDamage(damage)}: ${RESTORE_EVENTS}`,
+    `the new view is not served, because ${describeDamage(damage)}: ${RESTORE_EVENTS}`,
   );
 }
 

@@ -101,7 +101,7 @@ test('audit verify without a key makes none, and says what to restore', async ()
   rmSync(file);
   for (const args of [['verify'], ['export', '--account', '7', '--output', join(temporaryFolder(), 'out')]]) {
     const { code, stderr } = await fuel('audit', ...args);
-    expect([code, stderr]).toEqual([1, expect.stringContaining(`restore ${file}, set FUEL_SEAL_KEY`)]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`Restore ${file}, set FUEL_SEAL_KEY`)]);
     expect(existsSync(file)).toBe(false);
   }
   writeFileSync(file, key, { mode: 0o600 });

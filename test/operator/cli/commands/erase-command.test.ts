@@ -63,11 +63,13 @@ describe('fuel transaction erase', () => {
   test('ends with 1 as often as a file of the service may still contain it, and with 0 once none does', async () => {
     const { fuel, file } = await imported();
     const former = file('data/transactions-9.db', '');
-    const remains = [{ file: former, reason: 'the service no longer uses it: remove it' }];
+    const remains = [{ file: former, reason: 'the service no longer uses the file. Remove it' }];
     for (const _time of ['first', 'second']) {
       const { code, json, stderr } = await fuel(...ERASE, '1', '--yes', '--json');
       expect([code, json]).toEqual([1, { id: 1, erased: true, remains }]);
-      expect(stderr).toContain(`${former}: may still contain it: the service no longer uses it: remove it\n`);
+      expect(stderr).toContain(
+        `${former} may still contain the record: the service no longer uses the file. Remove it\n`,
+      );
     }
     rmSync(former);
     expect((await fuel(...ERASE, '1', '--yes')).code).toBe(0);

@@ -68,7 +68,7 @@ export const addAuditCommand = command(
 async function requireActor(engines: Engines, actor: string, signal: AbortSignal): Promise<void> {
   for await (const _ of audit(engines.store(), { actor }, { follow: false, newest: true, signal })) return;
   signal.throwIfAborted();
-  throw new FuelError('REFUSED', `No event was recorded by ${actor}`);
+  throw new FuelError('REFUSED', `No event has the actor ${actor}. See \`fuel audit\``);
 }
 
 function asText(line: AuditLine, how: Personal): string {

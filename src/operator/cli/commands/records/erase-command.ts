@@ -60,7 +60,8 @@ export const erase = command({
       await out.line(document, `Erased transaction ${id}${isWhole ? '' : ', but not everywhere'}`);
     }
     if (signal.aborted) out.note('Interrupted: run the same command again to continue');
-    for (const { file: path, reason: why } of remains) out.note(`${path}: may still contain it: ${why}`);
+    for (const { file: path, reason: why } of remains)
+      out.note(`${path} may still contain the record: ${why}`);
     out.note(COPIES_REMAIN);
     return isWhole && erased.length === ids.length ? 0 : 1;
   },
