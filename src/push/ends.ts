@@ -1,6 +1,6 @@
 import { type DeliveryEffect, deliveryEffect, keyIneligibleReason } from '../../projections/deliveries.ts';
 import { readAccountEvent } from '../accounts/read-account-event.ts';
-import { readKeys } from '../accounts/rows/stored-account.ts';
+import { readKeys } from '../accounts/rows/read-rows.ts';
 import { type Clock, steadyClock } from '../base/clock.ts';
 import type { Coordination } from '../base/coordination/coordination.ts';
 import type { Log } from '../base/log.ts';

@@ -1,4 +1,4 @@
-import { readKeys, type StoredKey } from '../accounts/rows/stored-account.ts';
+import { readKeys, type StoredKey } from '../accounts/rows/read-rows.ts';
 import { accessOf } from '../domain/account.ts';
 import type { Tables } from '../tables/tables.ts';
 import { DELIVERY_STATES, type DeliveryState, type DeliverySummary } from './queue/delivery.ts';

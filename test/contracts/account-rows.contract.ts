@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { readAccount, readKeys } from '../../src/accounts/rows/stored-account.ts';
+import { readKeys } from '../../src/accounts/rows/read-rows.ts';
+import { readAccount } from '../../src/accounts/rows/stored-account.ts';
 import { ACCOUNTS, KEYS, PROGRESS } from '../../src/accounts/rows/tables.ts';
 import { FuelError } from '../../src/base/errors.ts';
 import { aborted, pause } from '../../src/base/pause.ts';

@@ -1,7 +1,8 @@
 import { FuelError } from '../../base/errors.ts';
 import { world } from '../../base/world.ts';
 import { type AccountsFollowerOptions, runAccountsFollower } from './follower.ts';
-import { isAtEnd, readProgress } from './progress.ts';
+import { isAtEnd } from './progress.ts';
+import { readProgress } from './read-rows.ts';
 
 /** The longest wait without any progress. */
 const MAX_STILL_MS = 10_000;

@@ -3,7 +3,8 @@ import { isUnavailable } from '../../base/errors.ts';
 import { pause } from '../../base/pause.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import type { Tables } from '../../tables/tables.ts';
-import { isAtEnd, readProgress } from './progress.ts';
+import { isAtEnd } from './progress.ts';
+import { readProgress } from './read-rows.ts';
 import type { ProgressRow } from './tables.ts';
 
 const LOOKS_EVERY_MS = 1_000;

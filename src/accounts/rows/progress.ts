@@ -5,26 +5,21 @@ import type { Position } from '../../event-store/recorded-event.ts';
 import { type Anchor, type MadeFrom, mismatchOf, storeIdentity } from '../../event-store/store-identity.ts';
 import type { Key, TablePlan } from '../../tables/plan.ts';
 import { change, drop, put, type Query, type Tables } from '../../tables/tables.ts';
-import { ACCOUNTS, KEYS, MEMBERS, PROGRESS, type ProgressRow } from './tables.ts';
+import { readProgress } from './read-rows.ts';
+import { ACCOUNTS, KEYS, MEMBERS, PROGRESS, PROGRESS_NAME, type ProgressRow } from './tables.ts';
 import { ACCOUNT_HISTORY } from './writes-of.ts';
 
-const NAME = 'accounts';
 const ROWS_A_COMMIT = 500;
 const LATER_READ = 100;
 /** The progress of rows that are being removed. They belong to no store, and nobody is served by them. */
 const EMPTYING: ProgressRow = {
-  name: NAME,
+  name: PROGRESS_NAME,
   store_id: '',
   position: 0,
   reached: 0,
   anchor: null,
   complete_at: null,
 };
-
-export async function readProgress(tables: Pick<Tables, 'get'>): Promise<ProgressRow | undefined> {
-  const [progress] = await tables.get(PROGRESS, [NAME]);
-  return progress;
-}
 
 export function madeFrom({ store_id, position, anchor }: ProgressRow): MadeFrom {
   const storeId = store_id;
@@ -93,7 +88,7 @@ async function removeAll(tables: Tables, table: TablePlan): Promise<void> {
   for (;;) {
     const found = (await tables.find(table, query)) as readonly Readonly<Record<string, Key>>[];
     const drops = found.map((row) => drop(table, row[key] as Key));
-    const isEmptying = change(PROGRESS, NAME, { store_id: EMPTYING.store_id }, { as: EMPTYING });
+    const isEmptying = change(PROGRESS, PROGRESS_NAME, { store_id: EMPTYING.store_id }, { as: EMPTYING });
     const [isDone] = await tables.write([isEmptying, ...drops], { allOrNone: true });
     if (drops.length === 0 || isDone !== true) return;
   }

@@ -1,20 +1,12 @@
 import type { Account, AccountKey } from '../../domain/account.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
 import type { Tables } from '../../tables/tables.ts';
-import type { KnownKey } from '../caller.ts';
-import { type AccountDetails, accessIn, detailsIn, keyIn } from './rows-of.ts';
+import type { RowReads } from './read-rows.ts';
+import { type AccountDetails, detailsIn, keyIn } from './rows-of.ts';
 import { ACCOUNTS, type AccountRow, KEYS, type KeyRow, MEMBERS, type MemberRow } from './tables.ts';
 
 const ROWS_A_READ = 1_000;
 const ACCOUNTS_A_READ = 200;
-
-/** A key as its row has it, with everything that a request and an attempt need. */
-export interface StoredKey extends KnownKey {
-  /** The last event that ended the key's deliveries. */
-  readonly ended: { readonly position: Position; readonly reason: string } | undefined;
-  /** When its webhook was enabled last. */
-  readonly enabledAtMs: number | undefined;
-}
 
 /** An account as its rows have it. */
 export interface StoredAccount {
@@ -27,17 +19,6 @@ export interface StoredAccount {
   /** The keys by prefix. Those of an account that can't be read are as they were last read. */
   readonly keys: ReadonlyMap<string, AccountKey>;
   readonly unreadable: { readonly position: Position; readonly reason: string } | null;
-}
-
-export type RowReads = Pick<Tables, 'get' | 'find'>;
-
-/** Reads keys by their prefixes. Those that are not known are left out. */
-export async function readKeys(
-  tables: Pick<Tables, 'get'>,
-  prefixes: readonly string[],
-): Promise<Map<string, StoredKey>> {
-  const rows = await tables.get(KEYS, prefixes);
-  return new Map(rows.map((row) => [row.prefix, storedKey(row)]));
 }
 
 /** An account as its row alone describes it. `details` is `undefined` if the account can't be read. */
@@ -179,13 +160,6 @@ async function belonging(tables: Pick<Tables, 'find'>, selection: OfAccounts) {
 
 function ascending(a: number, b: number): number {
   return a - b;
-}
-
-function storedKey(row: KeyRow): StoredKey {
-  const { account_id: accountId, unreadable, ended_at, ended_reason, enabled_at } = row;
-  const ended = ended_at === null ? undefined : { position: ended_at, reason: ended_reason ?? '' };
-  const facts = { key: keyIn(row), access: accessIn(row.access), enabledAtMs: enabled_at ?? undefined };
-  return { accountId, unreadable, ended, ...facts };
 }
 
 function summaryOf({ details, unreadable, unreadable_at, ...row }: AccountRow): AccountSummary {

@@ -87,6 +87,9 @@ export const PROGRESS = tablePlan({
   indexes: {},
 });
 
+/** The key of that row. */
+export const PROGRESS_NAME = 'accounts';
+
 export const ACCOUNTS_STORE: StorePlan = {
   name: 'accounts',
   version: 1,

@@ -1,7 +1,7 @@
 import { type FoldedAccount, foldAccount, hiddenAccount } from '../../accounts/rows/fold-account.ts';
-import { readProgress } from '../../accounts/rows/progress.ts';
+import { type RowReads, readProgress } from '../../accounts/rows/read-rows.ts';
 import { accountRow, keyRow, memberRows } from '../../accounts/rows/rows-of.ts';
-import { type AccountRows, type RowReads, rowsOfAccounts } from '../../accounts/rows/stored-account.ts';
+import { type AccountRows, rowsOfAccounts } from '../../accounts/rows/stored-account.ts';
 import { ACCOUNTS, KEYS, type KeyRow, MEMBERS } from '../../accounts/rows/tables.ts';
 import { accountStream } from '../../domain/account-events.ts';
 import { sameJson } from '../../domain/values/same-json.ts';

@@ -1,4 +1,5 @@
-import { madeFrom, readProgress } from '../../accounts/rows/progress.ts';
+import { madeFrom } from '../../accounts/rows/progress.ts';
+import { readProgress } from '../../accounts/rows/read-rows.ts';
 import { ownersOfRows } from '../../accounts/rows/stored-account.ts';
 import { ACCOUNTS } from '../../accounts/rows/tables.ts';
 import { accountsOfEvents } from '../../accounts/rows/writes-of.ts';

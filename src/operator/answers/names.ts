@@ -1,4 +1,5 @@
-import { readKeys, readSummary } from '../../accounts/rows/stored-account.ts';
+import { readKeys } from '../../accounts/rows/read-rows.ts';
+import { readSummary } from '../../accounts/rows/stored-account.ts';
 import { FuelError } from '../../base/errors.ts';
 import { transactionStream } from '../../domain/transaction-events.ts';
 import type { EventStore } from '../../event-store/event-store.ts';

@@ -1,4 +1,4 @@
-import { readProgress } from '../../accounts/rows/progress.ts';
+import { readProgress } from '../../accounts/rows/read-rows.ts';
 import { type Clock, steadyClock } from '../../base/clock.ts';
 import {
   type Coordination,

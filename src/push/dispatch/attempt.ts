@@ -1,5 +1,5 @@
 import { keyIneligibleReason } from '../../../projections/deliveries.ts';
-import type { StoredKey } from '../../accounts/rows/stored-account.ts';
+import type { StoredKey } from '../../accounts/rows/read-rows.ts';
 import type { AlarmClock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { traceField } from '../../base/tracing/spans.ts';

@@ -1,4 +1,4 @@
-import type { StoredKey } from '../../accounts/rows/stored-account.ts';
+import type { StoredKey } from '../../accounts/rows/read-rows.ts';
 import type { Clock } from '../../base/clock.ts';
 import { Retry } from '../../base/retry.ts';
 import { SerialWork } from '../../base/serial-work.ts';

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { keyIneligibleReason } from '../../../projections/deliveries.ts';
-import { readKeys, type StoredKey } from '../../accounts/rows/stored-account.ts';
+import { readKeys, type StoredKey } from '../../accounts/rows/read-rows.ts';
 import { KEYS } from '../../accounts/rows/tables.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isUnavailable, reasonOf } from '../../base/errors.ts';

@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { type ReadAccountEvent, readAccountEvent } from '../../accounts/read-account-event.ts';
-import { type ReachedRows, readReached } from '../../accounts/rows/reached-rows.ts';
-import type { RowReads } from '../../accounts/rows/stored-account.ts';
+import { type ReachedRows, type RowReads, readReached } from '../../accounts/rows/read-rows.ts';
 import { steadyClock } from '../../base/clock.ts';
 import type { Account } from '../../domain/account.ts';
 import { accountStream } from '../../domain/account-events.ts';

@@ -1,5 +1,5 @@
 import { keyIneligibleReason } from '../../../projections/deliveries.ts';
-import { readKeys, type StoredKey } from '../../accounts/rows/stored-account.ts';
+import { readKeys, type StoredKey } from '../../accounts/rows/read-rows.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import type { Tables } from '../../tables/tables.ts';

@@ -1,5 +1,5 @@
 import { ACCOUNTS_LEASE } from '../../accounts/rows/follower.ts';
-import { readProgress } from '../../accounts/rows/progress.ts';
+import { readProgress } from '../../accounts/rows/read-rows.ts';
 import { ACCOUNTS } from '../../accounts/rows/tables.ts';
 import { ACCOUNT_HISTORY } from '../../accounts/rows/writes-of.ts';
 import type { Clock } from '../../base/clock.ts';

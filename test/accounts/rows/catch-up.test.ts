@@ -1,8 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { catchUpAccounts } from '../../../src/accounts/rows/catch-up.ts';
 import { ACCOUNTS_LEASE } from '../../../src/accounts/rows/follower.ts';
-import { readProgress } from '../../../src/accounts/rows/progress.ts';
-import { readKeys } from '../../../src/accounts/rows/stored-account.ts';
+import { readKeys, readProgress } from '../../../src/accounts/rows/read-rows.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { world } from '../../../src/base/world.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { readProgress } from '../../../src/accounts/rows/progress.ts';
+import { readProgress } from '../../../src/accounts/rows/read-rows.ts';
 import { ACCOUNTS, KEYS, MEMBERS, PROGRESS } from '../../../src/accounts/rows/tables.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import { world } from '../../../src/base/world.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readKeys } from '../../../src/accounts/rows/stored-account.ts';
+import { readKeys } from '../../../src/accounts/rows/read-rows.ts';
 import type { AccountEvent } from '../../../src/domain/account-events.ts';
 import { laneAttempts, paceShown, readPace, webhookLine } from '../../../src/operator/answers/webhook.ts';
 import type {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { changeAccount } from '../../../src/accounts/change-account.ts';
 import { MasterKeys } from '../../../src/accounts/master-key.ts';
-import { readKeys } from '../../../src/accounts/rows/stored-account.ts';
+import { readKeys } from '../../../src/accounts/rows/read-rows.ts';
 import type { Ciphertext } from '../../../src/domain/account-events.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
 import {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { readKeys } from '../../../src/accounts/rows/stored-account.ts';
+import { readKeys } from '../../../src/accounts/rows/read-rows.ts';
 import type { EventStore } from '../../../src/event-store/event-store.ts';
 import { parkedAt, skipEvent } from '../../../src/operator/parked/skip-event.ts';
 import { AccountHistory } from '../../../src/push/fan-out/account-history.ts';

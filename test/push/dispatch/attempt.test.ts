@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readKeys } from '../../../src/accounts/rows/stored-account.ts';
+import { readKeys } from '../../../src/accounts/rows/read-rows.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import type { AccountEvent, Environment } from '../../../src/domain/account-events.ts';
 import { judge } from '../../../src/push/dispatch/attempt.ts';

@@ -1,6 +1,6 @@
 import { expect, onTestFinished } from 'vitest';
 import { type AccountsFollowerOptions, runAccountsFollower } from '../../../src/accounts/rows/follower.ts';
-import { readProgress } from '../../../src/accounts/rows/progress.ts';
+import { readProgress } from '../../../src/accounts/rows/read-rows.ts';
 import { ACCOUNTS, ACCOUNTS_STORE } from '../../../src/accounts/rows/tables.ts';
 import { FuelError } from '../../../src/base/errors.ts';
 import type { Tables } from '../../../src/tables/tables.ts';

@@ -1,4 +1,4 @@
-import { readProgress } from '../../../src/accounts/rows/progress.ts';
+import { readProgress } from '../../../src/accounts/rows/read-rows.ts';
 import { ACCOUNTS_STORE, PROGRESS } from '../../../src/accounts/rows/tables.ts';
 import { ACCOUNT_HISTORY, changedBy, writesOf } from '../../../src/accounts/rows/writes-of.ts';
 import type { Clock } from '../../../src/base/clock.ts';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { catchUpAccounts } from '../../../accounts/rows/catch-up.ts';
-import { readKeys, readSummary, type StoredKey } from '../../../accounts/rows/stored-account.ts';
+import { readKeys, type StoredKey } from '../../../accounts/rows/read-rows.ts';
+import { readSummary } from '../../../accounts/rows/stored-account.ts';
 import { FuelError } from '../../../base/errors.ts';
 import { silentLog } from '../../../base/log.ts';
 import type { Account, AccountKey } from '../../../domain/account.ts';

@@ -1,9 +1,5 @@
-import {
-  everyAccount,
-  type RowReads,
-  readAccounts,
-  type StoredAccount,
-} from '../../../accounts/rows/stored-account.ts';
+import type { RowReads } from '../../../accounts/rows/read-rows.ts';
+import { everyAccount, readAccounts, type StoredAccount } from '../../../accounts/rows/stored-account.ts';
 import { FuelError } from '../../../base/errors.ts';
 import type { DomainEvent } from '../../../domain/events.ts';
 import { unknownAccount } from '../../answers/names.ts';

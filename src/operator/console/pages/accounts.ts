@@ -1,11 +1,7 @@
 import type { VNode } from 'preact';
+import { type RowReads, readKeys, type StoredKey } from '../../../accounts/rows/read-rows.ts';
 import { detailsIn } from '../../../accounts/rows/rows-of.ts';
-import {
-  type RowReads,
-  readAccounts,
-  readKeys,
-  type StoredKey,
-} from '../../../accounts/rows/stored-account.ts';
+import { readAccounts } from '../../../accounts/rows/stored-account.ts';
 import { ACCOUNTS, type AccountRow } from '../../../accounts/rows/tables.ts';
 import { trimmed } from '../../../base/config/trimmed.ts';
 import { transactionStream } from '../../../domain/transaction-events.ts';

@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
-import { readKeys, readSummary, type StoredKey } from '../../../accounts/rows/stored-account.ts';
+import { readKeys, type StoredKey } from '../../../accounts/rows/read-rows.ts';
+import { readSummary } from '../../../accounts/rows/stored-account.ts';
 import type { AccountKey } from '../../../domain/account.ts';
 import { formatDateTime } from '../../../domain/values/date-time.ts';
 import type { ShownBacklog } from '../../../push/held.ts';

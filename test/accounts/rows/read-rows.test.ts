@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readReached } from '../../../src/accounts/rows/reached-rows.ts';
+import { readReached } from '../../../src/accounts/rows/read-rows.ts';
 import { PROGRESS } from '../../../src/accounts/rows/tables.ts';
 import { change } from '../../../src/tables/tables.ts';
 import { keyIssued, opened, PREFIX } from '../../support/accounts/account-samples.ts';
