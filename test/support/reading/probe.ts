@@ -1,20 +1,20 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BroadcastChannel, isMainThread, threadId } from 'node:worker_threads';
-import { watchSources } from './ran.ts';
+import { watchFunctions } from './ran.ts';
 
 /**
  * Loaded into each thread of a process before anything else (`node --import`). On SIGUSR2 each thread writes which
- * sources ran since the last time, to a file `<count>-<thread>` in the folder FUEL_TEST_PROBE.
+ * functions ran since the last time, to a file `<count>-<thread>` in the folder FUEL_TEST_PROBE.
  */
 const folder = process.env.FUEL_TEST_PROBE ?? '';
-const sourcesRun = watchSources();
+const functionsRun = watchFunctions();
 let count = 0;
 
 function write(): void {
   count += 1;
   const path = join(folder, `${count}-${threadId}`);
-  writeFileSync(`${path}.part`, sourcesRun().join('\n'));
+  writeFileSync(`${path}.part`, functionsRun().join('\n'));
   renameSync(`${path}.part`, path);
 }
 

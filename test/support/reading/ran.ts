@@ -1,9 +1,10 @@
 import { Session } from 'node:inspector';
 
 /**
- * Watches this thread from now on. Each call returns the URLs of sources of which a function ran since the last call.
+ * Watches this thread from now on. Each call returns the functions that ran since the last call: the URL of the source and
+ * the function's place in it.
  */
-export function watchSources(): () => string[] {
+export function watchFunctions(): () => string[] {
   const session = new Session();
   session.connect();
   session.post('Profiler.enable');
@@ -13,12 +14,13 @@ export function watchSources(): () => string[] {
     // The callback runs before this returns, as with every command to the thread's own inspector.
     session.post('Profiler.takePreciseCoverage', (error, coverage) => {
       if (error !== null) throw new Error(error.message);
-      const hasRun = coverage.result.filter(({ functions }) =>
-        functions.some(
-          ({ ranges: [whole] }) => whole !== undefined && whole.startOffset > 0 && whole.count > 0,
+      ran = coverage.result.flatMap(({ url, functions }) =>
+        functions.flatMap(({ ranges: [whole] }) =>
+          whole !== undefined && whole.startOffset > 0 && whole.count > 0
+            ? `${url}#${whole.startOffset}`
+            : [],
         ),
       );
-      ran = hasRun.map(({ url }) => url);
     });
     return ran;
   };

@@ -18,10 +18,14 @@ export function readingList(heading: string): string[] {
   return lines.map((line) => line.split(/\s/)[0] ?? '');
 }
 
-/** Returns the files, of these URLs of sources, that a reader of the program needs. */
-export function filesToRead(urls: readonly string[]): Set<string> {
-  const paths = urls.map((url) => url.slice(url.indexOf(ROOT) + ROOT.length + 1));
-  return new Set(paths.filter((path) => /^(?:src|projections)\//.test(path) && !BENEATH.test(path)));
+/** Returns those of these functions that a reader of the program needs: `<file>#<place>`. */
+export function functionsToRead(functions: readonly string[]): Set<string> {
+  const paths = functions.map((name) => name.slice(name.indexOf(ROOT) + ROOT.length + 1));
+  return new Set(paths.filter((path) => /^(?:src|projections)\//.test(path) && !BENEATH.test(fileOf(path))));
+}
+
+export function fileOf(functionName: string): string {
+  return functionName.split('#')[0] ?? '';
 }
 
 export function linesOfFile(path: string): number {
