@@ -76,6 +76,8 @@ it('each damage of each file is reported, and repaired as the table in docs/oper
   const data = await preparedFolder();
   const backup = join(folder(), 'backup');
   await done(data, ['store', 'backup', backup]);
+  const older = copyOf(data); // a backup leaves out the files that are made again
+  cpSync(backup, older, { recursive: true });
   await imported(data, NEW);
   expect(await started(data)).toBe('starts');
   expect(await isWhole(data)).toBe(true);
@@ -105,10 +107,9 @@ it('each damage of each file is reported, and repaired as the table in docs/oper
       const copy = (): string => {
         const dataDir = copyOf(data);
         for (const end of ['-wal', '-shm']) rmSync(join(dataDir, file + end), { force: true });
-        inflict(join(dataDir, file), join(backup, file), join(grown, file));
+        inflict(join(dataDir, file), join(older, file), join(grown, file));
         return dataDir;
       };
-      if (!existsSync(join(backup, file)) && damage.includes('older')) continue;
       if (name !== 'events' && damage.includes('imported')) continue;
       const said = [...(await doctor(copy()))].filter(([check, detail]) => sound.get(check) !== detail);
       const checks = said.map(([check]) => `\`${check}\``).join(', ') || 'nothing';
