@@ -9,7 +9,7 @@ export const ownSettings = {
   FUEL_ENVIRONMENT: setting(
     'staging',
     read.oneOf('staging', 'production'),
-    'What this deployment is: `staging` or `production`. In production every secret must be given.',
+    'The kind of this deployment: `staging` or `production`. In production every secret must be given.',
   ),
   FUEL_DATA_DIR: setting(
     './data',
@@ -19,7 +19,7 @@ export const ownSettings = {
   FUEL_LISTEN: setting(
     '127.0.0.1:8443',
     read.address,
-    'Where customers reach the API: `host:port` or `[::1]:8443`.',
+    'The address at which customers reach the API: `host:port` or `[::1]:8443`.',
   ),
   FUEL_TLS: setting(
     'served',
@@ -34,7 +34,7 @@ export const ownSettings = {
   FUEL_OPS_LISTEN: setting(
     '127.0.0.1:9464',
     read.address,
-    'Where operators reach the console, metrics and readiness: `host:port`.',
+    'The address at which operators reach the console, metrics and readiness: `host:port`.',
   ),
   FUEL_OPS_HOSTS: optional(
     read.list(read.hostName),
@@ -43,12 +43,12 @@ export const ownSettings = {
   FUEL_EDGE: setting(
     'embedded',
     read.oneOf('embedded', 'external'),
-    'Who checks allow-lists and rate limits: the `embedded` edge, or an `external` gateway, which needs `FUEL_EDGE_TOKEN`.',
+    'The part that checks allow-lists and rate limits: the `embedded` edge, or an `external` gateway, which needs `FUEL_EDGE_TOKEN`.',
   ),
   FUEL_EDGE_TOKEN: secret(
     optional(
       read.list(read.token),
-      'What the external gateway sends to show that it made these checks: tokens of at least 16 characters, separated by commas.',
+      'The tokens by which the external gateway shows that it made these checks: at least 16 characters each, separated by commas.',
     ),
   ),
   FUEL_DIRECTORY_MAX_AGE: setting(
@@ -63,7 +63,7 @@ export const ownSettings = {
   FUEL_MASTER_KEY: secret(
     optional(
       read.list(read.masterKey),
-      'What encrypts the webhooks’ secrets: 32 bytes in base64, several keys separated by commas, the present one first. Staging generates one.',
+      'The keys that encrypt the webhooks’ secrets: 32 bytes in base64 each, separated by commas, the present one first. Staging generates one.',
     ),
   ),
   FUEL_SEAL_KEY: secret(
@@ -84,7 +84,9 @@ export const ownSettings = {
     read.text,
     'The access key that signs the photos’ links.',
   ),
-  FUEL_IMAGES_SECRET_ACCESS_KEY: secret(setting('sample-secret-access-key', read.text, 'Its secret.')),
+  FUEL_IMAGES_SECRET_ACCESS_KEY: secret(
+    setting('sample-secret-access-key', read.text, 'The secret that belongs to this access key.'),
+  ),
   FUEL_SMTP_URL: secret(
     optional(
       read.url('smtp:', 'smtps:'),

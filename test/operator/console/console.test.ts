@@ -209,9 +209,9 @@ test('a key is shown while what it was used for cannot be read', async () => {
   } as unknown as ConsoleParts);
   const { status, text } = await ask(`${url}/keys/${PREFIX}`);
   expect(status).toBe(200);
-  expect(text).toContain('The last use of the key is not known: it is away.');
+  expect(text).toContain('The last use of the key is unknown: it is away.');
   expect(text).toContain('API_INTEGRATION_NOT_ENABLED');
-  expect(text).toContain('deliveries are not known: the log is away');
+  expect(text).toContain('deliveries are unknown: the log is away');
 });
 
 test('a parameter that the page does not know does not make another page', async () => {

@@ -107,6 +107,6 @@ export function starting(checks: Readonly<Record<string, boolean>>): Page {
   const list = Object.entries(checks).map(
     ([name, holds]) => html`<li><code>${name}</code>: ${holds ? 'yes' : 'not yet'}</li>`,
   );
-  const parts = [problem(html`<p>It is waiting for what does not hold yet:</p><ul>${list}</ul>`)];
+  const parts = [problem(html`<p>It is waiting for these conditions:</p><ul>${list}</ul>`)];
   return { title: 'Starting', heading: 'The service is starting', outcome: 'unavailable', parts };
 }

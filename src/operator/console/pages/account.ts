@@ -31,7 +31,7 @@ export async function accountPage({ parts, name }: PageContext): Promise<Page> {
     commands: [
       cmd('The same on the command line')`account show ${id}`,
       ...changesOf(id, entry.account, nowMs),
-      cmd('What its customers see, newest first')`transaction list --account ${id}`,
+      cmd('The transactions that its customers see, newest first')`transaction list --account ${id}`,
       cmd('Everything that happened to the account')`audit --account ${id} --newest`,
     ],
   };

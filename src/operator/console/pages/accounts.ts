@@ -107,7 +107,7 @@ export async function findPage(context: PageContext): Promise<Page> {
   if ((await findKey(parts.accounts, text)) !== undefined) found.push(['Key', link('key', text)]);
   const list: VNode =
     found.length === 0
-      ? html`<p>No transaction, delivery or key. Accounts are below. To find a number plate: ${copied(['transaction', 'list', '--account', 'ID', '--plate', 'TEXT'])}</p>`
+      ? html`<p>No transaction, delivery or key has this id or prefix. Matching accounts are listed below. To find a number plate: ${copied(['transaction', 'list', '--account', 'ID', '--plate', 'TEXT'])}</p>`
       : html`<ul>${found.map((each) => html`<li>${show(each)}</li>`)}</ul>`;
   const accounts = await accountsPage(context);
   return {

@@ -64,7 +64,7 @@ export async function deliveriesPage({ parts, query }: PageContext): Promise<Pag
       above,
       listOf('Deliveries, newest first', deliveries.map(deliveryAnswer), { id: 'delivery' }),
       isShort
-        ? note(`Searched ${number(MAX_READ)} deliveries. A time or a key leaves fewer to search.`)
+        ? note(`Searched ${number(MAX_READ)} deliveries. Give a time or a key to narrow the search.`)
         : null,
       next(
         '/deliveries',
@@ -139,7 +139,7 @@ export async function deliveryPage({ parts, name: id }: PageContext): Promise<Pa
       documentOf({ ...deliveryAnswer(held), redeliveries: cycle - 1 }),
       dueAtMs === null
         ? null
-        : note('Due is the time of the next attempt, or of the end of the lease of the present one.'),
+        : note('Due is the time of the next attempt, or the end of the present attempt’s lease.'),
       html`<h2>Attempts, newest first</h2>`,
       ...(attempts.length === 0
         ? [html`<section>No attempt was recorded.</section>`]
@@ -158,7 +158,7 @@ function attemptSection(attempt: Attempt, isLast: boolean): VNode {
     <h3>${attemptName(shown)}</h3>
     ${content({ facts: factsOf(shown) })}
     <details id=${`answer-${cycle}-${number}`} open=${isLast}>
-      <summary>What the receiver answered</summary>
+      <summary>The receiver’s answer</summary>
       ${body === null ? note('No answer came.') : html`${content({ facts: Object.entries(some) })}${block(body)}`}
     </details>
   </section>`;

@@ -57,7 +57,7 @@ export async function keyPage({ parts, name: prefix }: PageContext): Promise<Pag
         { ...ofKey, no_access: refused?.reason ?? null, answered: refused?.answered ?? null },
         'Key',
       ),
-      'unknown' in uses ? note(`The last use of the key is not known: ${uses.unknown}.`) : null,
+      'unknown' in uses ? note(`The last use of the key is unknown: ${uses.unknown}.`) : null,
       key.environment === parts.environment
         ? null
         : note(`This service does not know the key, because it serves ${parts.environment}.`),
@@ -65,7 +65,7 @@ export async function keyPage({ parts, name: prefix }: PageContext): Promise<Pag
         ? problem(content(listOf('Switched off', logged.filter(isDisabling).slice(0, 1))))
         : null,
       ...('unknown' in lane
-        ? [note(`The webhook's deliveries are not known: ${lane.unknown}.`)]
+        ? [note(`The webhook's deliveries are unknown: ${lane.unknown}.`)]
         : laneParts(found, lane.value, refused?.reason)),
       html`<p><a href=${href('/deliveries', { key: prefix })}>All deliveries to this key</a>, <a href=${href('/deliveries', { key: prefix, state: 'failed' })}>those that failed</a></p>`,
       listOf('Newest events', logged),

@@ -100,6 +100,6 @@ function commandsOf(followers: readonly FollowerStatus[]): Command[] {
     cmd('How far each follower is')`projection status`,
     cmd('Rebuild the view while the old one is served')`projection rebuild transactions`,
     cmd('Compare view and deliveries with the events')`verify --explain`,
-    cmd('Repair what differs')`verify --repair`,
+    cmd('Repair the differences')`verify --repair`,
   ];
 }

@@ -49,12 +49,12 @@ export async function transactionPage({ parts, query, name }: PageContext): Prom
     heading: [`Transaction ${id}`, visibility.visible ? state('visible', 'good') : state('not visible')],
     parts: [
       html`<div class="grid">
-        ${documentOf({ ...visibility, events: events.length }, 'What customers see', { id: 'transaction' })}
+        ${documentOf({ ...visibility, events: events.length }, 'Visibility', { id: 'transaction' })}
         ${record === undefined ? null : documentOf(record, 'Record')}
       </div>`,
       listOf('Timeline', timeline),
       deliveries.length > MAX_DELIVERIES
-        ? note(`The newest ${MAX_DELIVERIES} of ${deliveries.length} deliveries are in it.`)
+        ? note(`The newest ${MAX_DELIVERIES} of ${deliveries.length} deliveries are shown.`)
         : null,
     ],
     commands: [
@@ -62,7 +62,7 @@ export async function transactionPage({ parts, query, name }: PageContext): Prom
       ...(failed.length === 0
         ? []
         : [cmd('Send again what failed')`delivery redeliver ${failed.slice(0, MAX_IN_COMMAND)}`]),
-      cmd('Who recorded its events')`audit --transaction ${id}`,
+      cmd('Its events and their authors')`audit --transaction ${id}`,
     ],
   };
 }
@@ -82,7 +82,7 @@ function missing(id: number, isErased: boolean): Page {
     ? 'It was erased: its events, its records and what receivers answered were removed. The operations say when and why.'
     : 'No event of it was ever recorded here, the view does not show it, and nothing was sent. Either the core system did not deliver it, or the import refused its line. It appears here once it is imported.';
   const commands = isErased
-    ? [cmd('Who erased it')`audit --transaction ${id}`]
+    ? [cmd('The erasure and its author')`audit --transaction ${id}`]
     : [cmd('Import it')`transaction import FILE`, cmd('Parked events')`projection parked`];
   return notFound(`Transaction ${id}`, why, { commands });
 }
