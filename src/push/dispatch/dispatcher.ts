@@ -207,6 +207,7 @@ export class Dispatcher {
     const lease = new Lease(clock, steady);
     const terms = this.#mayLease ? { ...lease.terms, holder, chosen } : undefined;
     this.#start(await queue.enqueue(deliveries, terms), lease);
+    await this.#lanes.stored(deliveries);
   }
 
   /** Returns the attempts that open lanes want at the operator's rate. A lane that is being switched off wants none. */

@@ -10,6 +10,7 @@ import { accessOf } from '../../domain/account.ts';
 import type { Environment } from '../../domain/account-events.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
 import type { Tables } from '../../tables/tables.ts';
+import type { NewDelivery } from '../queue/delivery.ts';
 import type { DeliveryQueue } from '../queue/delivery-queue.ts';
 
 /** Lanes that are remembered. Others are read again when they have something due. */
@@ -109,6 +110,24 @@ export class LaneRows {
       const { position: before = 0, reason = '' } = state.end ?? {};
       const ended = await queue.change({ kind: 'end lane', prefix, reason, before }, clock.now());
       if (ended === 0) this.close(prefix);
+    }
+  }
+
+  /**
+   * Ends what was stored just now and made from an event before the last end of its lane, which came while it was on its way. In
+   * an open lane its attempt ends it. Rejects as the stores do, and can be repeated.
+   */
+  async stored(deliveries: readonly Pick<NewDelivery, 'prefix' | 'position'>[]): Promise<void> {
+    const { queue, clock } = this.#options;
+    const firsts = new Map<string, Position>();
+    for (const { prefix, position } of deliveries)
+      if (this.#shut.has(prefix)) firsts.set(prefix, Math.min(position, firsts.get(prefix) ?? position));
+    if (firsts.size === 0) return;
+    for (const [prefix, { ended }] of await this.#read([...firsts.keys()])) {
+      if (ended === undefined || ended.position < (firsts.get(prefix) ?? 0)) continue;
+      const { position: before, reason } = ended;
+      const end = { kind: 'end lane', prefix, reason, before, redelivered: false } as const;
+      await queue.change(end, clock.now());
     }
   }
 

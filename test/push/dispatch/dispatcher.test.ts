@@ -9,6 +9,8 @@ import { id, pushMachine } from '../../support/deliveries/push-machine.ts';
 
 const SECOND_MS = 1_000;
 
+const access = (type: 'IntegrationEnabled' | 'IntegrationDisabled') =>
+  ({ type, data: { account_id: 7 } }) as const;
 const stateOf = async (m: PushMachine, transactionId: number) => {
   const found = await m.queue.find(id(transactionId));
   return found && { state: found.state, reason: found.reason, attempts: found.attempts.length };
@@ -78,9 +80,20 @@ test('what was recorded before a key was switched off is not attempted, though i
   expect(await stateOf(m, 501)).toEqual(ended);
 });
 
+test('what is fanned out after its key was off and on again ends, also while the account has no access', async () => {
+  const m = await pushMachine();
+  const late = await m.confirm(501);
+  await m.account(onKey('KeySwitchedOff'), onKey('KeySwitchedOn'), access('IntegrationDisabled'));
+  const since = await m.confirm(502);
+  await m.clock.advance(SECOND_MS);
+  await m.fan(late);
+  await m.fan(since);
+  await m.clock.advance(SECOND_MS);
+  expect(await stateOf(m, 501)).toMatchObject({ state: 'failed', reason: 'the key was switched off' });
+  expect((await stateOf(m, 502))?.state).toBe('pending');
+});
+
 test('what waits for access when a key is switched off ends too, and what was redelivered since does not', async () => {
-  const access = (type: 'IntegrationEnabled' | 'IntegrationDisabled') =>
-    ({ type, data: { account_id: 7 } }) as const;
   const m = await pushMachine();
   await m.push(501);
   await m.clock.advance(100);
