@@ -39,10 +39,12 @@ export const webhooks: Job<undefined> = async (run) => {
   try {
     await rows.untilFresh(until);
     if (until.aborted) return;
-    await assertSecretsReadable(store, engines.accounts(), { masterKeys, log });
-    // Once before a clock that jumps can have recorded anything.
-    const agesNow = () => timeForAges(store, systemClock);
-    await retryWhileUnavailable(agesNow, { log, signal: until, component: 'webhooks' });
+    const beforeTheFirst = async (): Promise<void> => {
+      await assertSecretsReadable(store, engines.accounts(), { masterKeys, log });
+      await timeForAges(store, systemClock); // before a clock that jumps can have recorded anything
+    };
+    await retryWhileUnavailable(beforeTheFirst, { log, signal: until, component: 'webhooks' });
+    if (until.aborted) return;
     dispatcher.start();
     const kept = { retentionMs: retentionMs(config), signal: until };
     startRetention({ ...kept, store, queue, clock: systemClock, log });

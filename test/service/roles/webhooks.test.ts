@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getTasks } from 'node-cron';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { FuelError } from '../../../src/base/errors.ts';
 import type { SubscribeOptions, SubscriptionBatch } from '../../../src/event-store/event-store.ts';
 import { THREAD_ENTRY } from '../../../src/operator/serve/jobs.ts';
 import type { Engines } from '../../../src/service/engines/engines.ts';
@@ -35,6 +36,23 @@ describe('the webhooks role', () => {
     expect(m.receiver.deliveriesTo(PATH).size).toBe(1);
     await run.stop();
     await expect(run.ended).resolves.toBeUndefined();
+  });
+
+  test('waits for a store that is unavailable once more while it starts', async () => {
+    const m = await machine();
+    await m.provision();
+    await m.record(501);
+    const accounts = m.engines.accounts();
+    let failures = 0;
+    const failing = replacing(accounts, {
+      async firsts(...given) {
+        if (failures++ === 0) throw new FuelError('STORE_UNAVAILABLE', 'cut off');
+        return accounts.firsts(...given);
+      },
+    });
+    m.start({ ...m.engines, accounts: () => failing });
+    await m.settled('delivered');
+    expect(failures).toBeGreaterThan(1);
   });
 
   test('waits before each further attempt as its settings say', async () => {
