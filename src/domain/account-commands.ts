@@ -12,7 +12,7 @@ import {
 } from './decision.ts';
 import { decideOnKey, type KeyCommand } from './key-commands.ts';
 import { textFault } from './values/bounds.ts';
-import { formatDateTime } from './values/date-time.ts';
+import { dateTimeOrNull, formatDateTime } from './values/date-time.ts';
 import { sameJson } from './values/same-json.ts';
 
 interface ForAccount {
@@ -170,7 +170,7 @@ function setChargingProfile(command: Command<'SetChargingProfile'>, account: Acc
     return refused('the end of a charging profile must be after its start. Give a later --to');
   }
   if (before !== undefined && before.fromMs === fromMs && before.toMs === toMs) return unchanged;
-  const to = toMs === null ? null : formatDateTime(toMs);
+  const to = dateTimeOrNull(toMs);
   const data = { account_id: accountId, profile, from: formatDateTime(fromMs), to };
   return record({ type: 'ChargingProfileSet', data });
 }

@@ -9,7 +9,7 @@ import {
   refused,
   unchanged,
 } from './decision.ts';
-import { formatDateTime } from './values/date-time.ts';
+import { dateTimeOrNull, formatDateTime } from './values/date-time.ts';
 import { MAX_PER_SECOND, perSecond } from './values/primitives.ts';
 
 export interface ForKey {
@@ -147,8 +147,8 @@ function requestRedelivery(command: Command<'RequestRedelivery'>, key: AccountKe
       account_id: accountId,
       prefix: key.prefix,
       delivery_ids: deliveryIds === null ? null : [...deliveryIds],
-      since: sinceMs === null ? null : formatDateTime(sinceMs),
-      until: untilMs === null ? null : formatDateTime(untilMs),
+      since: dateTimeOrNull(sinceMs),
+      until: dateTimeOrNull(untilMs),
       force,
       ...(which && { which }),
     },
@@ -193,7 +193,7 @@ function isDisabled(prefix: string, { reason }: NonNullable<AccountWebhook['disa
 function evidenceData({ failedInARow, failingSinceMs, lastAnswers }: FailureEvidence) {
   return {
     failed_in_a_row: failedInARow,
-    failing_since: failingSinceMs === null ? null : formatDateTime(failingSinceMs),
+    failing_since: dateTimeOrNull(failingSinceMs),
     last_answers: [...lastAnswers],
   };
 }

@@ -24,6 +24,11 @@ export function formatDateTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
+/** Formats a time; `null` if there is none. */
+export function dateTimeOrNull(ms: number | null | undefined): string | null {
+  return ms == null ? null : formatDateTime(ms);
+}
+
 /** Parses and formats a date-time, which nearly always gives the text itself; `undefined` if it is not a date-time. */
 export function printedDateTime(text: string): string | undefined {
   if (isUsual(text)) return text;

@@ -1,6 +1,6 @@
 import type { AccountDetails } from '../../accounts/rows/rows-of.ts';
 import { accessOf, type ProfileAccess, profileAccess } from '../../domain/account.ts';
-import { formatDateTime } from '../../domain/values/date-time.ts';
+import { dateTimeOrNull, formatDateTime } from '../../domain/values/date-time.ts';
 import { type RefusalCode, refusals } from '../../pull/answers.ts';
 
 /** Why requests of an account are refused. */
@@ -19,7 +19,7 @@ export function noAccess(account: AccountDetails | undefined, nowMs: number): No
   const { code, sinceMs } = account?.closed
     ? ({ code: 'INVALID_API_KEY', ...account.closed } as const)
     : access;
-  const since = sinceMs === undefined ? null : formatDateTime(sinceMs);
+  const since = dateTimeOrNull(sinceMs);
   return { reason: accessReason(account, nowMs), answered: { status: refusals[code].status, code, since } };
 }
 

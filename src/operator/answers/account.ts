@@ -1,6 +1,6 @@
 import type { StoredAccount } from '../../accounts/rows/stored-account.ts';
 import { type Account, profileAccess } from '../../domain/account.ts';
-import { formatDateTime } from '../../domain/values/date-time.ts';
+import { dateTimeOrNull, formatDateTime } from '../../domain/values/date-time.ts';
 import { type Mark, state } from '../print/document.ts';
 import { accessAnswer } from './access.ts';
 import { keyAnswer } from './key.ts';
@@ -88,7 +88,7 @@ export function accountSummary({ id, name, closed, integration, emails, ...accou
     profiles: [...account.profiles].map(([profile, { fromMs, toMs }]) => ({
       profile,
       from: formatDateTime(fromMs),
-      to: toMs === null ? null : formatDateTime(toMs),
+      to: dateTimeOrNull(toMs),
     })),
     groups: [...account.groups].map(([group, of]) => ({ id: group, name: of.name })),
     corporates: [...account.corporates].map(([corporate, of]) => ({

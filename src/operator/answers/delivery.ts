@@ -1,5 +1,5 @@
 import type { AccountSummary } from '../../accounts/rows/stored-account.ts';
-import { formatDateTime } from '../../domain/values/date-time.ts';
+import { dateTimeOrNull, formatDateTime } from '../../domain/values/date-time.ts';
 import type { Shown } from '../../push/held.ts';
 import type { Attempt, AttemptOutcome, DeliverySummary } from '../../push/queue/delivery.ts';
 import { noAccess } from './access.ts';
@@ -35,7 +35,7 @@ export function deliveryAnswer(delivery: Shown) {
     type: delivery.type,
     created_at: formatDateTime(delivery.createdAtMs),
     reason: delivery.reason,
-    due_at: delivery.dueAtMs === null ? null : formatDateTime(delivery.dueAtMs),
+    due_at: dateTimeOrNull(delivery.dueAtMs),
   };
 }
 

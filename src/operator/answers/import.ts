@@ -1,4 +1,4 @@
-import { formatDateTime } from '../../domain/values/date-time.ts';
+import { dateTimeOrNull } from '../../domain/values/date-time.ts';
 import { membersOf, occurredAt } from '../../event-store/codec.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import type { Tables } from '../../tables/tables.ts';
@@ -14,7 +14,7 @@ export function importAnswer({ id, started, source, end }: ImportEntry) {
     id,
     state: end === undefined ? 'interrupted' : 'ended',
     at: occurredAt(started),
-    ended_at: end === undefined ? null : formatDateTime(end.endedAtMs),
+    ended_at: dateTimeOrNull(end?.endedAtMs),
     actor: typeof actor === 'string' ? actor : null,
     source,
     recorded: end?.recorded ?? null,

@@ -1,5 +1,5 @@
 import type { AccountKey } from '../../domain/account.ts';
-import { formatDateTime } from '../../domain/values/date-time.ts';
+import { dateTimeOrNull, formatDateTime } from '../../domain/values/date-time.ts';
 import type { LastUse, RequestRow } from '../../pull/request-journal.ts';
 import { webhookState } from './webhook.ts';
 
@@ -28,13 +28,12 @@ type Used = KeyAnswer & { readonly last_used_at: string | null; readonly last_us
 
 /** Adds when and from where the key was used last. The newest use is known however old it is. */
 export function usedKeyAnswer(key: KeyAnswer, last: LastUse | undefined): Used {
-  const last_used_at = last === undefined ? null : formatDateTime(last.atMs);
+  const last_used_at = dateTimeOrNull(last?.atMs);
   return { ...key, last_used_at, last_used_from: last?.address ?? null };
 }
 
 /** A request with a key, or the refused ones of a minute: what was asked for, and the answer. */
 export function requestAnswer({ atMs, count, address, status, code, rows, query }: RequestRow) {
-  const timeOf = (ms: number | undefined): string | null => (ms === undefined ? null : formatDateTime(ms));
   const { corporate_id = null, corporate_group_id = null } = query?.references ?? {};
   const after = query?.after;
   return {
@@ -45,8 +44,8 @@ export function requestAnswer({ atMs, count, address, status, code, rows, query 
     status,
     code,
     rows,
-    from: timeOf(query?.fromMs),
-    to: timeOf(query?.toMs),
+    from: dateTimeOrNull(query?.fromMs),
+    to: dateTimeOrNull(query?.toMs),
     statuses: query?.statuses ?? null,
     corporate_group_id,
     corporate_id,

@@ -73,7 +73,6 @@ export function timelineShown(
       const answer = `${attemptName(entry)}: ${outcomeText(entry)} after ${duration_ms} ms`;
       return { at, what, key, delivery, state: ok ? 'delivered' : 'failed', answer };
     }
-    if (!('reason' in entry)) return entry;
     if (entry.what !== 'event') return entry;
     const reason = entry.reason ?? given.get(entry.revision) ?? null;
     return { ...entry, reason: reason === null || personal ? reason : HIDDEN };

@@ -1,5 +1,5 @@
 import type { AccountKey, AccountWebhook } from '../../domain/account.ts';
-import { formatDateTime } from '../../domain/values/date-time.ts';
+import { dateTimeOrNull, formatDateTime } from '../../domain/values/date-time.ts';
 import { type HeldParts, shownBacklog } from '../../push/held.ts';
 import { retryAfterMs } from '../../push/pace/retry-after.ts';
 import type { LaneStreak, WebhookHealth } from '../../push/queue/delivery.ts';
@@ -14,7 +14,7 @@ export function webhookState(webhook: AccountWebhook | null) {
   return {
     state,
     reason: disabled?.reason ?? null,
-    since: disabled === null ? null : formatDateTime(disabled.sinceMs),
+    since: dateTimeOrNull(disabled?.sinceMs),
   } as const;
 }
 
@@ -25,11 +25,11 @@ export function webhookAnswer(accountId: number, { prefix, webhook }: AccountKey
     account: accountId,
     ...webhookState(webhook),
     url: webhook?.url ?? null,
-    set_at: webhook === null ? null : formatDateTime(webhook.setAtMs),
+    set_at: dateTimeOrNull(webhook?.setAtMs),
     rate_per_second: webhook?.ratePerSecond ?? null,
     health: {
       failed_in_a_row: health.failedInARow,
-      failing_since: health.failingSinceMs === null ? null : formatDateTime(health.failingSinceMs),
+      failing_since: dateTimeOrNull(health.failingSinceMs),
       last_answers: health.lastAnswers,
     },
   };
@@ -42,17 +42,16 @@ export function webhookLine(
   streak: LaneStreak | undefined,
 ) {
   const { state, ...disabled } = webhookState(webhook);
-  const timeOf = (ms: number | null | undefined): string | null => (ms == null ? null : formatDateTime(ms));
   const isFailing = state === 'active' && streak !== undefined;
   const failing = isFailing && {
     state: 'failing',
-    since: timeOf(streak.failingSinceMs),
+    since: dateTimeOrNull(streak.failingSinceMs),
     reason: `${streak.failedInARow} failed in a row; ${streak.lastAnswers[0] ?? 'unknown'}`,
   };
   return {
     prefix,
     state,
-    since: disabled.since ?? timeOf(webhook?.setAtMs),
+    since: disabled.since ?? dateTimeOrNull(webhook?.setAtMs),
     reason: disabled.reason,
     ...failing,
     account: account.id,

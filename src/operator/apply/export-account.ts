@@ -1,6 +1,6 @@
 import { printableLine } from '../../base/printable.ts';
 import type { Account } from '../../domain/account.ts';
-import { formatDateTime } from '../../domain/values/date-time.ts';
+import { dateTimeOrNull, formatDateTime } from '../../domain/values/date-time.ts';
 import { MAX_LINE_BYTES } from '../lines/lines.ts';
 import { type DesiredAccount, MAX_DESIRED_EVENTS } from './desired-account.ts';
 
@@ -47,7 +47,7 @@ export function* linesOf(account: Account): Generator<DesiredAccount, void> {
 /** The items of the lists. Groups come before the corporates that belong to them. */
 function* itemsOf({ profiles, groups, corporates }: Account): Generator<Item> {
   for (const [profile, { fromMs, toMs }] of [...profiles].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const to = toMs === null ? null : formatDateTime(toMs);
+    const to = dateTimeOrNull(toMs);
     yield ['profiles', { profile, from: formatDateTime(fromMs), to }];
   }
   for (const [id, { name }] of byId(groups)) yield ['groups', { id, name }];

@@ -7,6 +7,7 @@ import { provesConsistency, provesInclusion } from '../../seals/merkle-tree.ts';
 import { fileLines } from '../lines/file-lines.ts';
 import { EXPORT, type ExportedEvent } from './export-proof.ts';
 import { ExpectedStreams, type ExportedStream } from './exported-streams.ts';
+import { readCheckpoint } from './read-checkpoint.ts';
 
 const EVENT_MEMBERS = ['index', 'stream', 'revision', 'id', 'type', 'data', 'metadata', 'proof'] as const;
 const STREAM_MEMBERS = ['stream', 'revision', 'left_out'] as const;
@@ -33,7 +34,7 @@ export interface ExportCheck {
 
 /** Checks an export without a store. Throws `REFUSED` if it is not an export that the key signed. */
 export async function checkExport(folder: string, key: LogVerifier): Promise<ExportCheck> {
-  const checkpoint = signed(join(folder, EXPORT.checkpoint), key);
+  const { checkpoint } = readCheckpoint(join(folder, EXPORT.checkpoint), key);
   for (const name of [EXPORT.streams, EXPORT.events])
     if (!existsSync(join(folder, name)))
       throw new FuelError(
@@ -44,7 +45,7 @@ export async function checkExport(folder: string, key: LogVerifier): Promise<Exp
   const streams = await readStreams(join(folder, EXPORT.streams), faults);
   const events = await checkEvents(join(folder, EXPORT.events), { checkpoint, streams, faults });
   const olderPath = join(folder, EXPORT.older);
-  const older = existsSync(olderPath) ? signed(olderPath, key) : undefined;
+  const older = existsSync(olderPath) ? readCheckpoint(olderPath, key).checkpoint : undefined;
   if (older !== undefined && !isContinued(older, checkpoint, join(folder, EXPORT.consistency)))
     faults.push(`the checkpoint of ${checkpoint.size} events does not continue that of ${older.size}`);
   return {
@@ -139,12 +140,6 @@ function isEvent({ index, stream, revision, id, type, data, metadata, proof }: E
     Array.isArray(proof) &&
     proof.every(isHash)
   );
-}
-
-function signed(path: string, key: LogVerifier): LogCheckpoint {
-  const checkpoint = existsSync(path) ? key.open(readFileSync(path, 'utf8')) : undefined;
-  if (checkpoint !== undefined) return checkpoint;
-  throw new FuelError('REFUSED', `${path} is not a checkpoint that the key ${key} signed`);
 }
 
 function isProven(exported: ExportedEvent, { size, root }: LogCheckpoint): boolean {

@@ -1,7 +1,7 @@
 import { type AccountWriter, changeAccount } from '../../accounts/change-account.ts';
 import { readAccountEvent } from '../../accounts/read-account-event.ts';
 import type { Clock } from '../../base/clock.ts';
-import { formatDateTime } from '../../domain/values/date-time.ts';
+import { dateTimeOrNull } from '../../domain/values/date-time.ts';
 import type { EventStore } from '../../event-store/event-store.ts';
 import { timeForAges } from '../../event-store/reads.ts';
 import type { RecordedEvent } from '../../event-store/recorded-event.ts';
@@ -44,7 +44,7 @@ export function createHealthEvents(store: EventStore, clock: Clock): AppendHealt
 
 /** Whether a process has warned of this streak already. Its first failure identifies it. */
 function isWarned(recorded: readonly RecordedEvent[], { prefix, health }: HealthVerdict): boolean {
-  const since = health.failingSinceMs === null ? null : formatDateTime(health.failingSinceMs);
+  const since = dateTimeOrNull(health.failingSinceMs);
   return recorded.some((event) => {
     if (event.type !== 'WebhookFailing') return false;
     const read = readAccountEvent(event);

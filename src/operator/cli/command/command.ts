@@ -227,13 +227,11 @@ async function wait({ engines, out }: Session): Promise<void> {
   const position = await engines.store().head();
   const onProgress = (text: string): void => out.progress(text);
   const outcome = await waitUntilApplied({
-    ...{
-      coordination: engines.coordination(),
-      view: engines.view(),
-      accounts: engines.accounts(),
-      position,
-      onProgress,
-    },
+    coordination: engines.coordination(),
+    view: engines.view(),
+    accounts: engines.accounts(),
+    position,
+    onProgress,
   });
   if (outcome === 'no process') out.note('No service is running, so there is nothing to wait for');
 }

@@ -1,6 +1,5 @@
 import { Argument } from '@commander-js/extra-typings';
 import { switchOffUnread } from '../../../accounts/change-account.ts';
-import { standardSecret } from '../../../accounts/key-text.ts';
 import { openMasterKeys } from '../../../accounts/master-key.ts';
 import { loadAccount } from '../../../accounts/rows/load-account.ts';
 import { keyIn } from '../../../accounts/rows/rows-of.ts';
@@ -17,7 +16,7 @@ import { command, noun, type Session } from '../command/command.ts';
 import { currentAccounts, findKey, keyOf, knownKey, requireAccount } from '../command/known-names.ts';
 import { longWork } from '../command/long-work.ts';
 import * as option from '../command/options.ts';
-import { onKey, webhookOptions } from './webhook-commands.ts';
+import { onKey, secretAnswer, secretText, webhookOptions } from './webhook-commands.ts';
 
 const DEFAULT_RATE_LIMIT = 60;
 const KEYS_PER_READ = 1_000;
@@ -50,24 +49,15 @@ const issue = command({
       driverMobile: driverMobile === true,
       webhook,
     });
-    const document = {
-      key: issued.key,
-      webhook_secret: issued.webhookSecret,
-      webhook_secret_standard: standardSecret(issued.webhookSecret),
-      ...keyAnswer(accountId, keyOf(issued.account, issued.prefix)),
-    };
+    const secret = secretAnswer(issued.webhookSecret);
     if (issued.warning !== null) out.note(issued.warning);
-    const secret =
-      document.webhook_secret === null
-        ? ''
-        : `\nwebhook secret: ${document.webhook_secret}\nfor Standard Webhooks: ${document.webhook_secret_standard}`;
     const next =
       webhook === null
         ? `fuel account show ${accountId}, which says if it has access`
         : `fuel webhook test ${issued.prefix}`;
     await out.secret(
-      document,
-      `key: ${issued.key}${secret}\nKeep them now: they are never shown again. Next: ${next}`,
+      { key: issued.key, ...secret, ...keyAnswer(accountId, keyOf(issued.account, issued.prefix)) },
+      `key: ${issued.key}${secretText(secret)}\nKeep them now: they are never shown again. Next: ${next}`,
       `the key ${issued.prefix} was issued, but could not be written to standard output and is lost. Switch it off ` +
         `(\`fuel key off ${issued.prefix}\`) and issue another`,
     );

@@ -46,7 +46,11 @@ const retry = command({
           : follower === DELIVERIES_GROUP
             ? await replayParked(store, engines.subscriptions(), { author, clock })
             : { retried: 0, still_parked: 0 }; // the notices park nothing, they wait
-    if (position !== undefined && result.retried === 0) throw notParked(position);
+    if (position !== undefined && result.retried === 0)
+      throw new FuelError(
+        'REFUSED',
+        `No event is parked at position ${position}. See \`fuel projection parked\``,
+      );
     out.answer(result);
     if (result.still_parked === null)
       out.note(`The processes of ${follower} handle them again. What they park again will be listed`);
@@ -98,11 +102,4 @@ async function* parkedOf(session: Session, follower: Follower['name']): AsyncGen
   if (follower !== DELIVERIES_GROUP) return;
   if (((await subscriptions.status(follower))?.parked ?? 0) > MAX_PARKED_READ)
     out.note(`Only the oldest ${MAX_PARKED_READ} parked events of ${follower} are listed`);
-}
-
-function notParked(position: number): FuelError {
-  return new FuelError(
-    'REFUSED',
-    `No event is parked at position ${position}. See \`fuel projection parked\``,
-  );
 }

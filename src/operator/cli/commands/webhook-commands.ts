@@ -39,12 +39,12 @@ const set = command({
     const done = changed
       ? `Set the webhook of key ${prefix} to ${document.url}. Next: fuel webhook test ${prefix}`
       : UNCHANGED;
-    const webhook_secret_standard = standardSecret(webhookSecret);
-    const shown = { webhook_secret: webhookSecret, webhook_secret_standard, changed, ...document, warning };
+    const secret = secretAnswer(webhookSecret);
+    const shown = { ...secret, changed, ...document, warning };
     if (webhookSecret === null) return out.result(shown, done);
     await out.secret(
       shown,
-      `${done}\nwebhook secret: ${webhookSecret}\nfor Standard Webhooks: ${webhook_secret_standard}\nKeep it now: it is never shown again.`,
+      `${done}${secretText(secret)}\nKeep it now: it is never shown again.`,
       `the webhook of key ${prefix} was set, but its secret could not be written to standard output and is lost. A key gets ` +
         `no second secret: switch the key off (fuel key off ${prefix}) and issue another ` +
         `(fuel key issue ${accountId} --webhook-url …)`,
@@ -177,6 +177,16 @@ export const addWebhookCommands = noun({
 /** The key that a command is about. */
 export function onKey(it: Command) {
   return it.argument('<prefix>', "the key's prefix", readPrefix);
+}
+
+/** A new webhook secret in both forms; `null` if none was generated. */
+export function secretAnswer(secret: string | null) {
+  return { webhook_secret: secret, webhook_secret_standard: standardSecret(secret) };
+}
+
+export function secretText(secret: ReturnType<typeof secretAnswer>): string {
+  if (secret.webhook_secret === null) return '';
+  return `\nwebhook secret: ${secret.webhook_secret}\nfor Standard Webhooks: ${secret.webhook_secret_standard}`;
 }
 
 /** A count, or `null` for off. */

@@ -4,11 +4,11 @@ import { verifierOf } from '../../../../seals/seal-key.ts';
 import { readId, requireRange } from '../../../answers/filters.ts';
 import { checkExport } from '../../../audit/check-export.ts';
 import { exportProof } from '../../../audit/export-proof.ts';
+import { readCheckpoint } from '../../../audit/read-checkpoint.ts';
 import { command, leaf } from '../../command/command.ts';
 import { requireKnown } from '../../command/known-names.ts';
 import * as option from '../../command/options.ts';
 import { Output } from '../../command/output.ts';
-import { readGiven } from './audit-verify-command.ts';
 
 export const addAuditExportCommand = command({
   name: 'export',
@@ -32,7 +32,7 @@ export const addAuditExportCommand = command({
     await requireKnown(session, { account: options.account });
     const store = engines.store();
     const key = verifierOf(await storeIdentity(store, clock), config);
-    const older = options.checkpoint === undefined ? undefined : readGiven(options.checkpoint, key);
+    const older = options.checkpoint === undefined ? undefined : readCheckpoint(options.checkpoint, key);
     const { account: accountId, since: sinceMs, until: untilMs, output: folder } = options;
     const written = await exportProof({ store, accountId, sinceMs, untilMs, older, folder, signal });
     out.answer({ ...written, output: folder, key: String(key) });

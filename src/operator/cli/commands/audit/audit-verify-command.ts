@@ -1,14 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { FuelError } from '../../../../base/errors.ts';
 import { storeIdentity } from '../../../../event-store/store-identity.ts';
-import type { LogCheckpoint, LogVerifier } from '../../../../seals/checkpoint.ts';
 import { verifierOf } from '../../../../seals/seal-key.ts';
 import { type LogFault, verifyLog } from '../../../../seals/verify-log.ts';
 import { recordProof } from '../../../audit/prove-log.ts';
+import { readCheckpoint } from '../../../audit/read-checkpoint.ts';
 import { command } from '../../command/command.ts';
 import * as option from '../../command/options.ts';
-
-const STANDARD_INPUT = 0;
 
 export const addAuditVerifyCommand = command({
   name: 'verify',
@@ -30,7 +26,7 @@ export const addAuditVerifyCommand = command({
   async work({ config, engines, clock, author, out, signal }, _args, options) {
     const store = engines.store();
     const key = verifierOf(await storeIdentity(store, clock), config, options.key);
-    const { checkpoint } = options.checkpoint === undefined ? {} : readGiven(options.checkpoint, key);
+    const { checkpoint } = options.checkpoint === undefined ? {} : readCheckpoint(options.checkpoint, key);
     const onProgress = (events: number): void => out.progress(`${events} events`);
     const found = await verifyLog({ store, key, checkpoint, since: options.since, onProgress, signal });
     if (signal.aborted) return 1;
@@ -54,22 +50,6 @@ export const addAuditVerifyCommand = command({
     return fault === undefined ? 0 : 1;
   },
 });
-
-/** Reads a checkpoint that was kept elsewhere. Throws `REFUSED` if the key did not sign it. */
-export function readGiven(
-  path: string,
-  key: LogVerifier,
-): { readonly checkpoint: LogCheckpoint; readonly note: string } {
-  let note: string;
-  try {
-    note = readFileSync(path === '-' ? STANDARD_INPUT : path, 'utf8');
-  } catch (cause) {
-    throw new FuelError('REFUSED', `the checkpoint ${path} can't be read`, { cause });
-  }
-  const checkpoint = key.open(note);
-  if (checkpoint !== undefined) return { checkpoint, note };
-  throw new FuelError('REFUSED', `${path} is not a checkpoint signed with the key ${key}`);
-}
 
 const SAYS = {
   differs: 'is not what was sealed',
