@@ -20,8 +20,8 @@ import {
 } from '../src/domain/values/printed.ts';
 
 /**
- * The version of the rendered text. Raise it when the text changes: rows of another version are rebuilt from the
- * events.
+ * The version of rows and their text. Raise it when the text changes or a reference is added: rows of another version are
+ * rebuilt from the events.
  */
 export const RENDERING_VERSION = 1;
 

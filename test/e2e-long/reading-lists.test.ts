@@ -20,17 +20,11 @@ const isOfAccounts = (name: string): boolean => fileOf(name).endsWith('src/accou
 
 /** These read the log too, but no page waits for them, or no delivery. */
 const BESIDE_PAGES = ['src/seals/'];
-const BESIDE_DELIVERIES = [
-  'src/push/ends.ts',
-  'src/event-store/follow.ts',
-  'src/event-store/store-identity.ts',
-];
+const BESIDE_DELIVERIES = ['src/push/ends.ts', 'src/event-store/follow.ts'];
 /** A path runs through these files only if it takes longer than usual. */
 const WHEN_SLOW = [
   'src/pull/stored-requests.ts', // after a second the request is stored
-  ...['src/event-store/operations.ts', 'src/event-store/reads.ts'], // after a second the redactions are read again
-  'src/event-store/skipped-events.ts', // if the rows of accounts have not reached an event, its account's stream is read
-  ...['src/push/sender/connect.ts', 'src/push/targets/resolve-name.ts'], // after some seconds the idle connection is closed
+  'src/push/targets/resolve-name.ts', // after some seconds the idle connection is closed
 ];
 
 /** Starts a service with these roles whose threads report which functions ran. */
@@ -93,7 +87,7 @@ it.skipIf(onServers)(
     const importRun = watchFunctions();
     const day = 86_400_000;
     const [from, to] = [-day, day].map((ms) => new Date(Date.now() + ms).toISOString());
-    const list = readingList("One transaction's path");
+    const { all: list } = readingList("One transaction's path");
     const work = async () => {
       await functionsRun();
       const [event] = push.made(1, 1);
@@ -117,7 +111,7 @@ it.skipIf(onServers)(
   async () => {
     const { push, functionsRun } = await start('webhooks');
     let count = 0;
-    const list = readingList("One delivery's path");
+    const { all: list } = readingList("One delivery's path");
     const work = async () => {
       await functionsRun();
       await push.record(push.made(1, 1), { wait: false });

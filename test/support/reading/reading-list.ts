@@ -8,20 +8,25 @@ import { blocksOf, ROOT, readDocument } from '../documents.ts';
  */
 const BENEATH =
   /^src\/(?:(?:base|tables|domain\/values|pull\/server|service|engines|push\/log|operator\/cli)\/|.*(?:-spans|\/master-key)\.ts$)/;
+/** Rooms that a path enters by one file, which the lists name instead of the others. */
+const BEHIND_A_DOOR =
+  /^src\/(?:event-store\/(?!follow\.)|pull\/(?:edge\/|request-)|push\/pace\/(?!pace\.)|push\/sender\/(?!sender\.))/;
 
-/** Returns the files that docs/reading-lists.md names below this heading, in the order in which to read them. */
-export function readingList(heading: string): string[] {
+/** The files that docs/reading-lists.md names below this heading, in the order in which to read them. */
+export function readingList(heading: string): { readonly first: string[]; readonly all: string[] } {
   const text = readDocument('docs/reading-lists.md');
   const [, after = ''] = text.split(`## ${heading}\n`);
-  const [block] = blocksOf(after);
-  const lines = block?.text.trimEnd().split('\n') ?? [];
-  return lines.map((line) => line.split(/\s/)[0] ?? '');
+  const [section = ''] = after.split('\n## ');
+  const blocks = blocksOf(section).map((block) => block.text.trimEnd().split('\n'));
+  const [first = [], ...others] = blocks.map((lines) => lines.map((line) => line.split(/\s/)[0] ?? ''));
+  return { first, all: [...first, ...others.flat()] };
 }
 
 /** Returns those of these functions that a reader of the program needs: `<file>#<place>`. */
 export function functionsToRead(functions: readonly string[]): Set<string> {
   const paths = functions.map((name) => name.slice(name.indexOf(ROOT) + ROOT.length + 1));
-  return new Set(paths.filter((path) => /^(?:src|projections)\//.test(path) && !BENEATH.test(fileOf(path))));
+  const isLeftOut = (file: string): boolean => BENEATH.test(file) || BEHIND_A_DOOR.test(file);
+  return new Set(paths.filter((path) => /^(?:src|projections)\//.test(path) && !isLeftOut(fileOf(path))));
 }
 
 export function fileOf(functionName: string): string {
