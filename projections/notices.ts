@@ -22,7 +22,7 @@ export interface Notice {
   readonly url: string | null;
   /** When the event happened, in milliseconds since the epoch. */
   readonly atMs: number;
-  /** Why the webhook was disabled, if it was. */
+  /** The reason why the webhook was disabled, if it was. */
   readonly reason: string | null;
   readonly failedInARow: number;
   /** A time in ISO 8601 (UTC); `null` if it is not known or nothing failed. */

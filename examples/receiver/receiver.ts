@@ -38,7 +38,7 @@ export interface Receiver {
   failNext(count: number): void;
 }
 
-/** Why a request is refused, for the log. The sender is not told. */
+/** The reason why a request is refused, for the log. The sender is not told. */
 export type Verdict = 'genuine' | 'the signature is not genuine' | 'the signature is too old or too new';
 
 /** Says whether one of the secrets signed the raw bytes, not too long ago. The comparison takes constant time. */

@@ -8,7 +8,7 @@ export interface KnownKey {
   readonly accountId: number;
   readonly key: AccountKey;
   readonly access: AccessTerms;
-  /** Why the account can't be read; then nothing of it may be served. */
+  /** The reason why the account can't be read; then nothing of it may be served. */
   readonly unreadable: string | null;
 }
 

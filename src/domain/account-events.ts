@@ -12,13 +12,13 @@ const account = { account_id: id };
 const key = { ...account, prefix: text };
 const corporateGroup = { ...account, corporate_group_id: id };
 const corporate = { ...account, corporate_id: id };
-/** Why the operator switched something off, if a reason was given. */
+/** The operator's reason for switching something off, if one was given. */
 const givenReason = { reason: optional(nullable(text)) };
 
 /** A text encrypted with AES-256-GCM and bound to the key's prefix. The parts are in base64. */
 const ciphertext = type({ master_key_id: string(), nonce: string(), ciphertext: string(), tag: string() });
 
-/** Why the operator was warned about a webhook, or why it was disabled: its failure streak and the last answers. */
+/** The evidence for a warning about a webhook or for its switch-off: its failure streak and the last answers. */
 const failureEvidence = {
   failed_in_a_row: integer,
   failing_since: nullable(dateTime),

@@ -100,7 +100,7 @@ export type Access =
       readonly code: 'SERVICE_UNAVAILABLE' | 'API_INTEGRATION_NOT_ENABLED' | 'NO_ACTIVE_CHARGING_PROFILE';
       /** When access ended, if that is known. */
       readonly sinceMs?: number;
-      /** When the next charging profile that is set gives access. */
+      /** The time at which the next charging profile gives access, if one is set. */
       readonly opensAtMs?: number | undefined;
     };
 

@@ -25,7 +25,7 @@ export interface TransactionsOptions {
 interface Access {
   readonly accountId: number;
   readonly key: AccountKey;
-  /** When the current charging profile ends; `null` if it is open-ended. */
+  /** The time at which the current charging profile ends; `null` if it is open-ended. */
   readonly endsAtMs: number | null;
 }
 

@@ -39,7 +39,7 @@ export interface TracedOutcome {
   readonly url: string | undefined;
   /** The address that was connected to, if any. */
   readonly address: string | null;
-  /** When a delivery that ends without an attempt ended. */
+  /** The time at which a delivery that ends without an attempt ended. */
   readonly nowMs: number;
 }
 

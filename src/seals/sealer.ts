@@ -70,7 +70,7 @@ class Sealer {
   /** The size of the newest seal. Some of its leaves may be read again. */
   #sealedSize = 0;
   #sealRevision: number | undefined;
-  /** When the first waiting event arrived. Events of the stream `seals` don't count: they alone cause no seal. */
+  /** The time at which the first waiting event arrived. Events of the stream `seals` don't count: they alone cause no seal. */
   #sinceMs: number | undefined;
 
   constructor(options: SealerOptions) {

@@ -123,12 +123,12 @@ function checksOf(table: TablePlan): Readonly<Record<string, Check>> {
   return checksOf(table);
 }
 
-/** Whether a row can have this value in this column, with which it is in an index. */
+/** True if a row can have this value in this column, with which it is in an index. */
 export function isValueOf(table: TablePlan, column: string, value: unknown): boolean {
   return value !== null && checksOf(table)[column]?.(value) === true;
 }
 
-/** Whether a range of this column can end at this value. A number may be infinite. */
+/** True if a range of this column can end at this value. A number may be infinite. */
 export function isLimitOf(table: TablePlan, column: string, value: unknown): boolean {
   const kind = kindOf(table, column);
   if (!Object.hasOwn(table.columns, column) || kind === 'bytes') return false;

@@ -11,7 +11,7 @@ export interface FoldedKey {
   readonly key: AccountKey;
   /** The last event that ended its deliveries. */
   readonly ended: { readonly position: Position; readonly reason: string } | undefined;
-  /** When its webhook was enabled last. */
+  /** The time at which its webhook was enabled last. */
   readonly enabledAtMs: number | undefined;
 }
 

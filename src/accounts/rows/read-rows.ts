@@ -23,7 +23,7 @@ export type RowReads = Pick<Tables, 'get' | 'find'>;
 export interface StoredKey extends KnownKey {
   /** The last event that ended the key's deliveries. */
   readonly ended: { readonly position: Position; readonly reason: string } | undefined;
-  /** When its webhook was enabled last. */
+  /** The time at which its webhook was enabled last. */
   readonly enabledAtMs: number | undefined;
 }
 

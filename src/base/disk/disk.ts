@@ -21,7 +21,7 @@ export interface DiskState {
   readonly text: string;
   /** True if so little is free that somebody must act. */
   readonly isLow: boolean;
-  /** Why nothing more can be recorded; `undefined` if it can. */
+  /** The reason why nothing more can be recorded; `undefined` if it can. */
   readonly refusal: string | undefined;
 }
 

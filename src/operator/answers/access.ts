@@ -3,7 +3,7 @@ import { accessOf, type ProfileAccess, profileAccess } from '../../domain/accoun
 import { dateTimeOrNull, formatDateTime } from '../../domain/values/date-time.ts';
 import { type RefusalCode, refusals } from '../../pull/answers.ts';
 
-/** Why requests of an account are refused. */
+/** The reason why requests of an account are refused. */
 export interface NoAccess {
   readonly reason: string;
   /** The answer, and since when if that is known. Missing for an account that was never opened, since it has no key. */

@@ -87,7 +87,7 @@ function reasonGiven(event: AppliedEvent['event']): string | null {
 
 export const HIDDEN = 'hidden: --personal';
 
-/** Whether drivers, and reasons that may name one, are shown. */
+/** Says if drivers, and reasons that may name one, are shown. */
 export interface Personal {
   readonly personal: boolean;
 }

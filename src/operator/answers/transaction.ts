@@ -85,7 +85,7 @@ export async function findTransaction(
     /** The row of the view as it is now. */
     row,
     isErased: events.length === 0 && (await store.isErased(stream)),
-    /** Why requests for the record are refused; `null` if they are not, or there is no record. */
+    /** The reason why requests for the record are refused; `null` if they are not, or there is no record. */
     noAccess: row === undefined ? null : await noAccessOf(row.accountId, accountOf, nowMs),
     deliveries: await withHeldReasons(owed.deliveries, accountOf, nowMs),
     notSent: owed.notSent,

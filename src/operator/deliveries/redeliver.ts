@@ -214,7 +214,7 @@ const WHY_NOT = {
   delivered: 'it was already delivered: use --force to send it once more',
 } as const;
 
-/** Why transactions are never sent again, by their events, which the delivery log may not know yet. */
+/** Returns the reasons why transactions are never sent again, by their events, which the delivery log may not know yet. */
 async function goneTransactions(
   store: EventStore,
   deliveries: readonly DeliverySummary[],

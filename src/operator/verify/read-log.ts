@@ -68,7 +68,7 @@ export async function readLog(
   return damage;
 }
 
-/** Which transactions are verified; all of them unless it is limited. */
+/** The transactions to verify: all of them unless it is limited. */
 export interface VerifyScope {
   readonly accountId?: number | undefined;
   /** When an event of the transaction was recorded, in milliseconds; both ends are included. */

@@ -27,7 +27,7 @@ export interface DeliverySideOptions extends VerifyScope {
   readonly clock: Clock;
   readonly environment: Environment;
   readonly retentionMs: number;
-  /** When the log began. Transactions recorded before it are not judged, whatever the retention. */
+  /** The time at which the log began. Transactions recorded before it are not judged, whatever the retention. */
   readonly logStartedAtMs: number;
   /** Called for each key to which no delivery of a transaction is owed. */
   readonly onNotOwed?: ((transactionId: number, key: string, reason: string) => void) | undefined;

@@ -15,7 +15,7 @@ const MAX_WAIT_MS = 2_000;
 /** A forgotten peer may begin `AT_ONCE` handshakes again. */
 const MAX_PACED_PEERS = 20_000;
 
-/** Why a connection was turned away. */
+/** The reasons for turning a connection away. */
 export type TurnedAway = 'peer_limit' | 'network_limit' | 'total_limit' | 'handshake_rate' | 'not_a_proxy';
 
 interface GateOptions {

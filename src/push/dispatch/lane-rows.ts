@@ -30,7 +30,7 @@ export type LaneState =
       readonly kind: 'open';
       readonly url: string;
       readonly perSecond: number;
-      /** When the webhook was enabled last. */
+      /** The time at which the webhook was enabled last. */
       readonly enabledAtMs: number | undefined;
       /** The position of the last event that ended its deliveries. */
       readonly endedAt: Position | undefined;
@@ -77,7 +77,7 @@ export class LaneRows {
     return this.#states.get(prefix)?.state;
   }
 
-  /** When one of these lanes that is not open may be open; infinite if all are. */
+  /** The time at which one of these lanes that is not open may be open; infinite if all are. */
   nextAtMs(prefixes: readonly string[]): number {
     return prefixes.reduce((next, prefix) => {
       const found = this.#shut.has(prefix) ? this.#states.get(prefix) : undefined;

@@ -24,7 +24,7 @@ export interface AsOf {
 /** The keys of an account. */
 type Keys = Pick<Account, 'keys'>;
 
-/** Why an account can't be read. */
+/** The reason why an account can't be read. */
 export interface UnreadableAccount {
   readonly unreadable: string;
 }

@@ -42,7 +42,7 @@ export function createHealthEvents(store: EventStore, clock: Clock): AppendHealt
   };
 }
 
-/** Whether a process has warned of this streak already. Its first failure identifies it. */
+/** True if a process has warned of this streak already. Its first failure identifies it. */
 function isWarned(recorded: readonly RecordedEvent[], { prefix, health }: HealthVerdict): boolean {
   const since = dateTimeOrNull(health.failingSinceMs);
   return recorded.some((event) => {

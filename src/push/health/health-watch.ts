@@ -36,7 +36,7 @@ export class HealthWatch {
     this.#last.delete(prefix);
   }
 
-  /** Whether a switch-off is being recorded, or its event is not seen yet. Nothing is sent to the webhook meanwhile. */
+  /** True if a switch-off is being recorded, or its event is not seen yet. Nothing is sent to the webhook meanwhile. */
   isSwitchingOff({ prefix, endedAt }: Pick<WatchedLane, 'prefix' | 'endedAt'>): boolean {
     const isSame = this.#switchingOff.has(prefix) && this.#switchingOff.get(prefix) === endedAt;
     if (!isSame) this.#switchingOff.delete(prefix);

@@ -22,7 +22,7 @@ import {
 
 export interface Recorded {
   readonly health: ReadonlyMap<string, WebhookHealth>;
-  /** When the reported deliveries that are pending now are due. */
+  /** The time at which the reported deliveries that are pending now are due. */
   readonly dueMs: readonly number[];
 }
 

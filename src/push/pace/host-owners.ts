@@ -12,7 +12,7 @@ interface HostOwnersOptions {
 }
 
 /**
- * Which process delivers to which host. The live processes divide the hosts among themselves by rendezvous hashing, so that
+ * Decides which process delivers to which host. The live processes divide the hosts among themselves by rendezvous hashing, so that
  * each receiver gets one pace, and all reach the same result without communicating. A host moves only when its process ends,
  * or when a new process takes its share. For a second or two processes may disagree and both work on a host; each delivery
  * is still claimed by one of them.

@@ -72,7 +72,7 @@ export class HostPace {
     return this.#shared + this.#apart;
   }
 
-  /** Whether it answers quickly, as far as is known. */
+  /** True if it answers quickly, as far as is known. */
   get isQuick(): boolean {
     return this.#requests.bestMs <= QUICK_MS;
   }
@@ -96,7 +96,7 @@ export class HostPace {
     return Math.min(this.#requests.room(taken.shared, nowMs), most);
   }
 
-  /** When there may be room for the lane without anything else happening; infinite if not at all. */
+  /** The time at which there may be room for the lane without anything else happening; infinite if not at all. */
   nextAtMs({ own }: LaneAtHost, nowMs: number): number {
     const atMs = (own ?? this.#requests).nextAtMs;
     return atMs > nowMs ? atMs : Infinity;

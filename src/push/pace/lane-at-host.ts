@@ -23,7 +23,7 @@ export interface HostAttempt {
   readonly answerMs: number;
   /** One more than the number of attempts that were under way at the host when it started. */
   readonly place: number;
-  /** Whether one that started later, of any lane that is paced with it, was answered sooner. */
+  /** True if one that started later, of any lane that is paced with it, was answered sooner. */
   readonly isOvertaken: boolean;
 }
 
@@ -38,19 +38,19 @@ export class LaneAtHost {
   /** The attempts that were answered well: when the last one was sent, their mean time and their mean place. */
   #well: { readonly sentAtMs: number; readonly answerMs: number; readonly place: number } | undefined;
   #badSinceMs = Number.NEGATIVE_INFINITY;
-  /** When the last of its attempts ended that did not end well. */
+  /** The time at which its last badly ended attempt ended. */
   lastBadMs = Number.NEGATIVE_INFINITY;
 
   constructor(prefix: string) {
     this.prefix = prefix;
   }
 
-  /** When its last well answered attempt was sent. */
+  /** The time at which its last well answered attempt was sent. */
   get wellSinceMs(): number {
     return this.#well?.sentAtMs ?? Number.NEGATIVE_INFINITY;
   }
 
-  /** When the first of its recent attempts started that did not end well; the given time if there is none. */
+  /** The time at which the first of its recent badly ended attempts started; the given time if there is none. */
   badSinceMs(startedAtMs: number): number {
     return startedAtMs - this.#badSinceMs < RECENT_MS ? this.#badSinceMs : startedAtMs;
   }

@@ -106,7 +106,7 @@ export class Pace {
     this.#options = options;
   }
 
-  /** Whether nothing more may start before something has ended. */
+  /** True if nothing more may start before something has ended. */
   get isFull(): boolean {
     return roomOf('quick', this.#underWay) <= 0;
   }
@@ -227,7 +227,7 @@ export class Pace {
     for (const [name, host] of this.#hosts) if (!used.has(host)) this.#hosts.delete(name);
   }
 
-  /** When the lane may get room without anything else happening. */
+  /** The time at which the lane may get room without anything else happening. */
   #nextAtMs({ host, atHost, rate, terms }: Lane, nowMs: number): number {
     if (!this.#options.owners.owns(host.name)) return nowMs + LOOK_MS;
     const proxyMs = this.#options.sender.proxyWaitMs(host.name);

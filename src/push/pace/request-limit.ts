@@ -70,7 +70,7 @@ export class RequestLimit {
     return this.#place(ahead, nowMs) <= limit + ROUNDING ? Math.max(1, Math.floor(limit) - ahead) : 0;
   }
 
-  /** When there will be room without anything else happening; infinite if not at all. */
+  /** The time at which there will be room without anything else happening; infinite if not at all. */
   get nextAtMs(): number {
     const { size } = this.#underWay;
     return size < this.#value + 1
@@ -89,7 +89,7 @@ export class RequestLimit {
     return place;
   }
 
-  /** Whether a request that started later has been answered sooner. */
+  /** True if a request that started later has been answered sooner. */
   isOvertaken({ number }: Place): boolean {
     return !this.#underWay.has(number);
   }

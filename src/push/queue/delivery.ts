@@ -23,7 +23,7 @@ export interface NewDelivery extends OwedKey {
   readonly createdAtMs: number;
   /** The position of the transaction's event. */
   readonly position: Position;
-  /** When the event happened. */
+  /** The time at which the event happened. */
   readonly occurredAtMs: number;
   /**
    * The record as of the event. It has the mobile number if the key could see it at that time. `NO_RECORD` once the transaction is
@@ -34,7 +34,7 @@ export interface NewDelivery extends OwedKey {
 
 export interface Delivery extends NewDelivery {
   readonly state: DeliveryState;
-  /** Why it ended without being delivered. */
+  /** The reason why it ended without being delivered. */
   readonly reason: string | null;
   /** 1 at first, and one more with each redelivery. */
   readonly cycle: number;

@@ -91,7 +91,7 @@ export function keptAttempt(attempt: Attempt, isErased: boolean): Attempt {
   return isErased ? { ...attempt, outcome: withoutWords(attempt.outcome) } : attempt;
 }
 
-/** Why a delivery in this state is not redelivered; `undefined` if it is. */
+/** Returns the reason why a delivery in this state is not redelivered; `undefined` if it is. */
 export function redeliveryRefusal(
   state: DeliveryState,
   force: boolean,
@@ -101,7 +101,7 @@ export function redeliveryRefusal(
   return state === 'delivered' && !force ? 'delivered' : undefined;
 }
 
-/** Whether the delivery has not ended yet. */
+/** True if the delivery has not ended yet. */
 export function isOpen({ state }: Pick<DeliveryProgress, 'state'>): boolean {
   return state === 'pending';
 }

@@ -36,7 +36,7 @@ type Reading<T> = Generator<undefined, T, undefined>;
 export class AnswerReader {
   reusable = true;
   hasHeaders = false;
-  /** Whether the end of the connection completes the answer. */
+  /** True if the end of the connection completes the answer. */
   endsWithConnection = false;
   readonly #reading = this.#readAnswer();
   #bytes = Buffer.alloc(0);

@@ -23,7 +23,7 @@ export interface ReceiverConnection {
   readonly socket: TLSSocket;
   /** The exchange under way. While there is none, anything that arrives closes the connection. */
   listener: ConnectionListener | undefined;
-  /** Whether an exchange has ended on it. */
+  /** True if an exchange has ended on it. */
   used: boolean;
   /** How long it may stay idle, by the receiver's last answer; 0 if not at all. */
   keepIdleMs: number;
@@ -80,7 +80,7 @@ export class Connections {
     return connection;
   }
 
-  /** Whether there is an idle connection to this receiver. */
+  /** True if there is an idle connection to this receiver. */
   hasIdle(origin: string): boolean {
     return this.#idle.has(origin);
   }

@@ -11,7 +11,7 @@ const ISATAP = [0x0000_5efe, 0x0200_5efe];
 const METADATA = new Set(['168.63.129.16']);
 
 /**
- * Whether the webhook sender may call an IP address, given in its plain form: whether it is public unicast. Private,
+ * True if the webhook sender may call an IP address, given in its plain form: it is public unicast. Private,
  * loopback, link-local and reserved addresses are not, nor are IPv6 addresses that stand for an IPv4 address. An ISATAP
  * address leads to the IPv4 address in it, so both must be public.
  */

@@ -56,7 +56,7 @@ function faultOf(url: URL, allowPrivate: boolean): string | undefined {
   return isPublicHost(url.hostname) ? undefined : 'must name a host on the public internet';
 }
 
-/** Whether a host may be public. The URL parser has converted every form of an IPv4 address (hex, octal, one number). */
+/** True if a host may be public. The URL parser has converted every form of an IPv4 address (hex, octal, one number). */
 function isPublicHost(hostname: string): boolean {
   const host = hostOf(hostname);
   if (isIP(host) !== 0) return isPublicAddress(host);

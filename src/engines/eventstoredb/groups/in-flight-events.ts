@@ -17,7 +17,7 @@ interface Entry {
   readonly bytes: number;
   message: Message;
   readonly retryCount: number;
-  /** When the message times out. The server then sends the event again, to this consumer or another one. */
+  /** The time at which the message times out. The server then sends the event again, to this consumer or another one. */
   expiresAtMs: number;
   /** `buffered` is not handed out yet, `out` is, and `delayed` is to be handed out again at `dueAtMs`. */
   readonly state: 'buffered' | 'out' | 'delayed';

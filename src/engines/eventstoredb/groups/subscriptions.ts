@@ -21,7 +21,7 @@ import { ensureGroup, statusOf } from './settings.ts';
 
 /** The server puts this before the reason that a consumer gives. */
 const REASON_PREFIX = "Client explicitly NAK'ed message.\n";
-/** When the server is asked again. It ignores a replay of a group that it is still loading. */
+/** The wait before the server is asked again. It ignores a replay of a group that it is still loading. */
 const REPLAY_AGAIN_MS = 1_000;
 const REPLAY_TIMEOUT_MS = 10_000;
 const REPLAY_POLL_MS = 50;

@@ -238,7 +238,7 @@ async function printUsed(keys: readonly KeyAnswer[], session: Session): Promise<
   for (const key of keys) await session.out.row(usedKeyAnswer(key, uses.get(key.prefix)));
 }
 
-/** When the keys were last used. If that can't be read, a note says so and the keys are listed without it. */
+/** Returns the last use of each key. If it can't be read, a note says so and the keys are listed without it. */
 async function lastUses(
   prefixes: readonly string[],
   { engines, out }: Pick<Session, 'engines' | 'out'>,
