@@ -90,7 +90,7 @@ function decideKey(command: Exclude<KeyCommand, IssueKey>, account: Account, key
 
 function allowListFault(environment: Environment, allowList: readonly string[]): string | undefined {
   if (environment !== 'production' || allowList.length > 0) return undefined;
-  return 'a production key needs an allow-list: name at least one address or CIDR range';
+  return 'a production key needs an allow-list. Name at least one address or CIDR range';
 }
 
 function rateLimitFault(rateLimit: number): string | undefined {

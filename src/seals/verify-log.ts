@@ -210,7 +210,7 @@ class Verification {
     const reason =
       checkpoint.size > this.size
         ? `the log has ${this.size} events, and had ${checkpoint.size}: its end was cut off`
-        : 'it covers a part that was left out: start before it with --since';
+        : 'it covers a part that was left out. Start before it with --since';
     this.found({ kind: 'checkpoint', size: checkpoint.size, reason });
   }
 

@@ -44,7 +44,7 @@ export interface Kill {
   /** The point, or `at random`. */
   readonly how: string;
   readonly fromMs: number;
-  /** When an engine answered again. For a process it is the same as `fromMs`. */
+  /** The time at which an engine answered again. For a process it is the same as `fromMs`. */
   readonly untilMs: number;
 }
 

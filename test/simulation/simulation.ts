@@ -60,7 +60,7 @@ export class Simulation {
   readonly witness = new Witness(this);
   readonly accounts = new AccountsWitness(this);
   rates: FaultRates = NO_FAULTS;
-  /** Whether a lease stalls for certain. */
+  /** True if a lease stalls for certain. */
   stallsLease: (terms: LeaseTerms) => boolean = () => false;
   readonly outages = new Map<string, number>();
   /** When a clock was wrong by minutes or more, so that everything written then has wrong times. */

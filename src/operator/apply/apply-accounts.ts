@@ -94,7 +94,7 @@ function deciderAfter(
     if (decision.kind !== 'events') return decision;
     const switchesOff = decision.events.some(({ type }) => type === 'IntegrationDisabled');
     if (switchesOff && requiresReason && reason === undefined)
-      return refused('it switches the integration off, and production requires a reason: add --reason');
+      return refused('it switches the integration off, and production requires a reason. Add --reason');
     state = { account: decision.account };
     return decision;
   };

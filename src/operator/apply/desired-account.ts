@@ -69,7 +69,7 @@ export function decideDesired(
   atMs: number,
 ): DesiredDecision {
   if (before === undefined && desired.name === undefined) {
-    return refused(`account ${desired.account_id} is not open: give it a name, and it is opened`);
+    return refused(`account ${desired.account_id} is not open. Give it a name to open it`);
   }
   const decision = decideAll(commandsFor(desired, before !== undefined), before, atMs);
   if (decision.kind === 'refused') return decision;

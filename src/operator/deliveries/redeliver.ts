@@ -211,7 +211,7 @@ class Redelivery {
 const UNREADABLE = 'an event of its transaction cannot be read: fuel verify';
 const WHY_NOT = {
   withdrawn: 'its transaction was voided or cancelled, so it is never sent again',
-  delivered: 'it was already delivered: use --force to send it once more',
+  delivered: 'it was already delivered. Use --force to send it once more',
 } as const;
 
 /** Returns the reasons why transactions are never sent again, by their events, which the delivery log may not know yet. */

@@ -99,10 +99,10 @@ async function until(withinMs: number, step: () => 'done' | 'busy'): Promise<str
     try {
       if (step() === 'done') return 'done';
     } catch (error) {
-      if (!isLocked(error)) return `${(error as Error).message}: run the same command again`;
+      if (!isLocked(error)) return `${(error as Error).message}. Run the same command again`;
     }
     if (performance.now() > deadlineMs)
-      return 'another process uses it: run the same command again when the service is less busy, or stopped';
+      return 'another process uses it. Run the same command again when the service is less busy, or stopped';
     await sleep(LOCK_WAIT_MS);
   }
 }

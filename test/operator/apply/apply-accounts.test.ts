@@ -90,7 +90,7 @@ describe('accounts that are applied', () => {
         [8, 'nests deeper than the 64 levels that a line may have'],
         [9, 'is longer than 65536 bytes'],
         [4, expect.stringMatching(/^account-7: account 7 has no corporate group 9/)],
-        [7, expect.stringMatching(/^account-9: account 9 is not open: give it a name/)],
+        [7, expect.stringMatching(/^account-9: account 9 is not open. Give it a name/)],
       ],
     });
     expect(await typesOf(12)).toEqual(['AccountOpened']);

@@ -153,7 +153,7 @@ describe('an account as it should be', () => {
     const decision = wanted([], { integration: 'on' });
     expect(decision).toMatchObject({
       kind: 'refused',
-      reason: expect.stringMatching(/^account 7 is not open: give it a name/),
+      reason: expect.stringMatching(/^account 7 is not open. Give it a name/),
     });
   });
 

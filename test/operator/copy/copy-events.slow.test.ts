@@ -54,7 +54,7 @@ const contentOf = async (store: EventStore) =>
 const copyRecords = async (store: EventStore) =>
   (await store.readStream('operations')).filter(({ type }) => type === 'StoreCopied');
 
-/** Which other events come before each event of a transaction: that decides who is owed it. */
+/** Returns the other events before each event of a transaction: they decide who is owed it. */
 async function precedence(store: EventStore): Promise<ReadonlyMap<string, string>> {
   const before = new Set<string>();
   const found = new Map<string, string>();

@@ -13,7 +13,7 @@ import { viewInFolder } from '../../support/transactions/open-view.ts';
 const MARK = 'Sam Erased-Field';
 const ROWS = 400;
 const ALL = ['store', 'view', 'queue'] as const;
-const BUSY = 'another process uses it: run the same command again when the service is less busy, or stopped';
+const BUSY = 'another process uses it. Run the same command again when the service is less busy, or stopped';
 const migrations = ['CREATE TABLE records (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT'];
 
 /** A folder with the file of the deliveries, of whose rows the one in the middle holds the mark. */
@@ -121,7 +121,7 @@ test('a writer is waited for, and a file that is no database is reported at once
   setTimeout(() => writer.exec('ROLLBACK'), 150); // after the first try, which blocks for 100 ms
   expect(await remove(10_000)).toEqual([]);
   writeFileSync(join(folder, 'events.db'), 'no database'.repeat(100));
-  const again = 'file is not a database: run the same command again';
+  const again = 'file is not a database. Run the same command again';
   expect(await remove(60_000)).toEqual([
     { file: join(folder, 'events.db'), reason: `it could not be rewritten: ${again}` },
     { file: join(folder, 'events.db-wal'), reason: `it could not be emptied: ${again}` },

@@ -34,7 +34,7 @@ async function append(store: SqliteEventStore, event: AccountEvent, stream = 'ac
   return result.position;
 }
 
-/** Whether the key had a usable webhook at each position. */
+/** Says if the key had a usable webhook at each position. */
 async function readsAt(history: AccountHistory, positions: readonly number[]): Promise<unknown[]> {
   const reads: unknown[] = [];
   for (const position of positions) {

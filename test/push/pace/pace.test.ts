@@ -271,7 +271,7 @@ describe('in all', () => {
     const m = new Machine();
     m.end(m.claim('a'), SUCCESS);
     m.end(m.claim('a').slice(0, 1), answered(429), 60_000); // one a minute
-    /** Whether nothing more may start right after an attempt. */
+    /** True if nothing more may start right after an attempt. */
     const learned = (): boolean => {
       m.choose([]);
       m.end(m.claim('a'), SUCCESS);

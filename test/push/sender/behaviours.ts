@@ -3,7 +3,7 @@ import type { ReceivedRequest } from '../../support/deliveries/tls-receiver.ts';
 /** The sender's judgement of an answer. */
 interface Judgement {
   readonly ok: boolean;
-  /** Why the attempt failed. */
+  /** The reason why the attempt failed. */
   readonly kind?: string;
   readonly detail?: string | RegExp;
   /** Missing if the answer is not known. */

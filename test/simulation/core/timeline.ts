@@ -64,7 +64,7 @@ export class Timeline {
   leaptMs = 0;
   /** Returns when something stored is due, for which there may be no timer. */
   due: () => number = () => Number.POSITIVE_INFINITY;
-  /** When something other than a heartbeat last happened. */
+  /** The time at which something other than a heartbeat last happened. */
   #activeAtMs: number;
   #heap: Timer[] = [];
   #order = 0;

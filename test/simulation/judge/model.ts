@@ -10,7 +10,7 @@ interface Evidence {
 export interface ModelKey {
   readonly prefix: string;
   isOn: boolean;
-  /** When it was last switched off or on. */
+  /** The time at which it was last switched off or on. */
   changedAtMs: number;
   webhook: { url: string; setAtMs: number; isDisabled: boolean } | undefined;
   showsNumbers: boolean;
@@ -21,7 +21,7 @@ export interface ModelKey {
   readonly switchedOff: Evidence[];
   /** The notices that are sent by mail. */
   readonly notices: { readonly type: NoticeType; readonly atMs: number }[];
-  /** When it was last enabled again. */
+  /** The time at which it was last enabled again. */
   enabledAtMs: number;
   /** The times when it was switched off, removed or disabled. */
   readonly endedAtMs: number[];
@@ -34,7 +34,7 @@ interface ModelAccount {
   isEnabled: boolean;
   readonly profiles: Map<string, { fromMs: number; toMs: number }>;
   readonly keys: Map<string, ModelKey>;
-  /** When events last changed its access. */
+  /** The time at which events last changed its access. */
   accessChangedAtMs: number;
 }
 

@@ -58,7 +58,7 @@ export interface Seen {
   readonly isLate: boolean;
   /** The wait that its answer asked for. */
   readonly asked?: { readonly untilMs: number; readonly isDate: boolean } | undefined;
-  /** When the sender got the answer; missing if it no longer waited. */
+  /** The time at which the sender got the answer; missing if it no longer waited. */
   heardAtMs?: number;
 }
 
@@ -66,7 +66,7 @@ export class Receiver {
   readonly host: string;
   readonly capacity: Capacity;
   address: string;
-  /** When it moved to its current address. */
+  /** The time at which it moved to its current address. */
   movedAtMs = 0;
   secret: string | undefined;
   readonly seen: Seen[] = [];

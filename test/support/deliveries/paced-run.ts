@@ -49,7 +49,7 @@ export class LaneResult {
   startsMs: number[] = [];
   /** When each delivery was accepted, in order. */
   acceptedMs: number[] = [];
-  /** When the last first attempt ended. After that only retries are left, which wait for their time. */
+  /** The time at which the last first attempt ended. After that only retries are left, which wait for their time. */
   firstPassMs = 0;
 }
 

@@ -109,7 +109,7 @@ export class PushMachine {
   readonly logLines: string[] = [];
   /** Wraps each commit to the queue. It must call `commit` once. */
   onCommit: CommitWatcher = (_name, _args, commit) => commit();
-  /** Why no request can be signed, if none can. */
+  /** The reason why no request can be signed, if none can. */
   unsigned: string | undefined;
   #dispatcher: Dispatcher | undefined;
   #fanOut: FanOut | undefined;

@@ -51,11 +51,11 @@ const REFUSAL_MS = 1;
 export class SimulatedReceiver {
   readonly plan: ReceiverPlan;
   readonly #random: () => number;
-  /** When each worker becomes free. */
+  /** The times at which the workers become free. */
   readonly #freeAtMs: number[];
   #window = { sinceMs: Number.NEGATIVE_INFINITY, count: 0 };
   #bucket = { tokens: Infinity, atMs: 0 };
-  /** When the accepted requests end. */
+  /** The times at which the accepted requests end. */
   #endsMs: number[] = [];
   #isCold = true;
   #requests = 0;

@@ -31,7 +31,7 @@ export const PREPARATIONS: Readonly<Record<string, (...args: readonly string[]) 
 interface EventLine {
   readonly type: string;
   readonly data: Readonly<Record<string, unknown>>;
-  /** When it is recorded; now by default. */
+  /** The time at which it is recorded; now by default. */
   readonly at?: string;
 }
 

@@ -177,7 +177,7 @@ describe('fuel delivery redeliver', () => {
     expect([code, json]).toEqual([1, { redelivered: 0, unchanged: 1, refused: 2 }]);
     expect(stderr.trim().split('\n')).toEqual([
       `${NOBODY}: There is no such delivery. See \`fuel delivery list\``,
-      `${idOf(1)}: it was already delivered: use --force to send it once more`,
+      `${idOf(1)}: it was already delivered. Use --force to send it once more`,
     ]);
     const forced = await fuel('delivery', 'redeliver', '--force', idOf(1));
     expect([forced.code, forced.stdout]).toEqual([
