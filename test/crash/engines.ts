@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Mongod } from '../support/engines/mongod.ts';
 import { MongodSet } from '../support/engines/mongod-set.ts';
+import { findPgBouncer, PgBouncer } from '../support/engines/postgresql/pgbouncer.ts';
 import { Postgres } from '../support/engines/postgresql/server.ts';
 import { lastingPort } from '../support/lasting-port.ts';
 import type { Env } from '../support/service/commands.ts';
@@ -76,7 +77,10 @@ export async function startEngines(mongodBinary: string): Promise<Engines> {
   };
 }
 
-/** PostgreSQL beside embedded events or, with `FUEL_TEST_EVENTS=double`, the double of EventStoreDB. */
+/**
+ * PostgreSQL beside embedded events or, with `FUEL_TEST_EVENTS=double`, the double of EventStoreDB. With
+ * `FUEL_TEST_POOLER=pgbouncer` the service reaches it through a PgBouncer, which is not killed.
+ */
 export async function startPostgres(binaries: string): Promise<Engines> {
   const postgres = await new Postgres({ binaries, port: await lastingPort() }).start();
   const engine: Engine = {
@@ -84,20 +88,30 @@ export async function startPostgres(binaries: string): Promise<Engines> {
     kill: () => postgres.kill(),
     start: async () => void (await postgres.start()),
   };
-  const env: Env = { POSTGRES_URL: postgres.url };
-  if (process.env.FUEL_TEST_EVENTS !== 'double')
-    return { name: 'PostgreSQL', env, list: [engine], remove: () => postgres.remove() };
+  const pool = process.env.FUEL_TEST_POOLER === 'pgbouncer' ? await startPool(postgres.url) : undefined;
+  const env: Env = { POSTGRES_URL: pool?.url ?? postgres.url };
+  const name = pool === undefined ? 'PostgreSQL' : 'PostgreSQL behind PgBouncer';
+  const remove = async (): Promise<void> => {
+    await pool?.remove();
+    await postgres.remove();
+  };
+  if (process.env.FUEL_TEST_EVENTS !== 'double') return { name, env, list: [engine], remove };
   const events = new EventStoreProcess([process.execPath, DOUBLE, `${await lastingPort()}`]);
   await events.start();
   return {
-    name: 'the double and PostgreSQL',
+    name: `the double and ${name}`,
     env: { ...env, EVENTSTORE_URL: events.url },
     list: [events, engine],
     async remove() {
       await events.remove();
-      await postgres.remove();
+      await remove();
     },
   };
+}
+
+function startPool(server: string): Promise<PgBouncer> {
+  const settings = ['ignore_startup_parameters = options'];
+  return new PgBouncer(findPgBouncer() ?? '').start({ server, settings });
 }
 
 /** The program's output for one node, or for a cluster, whose leader it names by its port. */

@@ -19,7 +19,7 @@ describeBoth('a server of its kind', (open) => {
 
   test('tells its version', async () => {
     const { version } = await nodeInfoAt(open.url);
-    expect(version).toMatch(await of({ EventStoreDB: /^2[34]\.\d+\.\d+$/, KurrentDB: /^25\.\d+\.\d+$/ }));
+    expect(version).toMatch(await of({ EventStoreDB: /^2[34]\.\d+\.\d+$/, KurrentDB: /^2[56]\.\d+\.\d+$/ }));
   });
 
   test('names the type of the checkpoints of groups', async () => {

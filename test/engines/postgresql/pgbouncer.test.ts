@@ -50,6 +50,18 @@ describe.runIf(binary !== undefined)('behind PgBouncer, each transaction on anot
       await other?.close();
     });
 
+    test('are made by several processes at once, on connections that knew the place without them', async () => {
+      const { url } = await started(IGNORED, 'default_pool_size = 2');
+      const made = (schema: string) =>
+        Promise.all(
+          Array.from({ length: 6 }, () =>
+            openPostgresTables(STORE, { connection: connected(url, schema) }).get(ENTRIES, [1]),
+          ),
+        );
+      await made(freshSchema()); // from now on the server's processes keep what they looked up
+      expect(await made(freshSchema())).toEqual(Array.from({ length: 6 }, () => []));
+    });
+
     test('count rates', async () => {
       const windows = createPostgresRateWindows({ connection: connected((await started(IGNORED)).url) });
       const verdicts = await Promise.all(Array.from({ length: 9 }, () => windows.hit('key', 5)));

@@ -6,7 +6,7 @@ export const KINDS = ['EventStoreDB', 'KurrentDB'] as const;
 export type Kind = (typeof KINDS)[number];
 
 /**
- * The differences of EventStoreDB 23.10 and KurrentDB 25 for a client. test/…/double-kinds.test.ts runs on real ones
+ * The differences of EventStoreDB 23.10 and KurrentDB 25 and 26 for a client. test/…/double-kinds.test.ts runs on real ones
  * too.
  */
 export interface KindOfServer {
