@@ -68,6 +68,18 @@ describe.runIf(binary !== undefined)('behind PgBouncer, each transaction on anot
       expect(verdicts.filter(({ allowed }) => allowed)).toHaveLength(5);
     });
 
+    test('are refused, with what to set, to a user whose password it does not accept', async () => {
+      const pool = new PgBouncer(binary ?? '');
+      onTestFinished(() => pool.remove());
+      await pool.start({ server: postgresUrl(), settings: [IGNORED], password: 'right' });
+      await connected(pool.url).ping();
+      for (const user of ['fuel:wrong', 'other:right'])
+        await expect(connected(pool.url.replace('fuel:right', user)).ping()).rejects.toMatchObject({
+          code: 'CONFIG_INVALID',
+          remedy: expect.stringContaining('auth_file'),
+        });
+    });
+
     test('are refused, with what to set, where it takes no options', async () => {
       await expect(connected((await started()).url).ping()).rejects.toMatchObject({
         code: 'CONFIG_INVALID',

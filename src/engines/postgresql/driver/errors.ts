@@ -18,13 +18,18 @@ const LIMIT = ['57014', '55P03', '25P04'];
 const CUT =
   /^(?:Connection terminated|timeout exceeded when|Client (?:has encountered|was closed)|Query read timeout|Cannot use a pool)/;
 
-/** The errors of a PgBouncer whose settings do not suit this service, and what to set instead. */
+/** The errors of a PgBouncer whose settings do not suit this service, or that does not accept the user, and what to set. */
 const MISSET = [
   {
     said: /unsupported startup parameter/,
     remedy: 'set ignore_startup_parameters = options in pgbouncer.ini',
   },
   { said: /statement pooling mode/, remedy: 'set pool_mode = transaction in pgbouncer.ini' },
+  {
+    said: /^SASL authentication failed$/,
+    remedy:
+      'name a user and a password that are in the auth_file of pgbouncer.ini, or that its auth_query finds',
+  },
 ];
 
 /** True if there is no such schema, or no such table in it. */

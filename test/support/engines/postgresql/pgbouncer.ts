@@ -14,11 +14,21 @@ export function findPgBouncer(): string | undefined {
   return found.find((path) => path !== '' && existsSync(path));
 }
 
+interface PgBouncerOptions {
+  /** The URL of the server. */
+  readonly server: string;
+  /** Further settings, as `name = value`. */
+  readonly settings?: readonly string[];
+  /** The password of `fuel`, the only user then; by default anyone connects. */
+  readonly password?: string;
+}
+
 /** A PgBouncer in front of a `Postgres`, which gives each transaction a connection to the server. */
 export class PgBouncer {
   readonly #folder = mkdtempSync(join(tmpdir(), 'fuel-pgbouncer-'));
   readonly #binary: string;
   #port = 0;
+  #user = 'fuel';
   #child: ChildProcess | undefined;
 
   constructor(binary: string) {
@@ -26,15 +36,22 @@ export class PgBouncer {
   }
 
   get url(): string {
-    return `postgres://fuel@127.0.0.1:${this.#port}/postgres`;
+    return `postgres://${this.#user}@127.0.0.1:${this.#port}/postgres`;
   }
 
-  async start({ server, settings = [] }: { readonly server: string; readonly settings?: readonly string[] }) {
+  async start({ server, settings = [], password }: PgBouncerOptions) {
     this.#port = await lastingPort();
     const { port, username } = new URL(server);
     const config = join(this.#folder, 'pgbouncer.ini');
+    const users = join(this.#folder, 'users.txt');
+    if (password !== undefined) {
+      this.#user = `fuel:${password}`;
+      writeFileSync(users, `"fuel" "${password}"\n`);
+    }
     const own = [
-      'auth_type = any',
+      ...(password === undefined
+        ? ['auth_type = any']
+        : ['auth_type = scram-sha-256', `auth_file = ${users}`]),
       'pool_mode = transaction',
       'listen_addr = 127.0.0.1',
       'unix_socket_dir =',
