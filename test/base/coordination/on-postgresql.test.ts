@@ -20,7 +20,7 @@ function coordinationIn(schema = freshSchema()) {
       const earlier = (column: string) => `SET ${column} = ${column} - $1 * interval '1 ms'`;
       const isOver = `WHERE expires_at < '200000-01-01'`;
       await run({ sql: `UPDATE ${schema}.leases ${earlier('expires_at')} ${isOver}`, values });
-      await run({ sql: `UPDATE ${schema}.processes ${earlier('seen_at')}`, values });
+      await run({ sql: `UPDATE ${schema}.live_processes ${earlier('seen_at')}`, values });
     });
   return { coordination, pass };
 }

@@ -45,7 +45,7 @@ function coordinationIn(database = freshDatabase()) {
     connection.use(async (db) => {
       const earlier = (field: string) => [{ $set: { [field]: { $subtract: [`$${field}`, ms] } } }];
       await db.collection('leases').updateMany({ expires_at: { $lt: FOREVER } }, earlier('expires_at'));
-      await db.collection('processes').updateMany({}, earlier('seen_at'));
+      await db.collection('live_processes').updateMany({}, earlier('seen_at'));
     });
   return { connection, coordination: mongoCoordination(connection), pass };
 }
