@@ -1,13 +1,13 @@
 import type { VNode } from 'preact';
 import { type RowReads, readKeys, type StoredKey } from '../../../accounts/rows/read-rows.ts';
 import { detailsIn } from '../../../accounts/rows/rows-of.ts';
-import { readAccounts } from '../../../accounts/rows/stored-account.ts';
+import { readAccounts, type StoredAccount } from '../../../accounts/rows/stored-account.ts';
 import { ACCOUNTS, type AccountRow } from '../../../accounts/rows/tables.ts';
 import { trimmed } from '../../../base/config/trimmed.ts';
 import { transactionStream } from '../../../domain/transaction-events.ts';
 import type { Tables } from '../../../tables/tables.ts';
 import { MAX_ACCOUNTS_COUNTED } from '../../accounts/account-figures.ts';
-import { accountLine } from '../../answers/account.ts';
+import { accountLine, accountShown } from '../../answers/account.ts';
 import { link } from '../../print/document.ts';
 import { searchable } from '../../search/search-text.ts';
 import { cmd, copied } from '../html/commands.ts';
@@ -30,7 +30,11 @@ export async function accountsPage({ parts, figures, query }: PageContext): Prom
   const { ids, next: place } = await search(parts.accounts, text, after);
   const key = await findKey(parts.accounts, text);
   const nowMs = parts.clock.now();
-  const accounts = (await readAccounts(parts.accounts, ids)).map((entry) => accountLine(entry, nowMs));
+  const shown = (entry: StoredAccount) => {
+    const line = accountLine(entry, nowMs);
+    return { ...accountShown(entry, line, nowMs), name: line.name };
+  };
+  const accounts = (await readAccounts(parts.accounts, ids)).map(shown);
   const isShort = place !== undefined && ids.length < ON_A_PAGE;
   return {
     title: 'Accounts',
