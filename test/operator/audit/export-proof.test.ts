@@ -2,21 +2,17 @@ import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { openSqliteEventStore } from '../../../src/engines/sqlite/event-store/event-store.ts';
 import { checkExport } from '../../../src/operator/audit/check-export.ts';
 import { exportProof } from '../../../src/operator/audit/export-proof.ts';
 import { CheckpointSigner } from '../../../src/seals/checkpoint.ts';
 import { lastSeal } from '../../../src/seals/seals.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { CHECK, hasPython, PythonChecker } from '../../support/seals/python-checker.ts';
 import { key, seal } from '../../support/seals/sealing.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { confirmed, voided } from '../../support/transactions/e2e-samples.ts';
-
-const CHECK = join(import.meta.dirname, '../../../docs/audit/check.py');
-/** The script needs one package that Python does not include. */
-const hasPython = spawnSync('python3', ['-c', 'import cryptography']).status === 0;
-if (!hasPython) console.log('not run here: docs/audit/check.py, since python3 has no package cryptography');
 
 /** A key that signed nothing here, such as one that was replaced. */
 const OTHER = new CheckpointSigner('other', [generateKeyPairSync('ed25519').privateKey]).verifier;
@@ -56,10 +52,12 @@ async function exported({ since = undefined as string | undefined } = {}) {
 
 const linesIn = (folder: string, name = 'events.jsonl') =>
   readFileSync(join(folder, name), 'utf8').trim().split('\n');
+const KEYS = `${OTHER},${key}`;
+let checker: PythonChecker | undefined;
+afterAll(() => checker?.close());
 const python = (folder: string) => {
-  const args = [CHECK, folder, `${OTHER},${key}`];
-  const { status, stdout, stderr } = spawnSync('python3', args, { encoding: 'utf8' });
-  return { status, text: stdout + stderr };
+  checker ??= new PythonChecker();
+  return checker.check(folder, KEYS);
 };
 
 test('has the events of the account and its transactions, in the order of the log, and no others', async () => {
@@ -85,7 +83,7 @@ test('can be limited to a range of time, also if the first event of a transactio
   const { folder } = await exported({ since: '2026-09-04T00:00:00Z' });
   expect(linesIn(folder).map((line) => JSON.parse(line).revision)).toEqual([1]);
   expect(await checkExport(folder, key)).toMatchObject({ events: 1, streams: 4, left_out: 4, faults: [] });
-  if (hasPython) expect(python(folder).status).toBe(0);
+  if (hasPython) expect((await python(folder)).status).toBe(0);
 });
 
 test('can have every character in its texts', async () => {
@@ -100,7 +98,7 @@ test('can have every character in its texts', async () => {
   await exportProof({ ...options, folder });
   expect(JSON.parse(JSON.parse(linesIn(folder).at(-1) ?? '').data).name).toBe(name);
   expect((await checkExport(folder, key)).faults).toEqual([]);
-  if (hasPython) expect(python(folder).status).toBe(0);
+  if (hasPython) expect((await python(folder)).status).toBe(0);
 });
 
 test.each([
@@ -132,7 +130,9 @@ test('is proven, by the program and by the script for people without it', async 
     not_proven: [expect.stringContaining('streams.jsonl'), expect.stringContaining('after the checkpoint')],
   });
   const text = '5 events are in the tree of 8 events; of 4 streams none is missing\n';
-  if (hasPython) expect(python(folder)).toEqual({ status: 0, text });
+  if (!hasPython) return;
+  const { status, stdout, stderr } = spawnSync('python3', [CHECK, folder, KEYS], { encoding: 'utf8' });
+  expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: text, stderr: '' });
 });
 
 /** A change of one file, and what both checkers say of it. */
@@ -251,7 +251,7 @@ test.each<Forgery>([
   const expected = faults.map((fault) => expect.stringMatching(fault));
   expect((await checkExport(folder, key)).faults).toEqual(expected);
   if (!hasPython) return;
-  const { status, text } = python(folder);
+  const { status, text } = await python(folder);
   expect([status, text.trimEnd().split('\n')]).toEqual([1, expected]);
 });
 
@@ -269,7 +269,7 @@ test.each([
   writeFileSync(path, readFileSync(path, 'utf8').replace(member, forged));
   const faults = ['line 1 of events.jsonl is not an event', 'events.jsonl lacks transaction-1@0'];
   expect((await checkExport(folder, key)).faults).toEqual(faults);
-  if (hasPython) expect(python(folder)).toEqual({ status: 1, text: `${faults.join('\n')}\n` });
+  if (hasPython) expect(await python(folder)).toEqual({ status: 1, text: `${faults.join('\n')}\n` });
 });
 
 test('whose checkpoint another key signed is refused', async () => {
@@ -277,7 +277,7 @@ test('whose checkpoint another key signed is refused', async () => {
   const path = join(folder, 'checkpoint.txt');
   writeFileSync(path, readFileSync(path, 'utf8').replace(/\n8\n/, '\n9\n'));
   await expect(checkExport(folder, key)).rejects.toMatchObject({ code: 'REFUSED' });
-  if (hasPython) expect(python(folder).status).toBe(1);
+  if (hasPython) expect((await python(folder)).status).toBe(1);
 });
 
 test('is refused in a folder that others may write to, and writes nothing there', async () => {
