@@ -12,7 +12,6 @@ import type { ClaimedDelivery, DeliveryReport } from '../queue/delivery.ts';
 import { answerOf } from '../queue/failure-streak.ts';
 import type { Sender } from '../sender/sender.ts';
 import type { SendRequest, SendResult } from '../sender/timed-send.ts';
-import type { Lease } from './lease.ts';
 
 /** The metrics of attempts. */
 export interface DeliveryMetrics {
@@ -80,16 +79,16 @@ export function judge(
   }
 }
 
-/** Makes the attempt. Returns its result and the report to make; `undefined` if the lease was too old to send anything. */
+/** Makes the attempt. Returns its result and the report to make; `undefined` if nothing was sent, since it no longer might be. */
 export async function attempt(
   delivery: ClaimedDelivery,
   { request, accessSinceMs }: Extract<Judged, { readonly kind: 'send' }>,
   { sender, retryDelayMs, clock, log, metrics }: AttemptTerms,
-  { lease, slot }: { readonly lease: Lease; readonly slot: Slot },
+  { maySend, slot }: { readonly maySend: () => boolean; readonly slot: Slot },
 ): Promise<(AttemptEnd & { readonly report: DeliveryReport; readonly url: string }) | undefined> {
   const startedAtMs = clock.now();
   metrics.attempting();
-  const result = await sender.send({ ...request, maySend: () => lease.isFresh });
+  const result = await sender.send({ ...request, maySend });
   metrics.attempted(delivery, result, sender);
   if (result.isWithheld) return undefined;
   const { outcome, durationMs, lateMs, isSentAgain } = result;

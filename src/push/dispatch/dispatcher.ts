@@ -255,10 +255,12 @@ export class Dispatcher {
     const { steady } = this.#options;
     const key = (await keys).get(delivery.prefix);
     const isLate = this.#stopping.signal.aborted || !lease.isFresh;
+    // Others of the lane may be refused while this one's connection is made.
+    const maySend = (): boolean => lease.isFresh && !this.#pace.isHeld(slot, steady.now());
     const judged = isLate ? released(delivery) : judge(delivery, key, this.#options);
     const made =
       judged.kind === 'send'
-        ? await this.#beforeStop(attempt(delivery, judged, this.#options, { lease, slot }))
+        ? await this.#beforeStop(attempt(delivery, judged, this.#options, { maySend, slot }))
         : undefined;
     if (made !== undefined) this.#pace.end(slot, steady.now(), made); // before the commit, so that a slow one does not delay the lane
     const report = made?.report ?? (judged.kind === 'send' ? released(delivery) : judged);

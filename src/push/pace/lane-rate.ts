@@ -43,12 +43,17 @@ export class LaneRate {
     underWay: number,
     { perSecond, nowMs }: { readonly perSecond: number; readonly nowMs: number },
   ): number {
-    if (nowMs < this.#heldUntilMs) return 0;
+    if (this.isHeld(nowMs)) return 0;
     const most = this.#isTrial ? 1 - underWay : Infinity;
     const intervalMs = this.#intervalMs(perSecond, nowMs);
     if (intervalMs === 0) return most;
     const fromMs = Math.max(this.#nextAtMs, nowMs - KEPT_MS);
     return Math.min(most, fromMs > nowMs ? 0 : 1 + Math.floor((nowMs - fromMs) / intervalMs));
+  }
+
+  /** True while the receiver has asked to wait. */
+  isHeld(nowMs: number): boolean {
+    return nowMs < this.#heldUntilMs;
   }
 
   /** When the next one may start, if only time is missing. */

@@ -159,6 +159,11 @@ export class Pace {
     return slot;
   }
 
+  /** True while the receiver of this slot's webhook has asked to wait, so that nothing should be sent that has not been. */
+  isHeld({ lane }: Slot, nowMs: number): boolean {
+    return lane.rate.isHeld(nowMs);
+  }
+
   /** Frees the slot. `attempt` is given if one was made. */
   end(slot: Slot, nowMs: number, attempt?: AttemptEnd): void {
     const { lane, host, atHost, startedAtMs } = slot;

@@ -87,6 +87,36 @@ test('what may not be sent any more when its connection is ready is given back, 
   expect((await deliveryOf(m, 501)).attempts).toHaveLength(1);
 });
 
+test('what is about to be sent when its receiver asks to wait is given back, and sent after that time', async () => {
+  const m = await pushMachine();
+  await m.dispatcher.accept(Array.from({ length: 20 }, (_, n) => waiting(n + 1)));
+  await m.clock.advance(200); // the receiver is known as a quick one, so that it gets two at once
+  const send = m.sender.send.bind(m.sender);
+  const refused = { ok: false, kind: 'status', detail: '429' } as const;
+  const answer = { status: 429, headers: { 'retry-after': '10' }, body: '' };
+  let sends = 0;
+  m.sender.send = (request) => {
+    const isFirst = sends++ === 0;
+    if (sends > 2) return send(request);
+    return new Promise((resolve) => {
+      const ended = () =>
+        resolve(
+          isFirst
+            ? sentIn(5, { ...refused, answer })
+            : { ...sentIn(0, SUCCESS), answerMs: null, isWithheld: request.maySend?.() === false },
+        );
+      m.clock.setTimer(isFirst ? 5 : 20, ended); // the second one takes longer to connect
+    });
+  };
+  await m.dispatcher.accept([waiting(501), waiting(502)]);
+  await m.clock.advance(9 * SECOND_MS);
+  expect(sends).toBe(2);
+  expect(await m.queue.find(waiting(501).id)).toMatchObject({ attempts: [{ number: 1 }] });
+  expect(await m.queue.find(waiting(502).id)).toMatchObject({ state: 'pending', attempts: [] });
+  await m.clock.advance(3 * SECOND_MS);
+  expect(await m.queue.find(waiting(502).id)).toMatchObject({ state: 'delivered' });
+});
+
 test('a delivery is not claimed again while its outcome waits for a slow commit', async () => {
   const { m, takes } = await slowCommit('report');
   await m.push(501);
