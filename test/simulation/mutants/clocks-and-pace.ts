@@ -22,7 +22,7 @@ export const CLOCKS_AND_PACE: readonly Mutant[] = [
   {
     name: 'a receiver that is not waited for when it asks for it',
     file: 'src/push/pace/lane-rate.ts',
-    from: '    if (nowMs < this.#heldUntilMs) return 0;',
+    from: '    if (this.isHeld(nowMs)) return 0;',
     to: '',
   },
   {
