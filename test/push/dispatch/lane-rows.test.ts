@@ -3,7 +3,7 @@ import { KEYS } from '../../../src/accounts/rows/tables.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { LaneRows } from '../../../src/push/dispatch/lane-rows.ts';
 import { change } from '../../../src/tables/tables.ts';
-import { keyIssued, opened, PREFIX, webhookSet } from '../../support/accounts/account-samples.ts';
+import { keyIssued, opened, PREFIX, profileSet, webhookSet } from '../../support/accounts/account-samples.ts';
 import { rowsOfEvents } from '../../support/accounts/kept-rows.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
@@ -33,4 +33,16 @@ test('a lane that is not open is looked at again once its key has changed, and n
   await put(PREFIX);
   expect(await lanes.changed()).toBe(true);
   expect(lanes.of(PREFIX)).toBeUndefined();
+});
+
+test('a lane whose account gets its profile soon is looked at again at that moment', async () => {
+  const clock = new FakeClock();
+  const enabled = { type: 'IntegrationEnabled', data: { account_id: 7 } } as const;
+  const fromMs = clock.now() + 2_000;
+  const profile = profileSet(new Date(fromMs).toISOString(), null);
+  const rows = await rowsOfEvents([opened(), enabled, profile, keyIssued(), webhookSet()], clock);
+  const queue = { change: async () => 0 };
+  const lanes = new LaneRows({ rows, queue, environment: 'staging', clock, log: silentLog });
+  await lanes.look([PREFIX]);
+  expect(lanes.nextAtMs([PREFIX])).toBe(fromMs);
 });
