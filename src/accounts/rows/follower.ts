@@ -9,17 +9,24 @@ import { follow, type Restart } from '../../event-store/follow.ts';
 import type { Position } from '../../event-store/recorded-event.ts';
 import { readSkipped, type SkippedEvents, skippedBy } from '../../event-store/skipped-events.ts';
 import { anchorOf, continuesAfter } from '../../event-store/store-identity.ts';
-import { put, type Tables } from '../../tables/tables.ts';
+import { put, type Tables, type Write } from '../../tables/tables.ts';
 import { beginRows, madeFrom } from './progress.ts';
 import { PROGRESS, type ProgressRow } from './tables.ts';
-import { ACCOUNT_HISTORY, type ChangedAccount, changedBy, refusedWrites, writesOf } from './writes-of.ts';
+import {
+  ACCOUNT_HISTORY,
+  type ChangedAccount,
+  changedBy,
+  type RowsPlace,
+  refusedWrites,
+  writesOf,
+} from './writes-of.ts';
 
 export const ACCOUNTS_LEASE = 'accounts';
 const LEASE_MS = 3_000;
 const BATCH_SIZE = 2_000;
 /** A batch that brings nothing is a heartbeat. The store yields one about every second, and more often after other events. */
 const HEARTBEATS_EVERY_MS = 500;
-/** How often it is written how far the log was read, while others record and no checkpoint moves. */
+/** While others record and no checkpoint moves, the place up to which the log was read is written this often. */
 const REACHES_EVERY_MS = 100;
 
 export interface AccountsFollowerOptions {
@@ -36,7 +43,7 @@ export interface AccountsFollowerOptions {
 /**
  * Applies the log to the rows of accounts until `signal` aborts. Of several followers the holder of the lease is active. Should
  * two ever be active at once, no row becomes older, and the one whose checkpoint is not the stored one starts again from
- * that. While an engine is unavailable it waits, then continues from the checkpoint. Rows of another store are made again.
+ * that. While an engine is unavailable it waits, then continues from the checkpoint. Rows of another store are rebuilt.
  */
 export async function runAccountsFollower(options: AccountsFollowerOptions): Promise<void> {
   const { store, coordination, holder, log, signal } = options;
@@ -135,8 +142,8 @@ class RowsWriter {
   /** Writes everything. An account whose rows the store refuses becomes unreadable, and the others are written. */
   async #writeOrIsolate(
     changed: readonly ChangedAccount[],
-    place: Parameters<typeof writesOf>[1],
-    writes: Parameters<Tables['write']>[0],
+    place: RowsPlace,
+    writes: readonly Write[],
   ): Promise<boolean> {
     const { tables, log } = this.#options;
     try {

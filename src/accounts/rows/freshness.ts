@@ -8,7 +8,7 @@ import { readProgress } from './read-rows.ts';
 import type { ProgressRow } from './tables.ts';
 
 const LOOKS_EVERY_MS = 1_000;
-/** How often it looks until the rows are fresh for the first time. */
+/** Until the rows are fresh for the first time, it looks this often. */
 const FIRST_LOOKS_EVERY_MS = 20;
 /** A server that takes over may have a clock that is this far behind. */
 const CLOCK_SKEW_MS = 1_000;

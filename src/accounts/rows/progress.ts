@@ -52,7 +52,7 @@ export interface RowsBeginning {
 
 /**
  * Returns the progress to continue from. Rows of another store, or of one that was restored to an earlier state, are removed
- * first: they are made again from the first event on.
+ * first: they are rebuilt from the first event on.
  */
 export async function beginRows({ store, tables, clock, log }: RowsBeginning): Promise<ProgressRow> {
   const storeId = await storeIdentity(store, clock);

@@ -45,16 +45,14 @@ export async function readAccount(tables: RowReads, id: number): Promise<StoredA
 /** Reads whole accounts in the order of their ids. Those that have no events are left out. */
 export async function readAccounts(tables: RowReads, ids: readonly number[]): Promise<StoredAccount[]> {
   const rows = await tables.get(ACCOUNTS, [...new Set(ids)].sort(ascending));
-  const accounts: StoredAccount[][] = [];
-  for (const row of rows) accounts.push(await withRows([row], tables));
-  return accounts.flat();
+  return withRows(rows, { equals: { account_id: rows.map(({ id }) => id) } }, tables);
 }
 
 /** Yields every account after this id, whole and in the order of the ids, with some of them in memory at a time. */
 export async function* everyAccount(tables: RowReads, afterId = -1): AsyncGenerator<StoredAccount, void> {
   for (let after = { id: afterId }; ; ) {
     const rows = await tables.find(ACCOUNTS, { index: 'key', after, limit: ACCOUNTS_A_READ });
-    yield* await withRows(rows, tables);
+    yield* await withRows(rows, { range: { from: rows[0]?.id, to: rows.at(-1)?.id } }, tables);
     const last = rows.at(-1);
     if (last === undefined || rows.length < ACCOUNTS_A_READ) return;
     after = last;
@@ -132,10 +130,14 @@ export async function* ownersOfRows(tables: Pick<Tables, 'find'>): AsyncGenerato
   for await (const { account_id: id } of members) yield id;
 }
 
-/** Adds what belongs to the accounts of consecutive rows. */
-async function withRows(rows: readonly AccountRow[], tables: RowReads): Promise<StoredAccount[]> {
+/** Adds what belongs to the accounts of these rows, which the selection names. */
+async function withRows(
+  rows: readonly AccountRow[],
+  selection: OfAccounts,
+  tables: RowReads,
+): Promise<StoredAccount[]> {
   if (rows.length === 0) return [];
-  const others = await belonging(tables, { range: { from: rows[0]?.id, to: rows.at(-1)?.id } });
+  const others = await belonging(tables, selection);
   return rows.map((row) => {
     const { keys, members } = others(row.id);
     return storedAccount(row, keys, members);

@@ -27,7 +27,7 @@ export interface ChangedAccount {
   readonly events: readonly RecordedEvent[];
   /** The position of the last event that changes it, which may be one of another stream. */
   readonly position: Position;
-  /** True if all of its rows are made again, since an event was skipped or is shown again. */
+  /** True if all of its rows are rebuilt, since an event was skipped or is shown again. */
   readonly isWhole: boolean;
 }
 

@@ -21,7 +21,7 @@ const MAX_READ = 250;
 const REMEMBERED_MS = 5_000;
 /** Changed keys in one look. If there are more, every lane that is not open is read again. */
 const MAX_CHANGED = 1_000;
-/** How long a lane rests whose key could not be read. */
+/** A lane whose key could not be read rests for this time. */
 const REST_MS = 1_000;
 
 /** The state of a lane's key when it was last read, as far as the choice of attempts depends on it. */

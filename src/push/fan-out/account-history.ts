@@ -60,7 +60,7 @@ export class AccountHistory {
     sizeCalculation: ({ events }) => events.length + 1,
   });
 
-  /** Without the rows of accounts, the streams answer. */
+  /** The streams answer if there are no rows of accounts. */
   constructor({ store, rows }: { readonly store: EventStore; readonly rows?: RowReads }) {
     this.#store = store;
     this.#tables = rows;

@@ -192,7 +192,7 @@ export interface DeliveryQueue {
   page(filter: DeliveryFilter, options: PageOptions): Promise<DeliveryPage>;
   /** The lanes with something pending: all, or those of these. */
   pendingLanes(prefixes?: readonly string[]): Promise<readonly PendingLane[]>;
-  /** How many deliveries of these lanes are pending, and how many of them are due and not claimed. */
+  /** Counts the pending deliveries of these lanes, and those of them that are due and not claimed. */
   countIn(
     prefixes: readonly string[],
     at: { readonly nowMs: number; readonly limit: number },

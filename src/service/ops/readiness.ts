@@ -11,7 +11,7 @@ export interface ReadinessConditions {
   readonly rows: Pick<RowsFreshness, 'condition'>;
   readonly isStopping: boolean;
   readonly engines: EngineHealth;
-  /** In a process with the role `webhooks`: what is missing for its subscription, and whether it was ready before. */
+  /** The thread of the role `webhooks`, if this process has it: what its subscription lacks, and whether it was ready before. */
   readonly subscription: { readonly missing: string | undefined; readonly wasReady: boolean } | undefined;
   /** Reads the disk, if a part of the store is on this machine. */
   readonly disk: (() => Promise<Pick<DiskState, 'refusal'>>) | undefined;

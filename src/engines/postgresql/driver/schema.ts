@@ -30,7 +30,7 @@ async function makeTables(connection: PostgresConnection, plan: SchemaPlan): Pro
   const { schema } = connection;
   const { name, version, statements } = plan;
   await alone(connection, { on: SCHEMA, withinMs: PREPARE_MS }, async (run) => {
-    // After the wait for the lock, to_regnamespace may answer from before it: behind a pooler, a process has served others.
+    // to_regnamespace may answer from before the wait for the lock, since a pooler's connection has served other processes.
     const found = 'EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1)';
     const [{ encoding, exists } = {}] = await run({
       sql: `SELECT current_setting('server_encoding') AS encoding, ${found} AS exists`,
